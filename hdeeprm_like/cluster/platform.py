@@ -1,0 +1,104 @@
+"""What exists: the hierarchy of clusters, nodes, processors and cores, as columns of arrays."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from hdeeprm_like.cluster.pstates import P0, POWER_SHARE, SPEED_SHARE
+from hdeeprm_like.types import Floats, Ints
+
+GIGA = 1e9
+
+
+@dataclass(frozen=True)
+class Network:
+    """The links of a platform; they shape the XML and never the decisions (thesis 3.1.3: ``com`` is not used).
+
+    Attributes:
+        cluster_bandwidth, cluster_latency: one per cluster, as SimGrid writes them (``"10.0Gbps"``, ``"0us"``).
+        global_bandwidth, global_latency: of the link between each cluster and the master zone.
+    """
+
+    cluster_bandwidth: tuple[str, ...]
+    cluster_latency: tuple[str, ...]
+    global_bandwidth: str
+    global_latency: str
+
+
+@dataclass(frozen=True, eq=False)
+class Platform:
+    """A heterogeneous platform; a core is a row and its number is Batsim's machine id (thesis 3.1.2).
+
+    Nodes, processors and cores are numbered cluster by cluster in the order in which the platform lists them, so the
+    cores of a processor, and the processors of a node, are contiguous.
+
+    Attributes:
+        name: of the platform, for titles and messages.
+        cluster_names: one per cluster.
+        node_cluster: (N,) cluster of each node.
+        node_memory: (N,) MB (10^6 bytes).
+        node_types, processor_types: (N,), (P,) names in the catalogue.
+        processor_node: (P,) node of each processor, never decreasing.
+        processor_bandwidth: (P,) memory bandwidth in GB/s, shared by the cores of the processor.
+        processor_flops: (P, 4) flop/s of one of its cores in each P-state.
+        processor_watts: (P, 4) W of one of its cores in each P-state.
+        core_processor: (C,) processor of each core, never decreasing.
+        core_names: (C,) host names.
+        network: the links, None where they are not known.
+    """
+
+    name: str
+    cluster_names: tuple[str, ...]
+    node_cluster: Ints
+    node_memory: Floats
+    node_types: tuple[str, ...]
+    processor_node: Ints
+    processor_bandwidth: Floats
+    processor_types: tuple[str, ...]
+    processor_flops: Floats
+    processor_watts: Floats
+    core_processor: Ints
+    core_names: tuple[str, ...]
+    network: Network | None = field(default=None)
+
+    @property
+    def cores(self) -> int:
+        """Number of cores, C."""
+        return len(self.core_processor)
+
+    @property
+    def processors(self) -> int:
+        """Number of processors, P."""
+        return len(self.processor_node)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes, N."""
+        return len(self.node_cluster)
+
+    @cached_property
+    def processor_cores(self) -> Ints:
+        """(P,) number of cores of each processor."""
+        return np.bincount(self.core_processor, minlength=self.processors)
+
+    @cached_property
+    def reference_flops(self) -> float:
+        """Mean peak flop/s of a core: turns requested seconds into operations (thesis 3.1.3, "reference speed")."""
+        return float(np.mean(self.processor_flops[self.core_processor, P0]))
+
+
+def flops_by_pstate(peak_gflops: float) -> list[float]:
+    """Return the flop/s of a core in P0..P3, to the Mflop/s that the platform XML carries (thesis 3.1.2).
+
+    Batsim and the embedded simulator must see the same figures, so the rounding happens here and not in the writer.
+    """
+    return [float(f"{peak_gflops * share:.3f}") * GIGA if share else IDLE_FLOPS for share in SPEED_SHARE]
+
+
+def watts_by_pstate(peak_watts: float) -> list[float]:
+    """Return the power of a core in P0..P3, to the mW that the platform XML carries (thesis 3.1.2)."""
+    return [float(f"{peak_watts * share:.3f}") for share in POWER_SHARE]
+
+
+IDLE_FLOPS = 0.001  # flop/s in P2 and P3: SimGrid wants a positive speed

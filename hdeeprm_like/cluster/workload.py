@@ -1,0 +1,71 @@
+"""What is asked for: the jobs of a workload, as columns of arrays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hdeeprm_like.types import Floats, Ints
+
+NO_LIMIT = np.inf
+
+
+@dataclass(frozen=True)
+class JobLimits:
+    """The largest request of a single job; observations are scaled by them (thesis 4.1.2).
+
+    Attributes:
+        time: s. cores: per job. memory: MB per core. bandwidth: GB/s per core.
+    """
+
+    time: float
+    cores: float
+    memory: float
+    bandwidth: float
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """The jobs of one or more Batsim workloads; a job is a row (thesis 3.1.3, appendix C).
+
+    Rows stand in the order in which Batsim submits the jobs: by submit time, then by the bytes of ``<workload>!<id>``
+    (``w0!1, w0!10, w0!2``), so the row number is the tie rule "by submission" of every policy.
+
+    Attributes:
+        ids: (J,) Batsim job identifiers with their workload, ``"w0!12"``.
+        profiles: (J,) profile names.
+        submit: (J,) s.
+        size: (J,) cores requested.
+        requested_time: (J,) s, the user's estimate (``req_time``).
+        requested_ops: (J,) flop per core that the estimate stands for (``req_ops``).
+        ops: (J,) flop per core that the job really needs (``cpu``); only a simulator may look at it. 0 for a delay job.
+        delay: (J,) s a delay job lasts whatever its cores do; -1 for a job that computes.
+        memory: (J,) MB per core (``mem``).
+        bandwidth: (J,) GB/s per core (``mem_bw``).
+        walltime: (J,) s after which the simulator kills the job, infinite where there is none.
+        capacity: cores of the machine that the workload was made for (``nb_res``).
+    """
+
+    ids: tuple[str, ...]
+    profiles: tuple[str, ...]
+    submit: Floats
+    size: Ints
+    requested_time: Floats
+    requested_ops: Floats
+    ops: Floats
+    delay: Floats
+    memory: Floats
+    bandwidth: Floats
+    walltime: Floats
+    capacity: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def limits(self) -> JobLimits:
+        """Return the largest request of each kind (thesis 4.1.2)."""
+        return JobLimits(
+            time=float(self.requested_time.max()),
+            cores=float(self.size.max()),
+            memory=float(self.memory.max()),
+            bandwidth=float(self.bandwidth.max()),
+        )

@@ -1,0 +1,53 @@
+"""What can go wrong because of what a user gave us.
+
+    HDeepRMError
+    ├── PlatformError      a platform, a catalogue of types, or a SimGrid XML
+    ├── WorkloadError      a trace, a Batsim workload, or a job
+    ├── OptionsError       the options file or a command line flag
+    ├── AgentError         a user's agent
+    ├── ProtocolError      what the other end of a socket said
+    └── ResultsError       the files of a run
+
+The command line turns each into one line and exit status 2. Anything else that is raised is a bug of ours and keeps
+its traceback. A message says what is wrong, where, and what would be right.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HDeepRMError(Exception):
+    """Something a user gave us cannot be used; the message is one line meant for that user."""
+
+
+class PlatformError(HDeepRMError):
+    """A platform, a catalogue of hardware types, or a SimGrid XML cannot be used."""
+
+
+class WorkloadError(HDeepRMError):
+    """A trace, a Batsim workload or a job cannot be used."""
+
+
+class OptionsError(HDeepRMError):
+    """The options file or a command line flag cannot be used."""
+
+
+class AgentError(HDeepRMError):
+    """A user's agent cannot be loaded or gave something that is no decision."""
+
+
+class ProtocolError(HDeepRMError):
+    """The other end of a socket said something that the protocol does not allow."""
+
+
+class ResultsError(HDeepRMError):
+    """The files of a run are missing or cannot be read."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the nearest known name, else the list of all of them."""
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known: {', '.join(names)}" if names else ""

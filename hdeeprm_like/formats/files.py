@@ -1,0 +1,73 @@
+"""Reading and writing files so that a failure is one clear line and never half a file."""
+
+import gzip
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from hdeeprm_like.errors import HDeepRMError, ResultsError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[TextIO]:
+    """Open a text file that takes the place of *path* when the block ends well, and vanishes when it does not.
+
+    Raises:
+        ResultsError: the folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be written: {error.strerror or error}") from error
+    temporary = Path(name)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_text(path: Path, error: type[HDeepRMError]) -> str:
+    """Return the text of a file, unpacked if it ends in ``.gz``; raise *error* in one line if it cannot be read."""
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        return data.decode("utf-8")
+    except FileNotFoundError:
+        raise error(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise error(f"{path}: is a folder; a file is needed") from None
+    except UnicodeDecodeError as cause:
+        raise error(f"{path}: is not UTF-8 text (byte {cause.start})") from cause
+    except (OSError, EOFError) as cause:
+        raise error(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or cause}") from cause
+
+
+def read_json(path: Path, error: type[HDeepRMError]) -> Any:
+    """Return the content of a JSON file; NaN and Infinity are refused."""
+
+    def refuse(constant: str) -> float:
+        raise error(f"{path}: {constant} is not a number that JSON knows")
+
+    try:
+        return json.loads(read_text(path, error), parse_constant=refuse)
+    except json.JSONDecodeError as cause:
+        raise error(f"{path}:{cause.lineno}:{cause.colno}: not valid JSON: {cause.msg}") from cause
+    except RecursionError as cause:
+        raise error(f"{path}: nested too deeply") from cause
+
+
+def write_json(path: Path, content: Any, indent: int | None = 2) -> None:
+    """Write *content* as JSON in the place of *path*."""
+    with replacing(path) as file:
+        json.dump(content, file, indent=indent, allow_nan=False)
+        file.write("\n")
