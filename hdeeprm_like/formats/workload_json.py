@@ -1,0 +1,351 @@
+"""Batsim workloads: the jobs and profiles of JSON files, to and from columns (thesis 3.1.3, 4.1.2, appendix C.1)."""
+
+import json
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import WorkloadError, did_you_mean
+from hdeeprm_like.formats.files import read_json, replacing
+
+log = logging.getLogger(__name__)
+
+LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
+EXACT = 2**53  # whole numbers up to here are the same as int and as float
+FLOAT_COLUMNS = ("submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime")
+MODELLED = ("delay", "parallel_homogeneous")
+
+
+class _Profile(NamedTuple):
+    """What a profile of the file says; None where it says nothing."""
+
+    delay: float | None
+    ops: float | None
+    requested_time: float | None
+    requested_ops: float | None
+    memory: float
+    bandwidth: float
+
+
+class _Job(NamedTuple):
+    """One row of a `Workload`, before it is sorted into place."""
+
+    submit: float
+    order: bytes
+    id: str
+    profile: str
+    size: int
+    requested_time: float
+    requested_ops: float
+    ops: float
+    delay: float
+    memory: float
+    bandwidth: float
+    walltime: float
+
+
+def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capacity: int | None = None) -> Workload:
+    """Read ready Batsim workloads; the files become ``w0``, ``w1``, ... in the order given.
+
+    Profiles are ``delay`` and ``parallel_homogeneous``. A file made for plain Batsim lacks what HDeepRM adds, so
+
+    - ``mem``, ``mem_bw`` missing: 0.
+    - ``req_time`` missing: ``req_ops`` over the reference speed, else the job's walltime (what Batsim itself calls the
+      requested time), else the delay, else ``cpu`` over the reference speed, that is, a user who knows.
+    - ``req_ops`` missing: ``req_time`` times the reference speed.
+    - ``cpu`` missing: ``req_ops``, an estimate that comes true. One of ``cpu``, ``req_time``, ``req_ops`` must be there.
+
+    Profiles that no job uses are not looked at, as in Batsim; unknown keys are ignored.
+
+    Args:
+        paths: plain or ``.gz``.
+        reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
+        capacity: cores of the machine; None takes the largest ``nb_res`` of the files.
+
+    Raises:
+        WorkloadError: a file cannot be used; the message names file, JSON path and what would be right.
+
+    Source: HDeepRM thesis 3.1.3 and appendix C.1; Batsim's documentation of input workloads.
+    """
+    files = [paths] if isinstance(paths, Path) else list(paths)
+    if not files:
+        raise WorkloadError("no workload file was given")
+    if not (math.isfinite(reference_flops) and reference_flops > 0):
+        raise WorkloadError(f"the reference speed is {reference_flops!r} flop/s; a positive number is needed")
+    jobs: list[_Job] = []
+    sizes: list[int] = []
+    for number, path in enumerate(files):
+        size, rows = _read_file(path, f"w{number}", reference_flops)
+        sizes.append(size)
+        jobs.extend(rows)
+    jobs.sort(key=lambda job: (job.submit, job.order))
+    return _columns(jobs, max(sizes) if capacity is None else capacity)
+
+
+def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
+    column: dict[str, tuple[Any, ...]] = dict(zip(_Job._fields, zip(*jobs, strict=True), strict=True))
+    numbers = {name: np.array(column[name], dtype=np.float64) for name in FLOAT_COLUMNS}
+    size = np.array(column["size"], dtype=np.int64)
+    return Workload(ids=column["id"], profiles=column["profile"], size=size, capacity=capacity, **numbers)
+
+
+def _read_file(path: Path, name: str, reference_flops: float) -> tuple[int, list[_Job]]:
+    """Return ``nb_res`` and the jobs of one file."""
+    try:
+        content = read_json(path, WorkloadError)
+    except ValueError as cause:  # an integer of thousands of digits
+        raise WorkloadError(f"{path}: a number is too large: {cause}") from cause
+    content = _object(content, str(path))
+    capacity = _whole(_need(content, "nb_res", str(path)), f"{path}: nb_res")
+    jobs = _need(content, "jobs", str(path))
+    profiles = _object(_need(content, "profiles", str(path)), f"{path}: profiles")
+    if not isinstance(jobs, list):
+        raise WorkloadError(f"{path}: jobs: is {_kind(jobs)}; a list is needed")
+    if not jobs:
+        raise WorkloadError(f"{path}: jobs: is empty; at least one job is needed")
+    known: dict[str, _Profile] = {}
+    first: dict[str, int] = {}  # where each id stands
+    rows: list[_Job] = []
+    for i, job in enumerate(jobs):
+        row = _job(job, f"{path}: jobs[{i}]", name, profiles, known, reference_flops)
+        if first.setdefault(row.id, i) != i:
+            raise WorkloadError(f"{path}: jobs[{i}].id: {job['id']!r} is also the id of jobs[{first[row.id]}]")
+        rows.append(row)
+    if any(known[row.profile].delay is None and profiles[row.profile].get("com") for row in rows):
+        log.warning("%s: some jobs send data (com > 0); the embedded simulator does not model the network", path)
+    return capacity, rows
+
+
+def _job(
+    job: Any, where: str, name: str, profiles: Mapping[str, Any], known: dict[str, _Profile], reference_flops: float
+) -> _Job:
+    if not isinstance(job, dict):
+        raise WorkloadError(f"{where}: is {_kind(job)}; an object is needed")
+    identifier = _identifier(_need(job, "id", where), f"{where}.id", name)
+    submit = _number(_need(job, "subtime", where), f"{where}.subtime")
+    size = _whole(_need(job, "res", where), f"{where}.res")
+    profile_name = _need(job, "profile", where)
+    if not isinstance(profile_name, str):
+        raise WorkloadError(f"{where}.profile: is {_kind(profile_name)}; the name of a profile is needed")
+    profile = known.get(profile_name)
+    if profile is None:
+        if profile_name not in profiles:
+            raise WorkloadError(f"{where}.profile: {profile_name!r} is not known{did_you_mean(profile_name, profiles)}")
+        profile = known[profile_name] = _profile(profiles[profile_name], profile_name, where)
+    walltime = _walltime(job.get("walltime"), f"{where}.walltime")
+    time, requested_ops, ops = _fill(profile, walltime, reference_flops)
+    if not (math.isfinite(time) and math.isfinite(requested_ops)):
+        raise WorkloadError(f"{where}.profile: {profile_name!r} asks for more operations than a float can hold")
+    return _Job(
+        submit=submit,
+        order=identifier.encode("utf-8", "surrogatepass"),
+        id=identifier,
+        profile=profile_name,
+        size=size,
+        requested_time=time,
+        requested_ops=requested_ops,
+        ops=ops,
+        delay=-1.0 if profile.delay is None else profile.delay,
+        memory=profile.memory,
+        bandwidth=profile.bandwidth,
+        walltime=walltime,
+    )
+
+
+def _fill(profile: _Profile, walltime: float, reference_flops: float) -> tuple[float, float, float]:
+    """Return requested time, requested operations and operations; see `read_workload` for what stands in for what."""
+    time, requested_ops, ops = profile.requested_time, profile.requested_ops, profile.ops
+    if time is None:
+        if requested_ops is not None:
+            time = requested_ops / reference_flops
+        elif walltime < math.inf:
+            time = walltime
+        elif profile.delay is not None:
+            time = profile.delay
+        else:
+            time = (ops or 0.0) / reference_flops
+    if requested_ops is None:
+        requested_ops = time * reference_flops
+    if profile.delay is not None:
+        return time, requested_ops, 0.0
+    return time, requested_ops, requested_ops if ops is None else ops
+
+
+def _profile(profile: Any, name: str, job: str) -> _Profile:
+    """Return what the profile that *job* uses says."""
+    where = f"{job.split(': jobs')[0]}: profiles[{json.dumps(name)}]"
+    profile = _object(profile, where)
+    kind = _need(profile, "type", where)
+    if kind not in MODELLED:
+        raise WorkloadError(
+            f"{job}: profile {name!r} is of type {kind!r}; the embedded simulator knows {' and '.join(MODELLED)} "
+            "(the real Batsim plays the others: hdeeprm-like batsim)"
+        )
+
+    def optional(key: str) -> float | None:
+        return _number(profile[key], f"{where}.{key}") if key in profile else None
+
+    optional("com")
+    found = _Profile(
+        delay=_number(_need(profile, "delay", where), f"{where}.delay") if kind == "delay" else None,
+        ops=optional("cpu") if kind != "delay" else None,
+        requested_time=optional("req_time"),
+        requested_ops=optional("req_ops"),
+        memory=optional("mem") or 0.0,
+        bandwidth=optional("mem_bw") or 0.0,
+    )
+    if kind != "delay" and found.ops is None and found.requested_time is None and found.requested_ops is None:
+        raise WorkloadError(f"{where}: has no 'cpu', the operations of each core")
+    return found
+
+
+def _need(content: Mapping[str, Any], key: str, where: str) -> Any:
+    try:
+        return content[key]
+    except KeyError:
+        raise WorkloadError(f"{where}: has no {key!r}") from None
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise WorkloadError(f"{where}: is {_kind(value)}; an object is needed")
+    return value
+
+
+def _identifier(value: Any, where: str, name: str) -> str:
+    """Return ``<workload>!<id>``; an id that already carries the workload's own name keeps it."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise WorkloadError(f"{where}: is {_kind(value)}; an integer or a string is needed")
+    text = str(value).removeprefix(f"{name}!")
+    if not text or "!" in text:
+        raise WorkloadError(f"{where}: {value!r} is no id; it may not be empty nor hold '!'")
+    return f"{name}!{text}"
+
+
+def _number(value: Any, where: str) -> float:
+    """Return a finite number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise WorkloadError(f"{where}: is {_kind(value)}; a number is needed")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise WorkloadError(f"{where}: is too large for a number")
+    if number < 0:
+        raise WorkloadError(f"{where}: is {value!r}; it may not be negative")
+    return number
+
+
+def _whole(value: Any, where: str) -> int:
+    """Return a number of cores."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise WorkloadError(f"{where}: is {_kind(value)}; a whole number of cores is needed")
+    if not 1 <= value <= LARGEST_SIZE:
+        raise WorkloadError(
+            f"{where}: is {value if value < 1 else 'too large'}; 1 to {LARGEST_SIZE} cores are possible"
+        )
+    return value
+
+
+def _walltime(value: Any, where: str) -> float:
+    """Return the limit in s; Batsim writes -1 where there is none."""
+    if value is None or (value == -1 and not isinstance(value, bool)):
+        return math.inf
+    if (walltime := _number(value, where)) == 0:
+        raise WorkloadError(f"{where}: is 0; a positive number of seconds is needed, or -1 for no limit")
+    return walltime
+
+
+def _kind(value: Any) -> str:
+    """Return how JSON would call the value, with the value itself where it is short."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, str):
+        return f"the string {value[:40]!r}"
+    return json.dumps(value)[:40]
+
+
+def write_workload(workload: Workload, path: Path) -> None:
+    """Write a Batsim workload that reads back as the same columns; one job, and one profile, per line.
+
+    Jobs with the same profile name and the same numbers share a profile; where one name stands for several, all but the
+    first get a number behind it. Numbers are written as integers where that loses nothing.
+
+    Raises:
+        WorkloadError: the jobs come from several files, which one file cannot hold.
+        ResultsError: the file cannot be written.
+    """
+    names = sorted({identifier.partition("!")[0] for identifier in workload.ids})
+    if len(names) != 1:
+        raise WorkloadError(f"{path}: cannot hold the jobs of several workloads ({', '.join(names)})")
+    profiles: dict[str, str] = {}  # name -> content
+    lines = list(_job_lines(workload, profiles))
+    with replacing(path) as file:
+        file.write(f'{{"nb_res": {workload.capacity}, "jobs": [\n')
+        file.write(",\n".join(lines))
+        file.write('\n], "profiles": {\n')
+        file.write(",\n".join(f"{json.dumps(name)}: {content}" for name, content in profiles.items()))
+        file.write("\n}}\n")
+
+
+def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
+    """Yield each job as JSON and collect the profiles on the way."""
+    named: dict[tuple[str, str], str] = {}  # (name, content) -> the name it is written under
+    columns = zip(
+        workload.ids,
+        workload.profiles,
+        workload.submit.tolist(),
+        workload.size.tolist(),
+        workload.walltime.tolist(),
+        workload.requested_time.tolist(),
+        workload.requested_ops.tolist(),
+        workload.ops.tolist(),
+        workload.delay.tolist(),
+        workload.memory.tolist(),
+        workload.bandwidth.tolist(),
+        strict=True,
+    )
+    for identifier, wanted, submit, size, walltime, time, requested_ops, ops, delay, memory, bandwidth in columns:
+        kind = (
+            f'"type": "delay", "delay": {_exact(delay)}'
+            if delay >= 0
+            else f'"type": "parallel_homogeneous", "com": 0, "cpu": {_exact(ops)}'
+        )
+        content = (
+            f'{{{kind}, "req_time": {_exact(time)}, "req_ops": {_exact(requested_ops)}, '
+            f'"mem": {_exact(memory)}, "mem_bw": {_exact(bandwidth)}}}'
+        )
+        name = named.get((wanted, content))
+        if name is None:
+            name, number = wanted, 1
+            while name in profiles:
+                number += 1
+                name = f"{wanted}_{number}"
+            named[wanted, content] = name
+            profiles[name] = content
+        limit = f', "walltime": {_exact(walltime)}' if walltime < math.inf else ""
+        yield (
+            f'{{"id": {_bare(identifier)}, "subtime": {_exact(submit)}, "res": {size}, '
+            f'"profile": {json.dumps(name)}{limit}}}'
+        )
+
+
+def _bare(identifier: str) -> str:
+    """Return the id without its workload as JSON, an integer where it is one."""
+    text = identifier.partition("!")[2]
+    if text.isascii() and text.isdigit() and str(int(text[:18])) == text:
+        return text
+    return json.dumps(text)
+
+
+def _exact(number: float) -> str:
+    """Return the shortest JSON that reads back as the same float."""
+    return str(int(number)) if abs(number) < EXACT and number == int(number) else repr(number)
