@@ -1,0 +1,310 @@
+"""Read a platform: clusters of node types, nodes of processor types, processors of cores (thesis 4.1.1, B.2 to B.6).
+
+A platform file lists clusters and links and names hardware types; the catalogues of the package know many. Types of
+one's own need no change to the package. Four places are read, the later wins where both know a name:
+
+1. the catalogues of the package (``hdeeprm_like/data``);
+2. ``node_types.json``, ``processor_types.json``, ``network_types.json``, ``memory_types.json`` beside the platform;
+3. the files and folders given as *types*;
+4. the object under ``"types"`` in the platform file: ``{"nodes": ..., "processors": ..., "networks": ...,
+   "memories": ...}``.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Network, Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.errors import PlatformError, did_you_mean
+from hdeeprm_like.formats.files import read_json
+from hdeeprm_like.formats.json_value import JsonValue
+
+MOST_CORES = 1_000_000
+MB_IN_GB = 1000
+NAME_DIGITS = 5  # at least; see core_names
+
+FILES = {
+    "nodes": "node_types.json",
+    "processors": "processor_types.json",
+    "networks": "network_types.json",
+    "memories": "memory_types.json",
+}  # kind -> name of its catalogue
+
+_BANDWIDTH = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:[kMGT]i?)?(?:bps|Bps)")  # a SimGrid bandwidth
+_LATENCY = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:ps|ns|us|ms|s)")  # a SimGrid time
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ProcessorType:
+    """A processor in the catalogue: *cores* alike cores, *gflops* and *watts* each, *bandwidth* GB/s between them."""
+
+    cores: int
+    gflops: float
+    watts: float
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class NodeType:
+    """A node in the catalogue: the types and numbers of its processors, and MB of memory."""
+
+    processors: tuple[tuple[str, int], ...]
+    memory: float
+
+
+@dataclass(frozen=True)
+class Types:
+    """The hardware that a platform may name; *networks* holds bandwidths and *memories* latencies, as SimGrid writes.
+
+    ``places`` tells where each node type was read, for errors that show only when all files are read.
+    """
+
+    nodes: Mapping[str, NodeType] = field(default_factory=dict)
+    processors: Mapping[str, ProcessorType] = field(default_factory=dict)
+    networks: Mapping[str, str] = field(default_factory=dict)
+    memories: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
+    """Return the platform that a JSON file describes.
+
+    Args:
+        path: of the platform.
+        types: files and folders with hardware types of one's own, see the module.
+
+    Raises:
+        PlatformError: a file cannot be read or holds a mistake; the line names the file, the JSON path and the remedy.
+    """
+    root = JsonValue(read_json(path, PlatformError), path, PlatformError)
+    keys = root.fields(["clusters", "global_links"], ["types"])
+    known = _types_beside(path.parent, read_types())
+    for extra in types:
+        known = _types_given(extra, known)
+    if "types" in keys:
+        known = _types_of_kinds(keys["types"], known)
+    _check_references(known)
+    return _build(path, keys, known)
+
+
+@cache
+def read_types() -> Types:
+    """Return the catalogues of the package."""
+    known = Types()
+    for kind, name in FILES.items():
+        file = resources.files("hdeeprm_like").joinpath("data", name)
+        value = json.loads(file.read_text(encoding="utf-8"))
+        known = _extended(known, kind, JsonValue(value, Path(str(file)), PlatformError))
+    return known
+
+
+def core_names(cores: int) -> tuple[str, ...]:
+    """Return the host names of a platform: ``cor_`` and the number, with zeros to five digits or to those it needs.
+
+    Batsim 3 and 4 number hosts in byte order, Batsim 5 in natural order; with one width both are the platform's order.
+    """
+    width = max(NAME_DIGITS, len(str(cores - 1)))
+    return tuple([f"cor_{core:0{width}d}" for core in range(cores)])
+
+
+# -- catalogues
+
+
+def _types_beside(folder: Path, known: Types) -> Types:
+    for kind, name in FILES.items():
+        file = folder / name
+        if file.is_file():
+            known = _extended(known, kind, JsonValue(read_json(file, PlatformError), file, PlatformError))
+    return known
+
+
+def _types_given(path: Path, known: Types) -> Types:
+    if path.is_dir():
+        if not any((path / name).is_file() for name in FILES.values()):
+            raise PlatformError(f"{path}: holds no types; one of {', '.join(FILES.values())} is needed")
+        return _types_beside(path, known)
+    value = JsonValue(read_json(path, PlatformError), path, PlatformError)
+    for kind, name in FILES.items():
+        if path.name.endswith(name):
+            return _extended(known, kind, value)
+    return _types_of_kinds(value, known)
+
+
+def _types_of_kinds(value: JsonValue, known: Types) -> Types:
+    for kind, entries in value.fields([], list(FILES)).items():
+        known = _extended(known, kind, entries)
+    return known
+
+
+def _extended(known: Types, kind: str, value: JsonValue) -> Types:
+    entries = value.entries()
+    if kind == "nodes":
+        nodes = {name: _node_type(entry) for name, entry in entries.items()}
+        return replace(known, nodes={**known.nodes, **nodes}, places={**known.places, **entries})
+    if kind == "processors":
+        processors = {name: _processor_type(entry) for name, entry in entries.items()}
+        return replace(known, processors={**known.processors, **processors})
+    if kind == "networks":
+        networks = {name: _bandwidth(entry.fields(["bandwidth"])["bandwidth"]) for name, entry in entries.items()}
+        return replace(known, networks={**known.networks, **networks})
+    memories = {name: _latency(entry.fields(["latency"])["latency"]) for name, entry in entries.items()}
+    return replace(known, memories={**known.memories, **memories})
+
+
+def _node_type(value: JsonValue) -> NodeType:
+    keys = value.fields(["processors", "memory"], ["id"])
+    processors = []
+    for element in keys["processors"].elements():
+        processor = element.fields(["type", "number"])
+        processors.append((processor["type"].text(), processor["number"].count()))
+    memory = keys["memory"].fields(["type", "capacity"])
+    memory["type"].text()
+    return NodeType(tuple(processors), memory["capacity"].positive() * MB_IN_GB)
+
+
+def _processor_type(value: JsonValue) -> ProcessorType:
+    keys = value.fields(
+        ["cores", "clock_rate", "dpflops_per_cycle", "mem_bw", "power"], ["id", "type", "uarch", "llc_size"]
+    )
+    cores = keys["cores"].count()
+    if cores > MOST_CORES:
+        raise keys["cores"].wrong(f"more than {MOST_CORES:,} cores")
+    gflops = keys["clock_rate"].positive() * keys["dpflops_per_cycle"].positive()
+    if min(flops_by_pstate(gflops)[:2]) <= 0:
+        raise value.wrong(f"clock_rate * dpflops_per_cycle is {gflops:g} GFLOP/s a core; at least 0.001 is needed")
+    for key in ("id", "type", "uarch"):
+        if key in keys:
+            keys[key].text()
+    if "llc_size" in keys:
+        keys["llc_size"].positive()
+    return ProcessorType(cores, gflops, keys["power"].positive() / cores, keys["mem_bw"].positive())
+
+
+def _check_references(known: Types) -> None:
+    """Raise unless all processors and memories that node types name are known; the files may come in any order."""
+    for place in known.places.values():
+        keys = place.entries()
+        for element in keys["processors"].elements():
+            _look_up(known.processors, element.entries()["type"], "processor")
+        _look_up(known.memories, keys["memory"].entries()["type"], "memory")
+
+
+def _look_up(catalogue: Mapping[str, T], name: JsonValue, kind: str) -> T:
+    found = catalogue.get(name.text())
+    if found is None:
+        raise name.wrong(f"{kind} type {name.text()!r} is not known{did_you_mean(name.text(), catalogue)}")
+    return found
+
+
+# -- links
+
+
+def _bandwidth(value: JsonValue) -> str:
+    text = value.text()
+    match = _BANDWIDTH.fullmatch(text)
+    if match is None or not 0 < float(match[1]) < float("inf"):
+        raise value.wrong(f"{text!r} is no bandwidth; write a number above 0 and a unit, as in '10.0Gbps'")
+    return text
+
+
+def _latency(value: JsonValue) -> str:
+    text = value.text()
+    match = _LATENCY.fullmatch(text)
+    if match is None or float(match[1]) == float("inf"):
+        raise value.wrong(f"{text!r} is no latency; write a number and a unit, as in '75us'")
+    return text
+
+
+def _link(value: JsonValue, known: Types) -> tuple[str, str]:
+    """Return bandwidth and latency of a link, given as an object or as a list of one (thesis B.2)."""
+    keys = value.only().fields(["type", "latency"])
+    return _look_up(known.networks, keys["type"], "network"), _latency(keys["latency"])
+
+
+# -- the platform
+
+
+@dataclass(frozen=True)
+class _Group:
+    """So many nodes of one type, next to each other in one cluster."""
+
+    cluster: int
+    node_type: str
+    number: int
+
+
+def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
+    names: list[str] = []
+    groups: list[_Group] = []
+    links: list[tuple[str, str]] = []
+    cores = 0
+    for element in keys["clusters"].elements():
+        cluster = element.fields(["id", "nodes", "local_links"])
+        name = cluster["id"].text()
+        if name in names:
+            raise cluster["id"].wrong(f"cluster {name!r} is there already; every cluster needs its own id")
+        for node in cluster["nodes"].elements():
+            group = _group(node, len(names), known)
+            cores += group.number * _cores_of(group.node_type, known)
+            if cores > MOST_CORES:
+                raise node.wrong(f"the platform grows to {cores:,} cores; at most {MOST_CORES:,} are allowed")
+            groups.append(group)
+        names.append(name)
+        links.append(_link(cluster["local_links"], known))
+    bandwidth, latency = _link(keys["global_links"], known)
+    network = Network(tuple(b for b, _ in links), tuple(t for _, t in links), bandwidth, latency)
+    return Platform(
+        name=path.name.split(".")[0], cluster_names=tuple(names), network=network, **_columns(groups, known)
+    )
+
+
+def _group(value: JsonValue, cluster: int, known: Types) -> _Group:
+    node = value.fields(["type", "number"])
+    _look_up(known.nodes, node["type"], "node")
+    return _Group(cluster, node["type"].text(), node["number"].count())
+
+
+def _cores_of(node_type: str, known: Types) -> int:
+    return sum(number * known.processors[name].cores for name, number in known.nodes[node_type].processors)
+
+
+def _columns(groups: Sequence[_Group], known: Types) -> dict[str, Any]:
+    """Return the columns of the platform; the work is per group of nodes, the rest is repetition."""
+    catalogue = list(known.processors)
+    number_of = {name: number for number, name in enumerate(catalogue)}
+    sizes = [group.number for group in groups]
+    # processors of one node of each group, as numbers in the catalogue
+    within = [
+        np.repeat(
+            [number_of[name] for name, _ in known.nodes[group.node_type].processors],
+            [number for _, number in known.nodes[group.node_type].processors],
+        )
+        for group in groups
+    ]
+    types = np.concatenate([np.tile(one, size) for one, size in zip(within, sizes, strict=True)])  # (P,)
+    processors_of_node = np.repeat([len(one) for one in within], sizes)  # (N,)
+    cores = np.array([known.processors[name].cores for name in catalogue])[types]  # (P,)
+    flops = np.array([flops_by_pstate(known.processors[name].gflops) for name in catalogue])
+    watts = np.array([watts_by_pstate(known.processors[name].watts) for name in catalogue])
+    bandwidth = np.array([known.processors[name].bandwidth for name in catalogue])
+    return {
+        "node_cluster": np.repeat([group.cluster for group in groups], sizes),
+        "node_memory": np.repeat([known.nodes[group.node_type].memory for group in groups], sizes),
+        "node_types": tuple([group.node_type for group in groups for _ in range(group.number)]),
+        "processor_node": np.repeat(np.arange(len(processors_of_node)), processors_of_node),
+        "processor_bandwidth": bandwidth[types],
+        "processor_types": tuple([catalogue[number] for number in types]),
+        "processor_flops": flops[types],
+        "processor_watts": watts[types],
+        "core_processor": np.repeat(np.arange(len(types)), cores),
+        "core_names": core_names(int(cores.sum())),
+    }
