@@ -58,7 +58,7 @@ def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capac
     - ``req_time`` missing: ``req_ops`` over the reference speed, else the job's walltime (what Batsim itself calls the
       requested time), else the delay, else ``cpu`` over the reference speed, that is, a user who knows.
     - ``req_ops`` missing: ``req_time`` times the reference speed.
-    - ``cpu`` missing: ``req_ops``, an estimate that comes true. One of ``cpu``, ``req_time``, ``req_ops`` must be there.
+    - ``cpu`` missing: ``req_ops``, an estimate that comes true. One of the three must be there.
 
     Profiles that no job uses are not looked at, as in Batsim; unknown keys are ignored.
 

@@ -1,0 +1,114 @@
+"""Statistics over what the jobs of a workload ask for (thesis appendix E.4, used in 5.2)."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.formats.swf import Trace, convert
+from hdeeprm_like.types import Floats
+
+FIELDS: dict[str, Callable[[Workload], Floats]] = {
+    "req_time": lambda jobs: jobs.requested_time,
+    "size": lambda jobs: jobs.size.astype(np.float64),
+    "mem": lambda jobs: jobs.memory,
+    "mem_bw": lambda jobs: jobs.bandwidth,
+    "submit": lambda jobs: jobs.submit,
+    "req_ops": lambda jobs: jobs.requested_ops,
+    "ops": lambda jobs: jobs.ops,
+}
+"""What can be asked about: s, cores, MB per core, GB/s per core, s, flop per core twice."""
+
+STATISTICS: dict[str, Callable[[Floats], float]] = {
+    "count": lambda column: float(len(column)),
+    "min": lambda column: float(column.min()),
+    "max": lambda column: float(column.max()),
+    "mean": lambda column: float(column.mean()),
+    "median": lambda column: float(np.median(column)),
+    "std": lambda column: float(column.std()),
+    "sum": lambda column: math.fsum(column),
+}
+"""Besides percentiles, ``p95`` or ``p99.9``, which are interpolated linearly; ``std`` is that of the whole population."""
+
+TABLE = ("count", "min", "p5", "median", "p95", "p99", "max", "mean", "std", "sum")
+UNKNOWN_IN_TRACES = ("req_ops", "ops")  # they need the reference speed of a platform
+
+
+def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | None = None) -> float:
+    """Return one statistic over one field of all jobs.
+
+    Of a trace, the jobs are those that the converter keeps; where no line of it tells the memory, those are all.
+
+    Args:
+        jobs: a workload, or a trace as it was read.
+        field: one of `FIELDS`.
+        statistic: one of `STATISTICS` or a percentile, ``"p95"``.
+        seed: draws the bandwidths that a trace does not know.
+
+    Raises:
+        OptionsError: the field or the statistic is not known.
+        WorkloadError: the trace does not know the field.
+
+    Source: HDeepRM thesis 4.2 and appendix E.4.
+    """
+    if field not in FIELDS:
+        raise OptionsError(f"job field {field!r} is not known{did_you_mean(field, FIELDS)}")
+    summary = _summary(statistic)
+    if isinstance(jobs, Trace):
+        if field in _unknown(jobs, seed):
+            remedy = "; give a seed to draw it" if field == "mem_bw" else ""
+            raise WorkloadError(f"{jobs.path}: a trace that does not know {field!r} was given{remedy}")
+        jobs = _converted(jobs, seed)
+    return summary(FIELDS[field](jobs))
+
+
+def job_table(jobs: Workload | Trace, *, seed: int | None = None) -> pd.DataFrame:
+    """Return the statistics of `TABLE` (rows) over all fields that are known (columns).
+
+    Args:
+        jobs, seed: as for `jobstat`.
+    """
+    unknown: tuple[str, ...] = ()
+    if isinstance(jobs, Trace):
+        unknown = _unknown(jobs, seed)
+        jobs = _converted(jobs, seed)
+    columns = {name: column(jobs) for name, column in FIELDS.items() if name not in unknown}
+    table = {name: [_summary(statistic)(column) for statistic in TABLE] for name, column in columns.items()}
+    return pd.DataFrame(table, index=pd.Index(TABLE, name="statistic"))
+
+
+def _summary(statistic: str) -> Callable[[Floats], float]:
+    """Return what computes a statistic."""
+    if statistic in STATISTICS:
+        return STATISTICS[statistic]
+    digits = statistic[1:]
+    if statistic[:1] != "p" or not digits.isascii() or not digits.replace(".", "", 1).isdigit():
+        near = did_you_mean(statistic, [*STATISTICS, "p95"])
+        raise OptionsError(f"statistic {statistic!r} is not known{near}; percentiles are p0 to p100")
+    percent = float(digits)
+    if percent > 100:
+        raise OptionsError(f"percentile {statistic!r} is not possible; percentiles are p0 to p100")
+    return lambda column: float(np.percentile(column, percent))
+
+
+def _unknown(trace: Trace, seed: int | None) -> tuple[str, ...]:
+    """Return the fields that nothing in the trace tells."""
+    unknown = UNKNOWN_IN_TRACES
+    if seed is None:
+        unknown += ("mem_bw",)
+    return unknown if _knows_memory(trace) else (*unknown, "mem")
+
+
+def _knows_memory(trace: Trace) -> bool:
+    return bool((trace.memory >= 0).any() or (trace.requested_memory >= 0).any())
+
+
+def _converted(trace: Trace, seed: int | None) -> Workload:
+    """Return the jobs of a trace; the reference speed is of no account for the fields a trace knows."""
+    memory = None if _knows_memory(trace) else 0.0
+    rng = np.random.default_rng(seed)
+    workload, _ = convert(trace, reference_flops=1e9, capacity=1, rng=rng, missing_memory=memory)
+    return workload

@@ -1,0 +1,317 @@
+"""Traces in the Standard Workload Format, and what they become for the simulator (thesis 3.1.3, appendix C.2)."""
+
+import csv
+import io
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.types import Bools, Floats, Ints
+
+GIGA = 1e9
+KB_PER_MB = 1000.0
+LARGEST = 2.0**53  # above, a float no longer tells whole numbers apart
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+ACCURACY_STEPS = np.arange(1, 26) / 20  # 0.05, 0.10, ..., 1.25: run time over requested time
+PERCENT = (
+    *(15.5, 8.5, 7, 4.5, 4, 4, 4, 3.5, 3.5, 3, 2.5, 2.5, 2.5),  # 0.05 to 0.65: many jobs end long before
+    *(2, 2, 2, 2, 2, 2, 2, 2, 2.5, 2.5, 5.5, 8.5),  # 0.70 to 1.25: and some overrun
+)
+ACCURACY = np.array(PERCENT) / 100
+"""Probability of each of `ACCURACY_STEPS`; sums to one.
+
+The thesis (3.1.3) says only that its histogram is similar to figure 2 of Tsafrir et al. (2007). These are the 604
+draws recorded in a run of the original over the first 1000 Gaia jobs, smoothed to half percents; a test compares them.
+"""
+
+BANDWIDTHS = np.array([4.0, 8.0, 12.0, 16.0, 20.0, 24.0])  # GB/s per core, equally likely; the trace knows none
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The 18 fields of a trace as columns, one row per line that is a job; negative means unknown.
+
+    Attributes:
+        path: where it comes from, for messages.
+        header: the comment lines before the first job, without their semicolon.
+        submit, wait, run, cpu_time, requested_time, think_time: (J,) s.
+        processors: (J,) allocated; requested_processors: (J,).
+        memory, requested_memory: (J,) KB per processor.
+        job, status, user, group, executable, queue, partition, preceding: (J,) numbers that the trace gives out.
+
+    Source: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", 1999.
+    """
+
+    path: Path
+    header: tuple[str, ...]
+    job: Ints
+    submit: Floats
+    wait: Floats
+    run: Floats
+    processors: Ints
+    cpu_time: Floats
+    memory: Floats
+    requested_processors: Ints
+    requested_time: Floats
+    requested_memory: Floats
+    status: Ints
+    user: Ints
+    group: Ints
+    executable: Ints
+    queue: Ints
+    partition: Ints
+    preceding: Ints
+    think_time: Floats
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+FIELDS = tuple(field.name for field in fields(Trace))[2:]
+WHOLE = tuple(field.name for field in fields(Trace) if field.type is Ints)
+
+
+def read_swf(path: Path) -> Trace:
+    """Read a trace, plain or ``.gz``; comments, blank lines, tabs and any line ending are fine.
+
+    Raises:
+        WorkloadError: a line is no job; the message names file, line and what would be right. There is no job at all.
+    """
+    text = read_text(path, WorkloadError)
+    table = _parse(text)
+    if table is None:
+        table = _parse_line_by_line(text, path)
+    if not len(table):
+        raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
+    columns: dict[str, Any] = {
+        name: table[:, i].astype(np.int64) if name in WHOLE else table[:, i] for i, name in enumerate(FIELDS)
+    }
+    return Trace(path=path, header=tuple(_header(text)), **columns)
+
+
+def _parse(text: str) -> Floats | None:
+    """Return (J, 18) numbers, or None where anything about the text is odd and each line must be looked at."""
+    wanted = len(FIELDS)
+    if "\0" in text:
+        return None
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text),
+            sep=r"\s+",
+            comment=";",
+            header=None,
+            names=list(range(wanted + 1)),  # one more shows whether a line is too long
+            index_col=False,
+            dtype=np.float64,
+            quoting=csv.QUOTE_NONE,
+            float_precision="round_trip",
+        )
+    except (ValueError, pd.errors.ParserWarning):  # a ParserError is a ValueError
+        return None
+    table = np.ascontiguousarray(frame.to_numpy())
+    if not np.isnan(table[:, wanted]).all():
+        return None
+    table = np.ascontiguousarray(table[:, :wanted])
+    whole = table[:, [FIELDS.index(name) for name in WHOLE]]
+    sound = bool((np.abs(table) < LARGEST).all()) and bool((whole == np.floor(whole)).all())
+    return table if sound else None
+
+
+def _parse_line_by_line(text: str, path: Path) -> Floats:
+    """Return (J, 18) numbers, or say which line is wrong."""
+    rows = [_parse_line(line, f"{path}:{number}") for number, line in _job_lines(text)]
+    return np.array(rows, dtype=np.float64).reshape(-1, len(FIELDS))
+
+
+def _job_lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1):
+        if job := line.partition(";")[0].strip():
+            yield number, job
+
+
+def _parse_line(line: str, where: str) -> list[float]:
+    words = line.split()
+    if len(words) != len(FIELDS):
+        raise WorkloadError(f"{where}: has {len(words)} fields; a job has {len(FIELDS)} (-1 where unknown)")
+    values = []
+    for i, (name, word) in enumerate(zip(FIELDS, words, strict=True), start=1):
+        value = float(word) if NUMBER.fullmatch(word) else math.nan
+        field = f"{where}: field {i} ({name.replace('_', ' ')})"
+        if math.isnan(value):
+            raise WorkloadError(f"{field} is {word[:40]!r}; a number is needed, -1 where unknown")
+        if not abs(value) < LARGEST:
+            raise WorkloadError(f"{field} is {word[:40]}; numbers below 2^53 are possible")
+        if name in WHOLE and value != math.floor(value):
+            raise WorkloadError(f"{field} is {word[:40]}; a whole number is needed")
+        values.append(value)
+    return values
+
+
+def _header(text: str) -> Iterator[str]:
+    """Yield the comments before the first job."""
+    for line in io.StringIO(text):
+        stripped = line.strip()
+        if stripped.startswith(";"):
+            yield stripped[1:].strip()
+        elif stripped:
+            return
+
+
+def convert(
+    trace: Trace,
+    *,
+    reference_flops: float,
+    capacity: int,
+    rng: np.random.Generator,
+    first: int | None = None,
+    skip: int = 0,
+    max_time: float | None = None,
+    max_cores: int | None = None,
+    max_memory: float | None = None,
+    max_bandwidth: float | None = None,
+    missing_memory: float | None = None,
+    runtimes: Literal["accuracy", "trace"] = "accuracy",
+) -> tuple[Workload, Counter[str]]:
+    """Turn a trace into a workload, line by line as HDeepRM's converter does.
+
+    - requested time: its field, else the run time. Cores: the requested processors, else the allocated ones.
+    - memory: the requested memory, else the used one, whole MB of 1000 KB, rounded down.
+    - bandwidth: drawn from `BANDWIDTHS`.
+    - operations: requested time times reference speed times an accuracy drawn for each job from `ACCURACY` (the
+      original kept one draw for all jobs with equal requests); rounded down to whole operations.
+    - jobs are numbered from 0 in the order of the trace; the clock starts with the earliest of them.
+
+    Both draws are made for every line of the trace from streams of their own, so a job keeps its draws whatever the
+    limits are. A job larger than the machine is kept: the scheduler rejects it and says so (see `oversized`).
+
+    Args:
+        reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
+        capacity: cores of the machine, ``nb_res``.
+        first: keep that many jobs and stop; None keeps all.
+        skip: leave out that many lines at the start (thesis 5.1 leaves out the first 4 of Gaia).
+        max_time, max_cores, max_memory, max_bandwidth: s, cores, MB per core, GB/s per core; larger jobs are skipped.
+        missing_memory: MB per core of a job whose line tells none; None skips it, as the original does.
+        runtimes: ``"trace"`` takes the run time of the trace in place of a drawn accuracy.
+
+    Returns:
+        The workload, and how many lines were skipped for which reason. Lines left out by *skip*, and those after the
+        *first* jobs, are in neither.
+
+    Raises:
+        WorkloadError: no job is left.
+
+    Source: HDeepRM thesis 3.1.3 and 4.1.2.
+    """
+    asked = _requests(trace, rng, missing_memory)
+    reasons = {
+        "a negative submit time": trace.submit < 0,
+        "no requested time": ~(asked.time > 0),
+        "no processors": asked.size < 1,
+        "no memory": asked.memory < 0,
+        "no run time": ~(trace.run > 0) & (runtimes == "trace"),
+        f"more than {max_time} s": _above(asked.time, max_time),
+        f"more than {max_cores} cores": _above(asked.size, max_cores),
+        f"more than {max_memory} MB per core": _above(asked.memory, max_memory),
+        f"more than {max_bandwidth} GB/s per core": _above(asked.bandwidth, max_bandwidth),
+    }
+    rows, skipped = _kept(reasons, len(trace), skip, first)
+    if not len(rows):
+        raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs is left{_why(skipped, skip)}")
+    return _workload(trace, asked, rows, reference_flops, capacity, runtimes), skipped
+
+
+class _Requests(NamedTuple):
+    """What each line of a trace asks for, (J,) each, not yet looked at for sense."""
+
+    time: Floats
+    size: Ints
+    memory: Floats
+    bandwidth: Floats
+    accuracy: Floats
+
+
+def _requests(trace: Trace, rng: np.random.Generator, missing_memory: float | None) -> _Requests:
+    accuracy_rng, bandwidth_rng = rng.spawn(2)
+    return _Requests(
+        time=np.where(trace.requested_time > 0, trace.requested_time, trace.run),
+        size=np.where(trace.requested_processors > 0, trace.requested_processors, trace.processors),
+        memory=_memory(trace, missing_memory),
+        bandwidth=BANDWIDTHS[bandwidth_rng.integers(len(BANDWIDTHS), size=len(trace))],
+        accuracy=ACCURACY_STEPS[accuracy_rng.choice(len(ACCURACY), size=len(trace), p=ACCURACY)],
+    )
+
+
+def _workload(
+    trace: Trace, asked: _Requests, rows: Ints, reference_flops: float, capacity: int, runtimes: str
+) -> Workload:
+    """Return the jobs of *rows*, numbered in that order and then put into the order of a `Workload`."""
+    gflops = reference_flops / GIGA  # as the original counts, so that its workloads come out to the last bit
+    ids = np.array([f"w0!{number}" for number in range(len(rows))])
+    order = np.lexsort((ids.astype(np.bytes_), trace.submit[rows]))
+    ids, rows = ids[order], rows[order]
+    time, size, memory, bandwidth, accuracy = (column[rows] for column in asked)
+    requested_ops = np.floor(time * gflops * GIGA)
+    if runtimes == "trace":
+        ops = np.floor(trace.run[rows] * gflops * GIGA)
+        suffix = [f"{run:.17g}s" for run in trace.run[rows].tolist()]
+    else:
+        ops = np.floor(requested_ops * accuracy)
+        suffix = [f"{percent:.0f}" for percent in (100 * accuracy).tolist()]
+    named = zip(time.tolist(), memory.tolist(), bandwidth.tolist(), suffix, strict=True)
+    return Workload(
+        ids=tuple(ids.tolist()),
+        profiles=tuple(f"{t:.17g}_{m:.17g}_{b:.0f}_{last}" for t, m, b, last in named),
+        submit=trace.submit[rows] - trace.submit[rows[0]],
+        size=size,
+        requested_time=time,
+        requested_ops=requested_ops,
+        ops=ops,
+        delay=np.full(len(rows), -1.0),
+        memory=memory,
+        bandwidth=bandwidth,
+        walltime=np.full(len(rows), np.inf),
+        capacity=capacity,
+    )
+
+
+def _why(skipped: Counter[str], skip: int) -> str:
+    """Return the end of the message that no job is left."""
+    reasons = [f"{count} with {reason}" for reason, count in skipped.items()]
+    if skip:
+        reasons.insert(0, f"the first {skip} left out")
+    remedy = "; say how much memory such jobs take (missing_memory)" if skipped["no memory"] else ""
+    return f": {', '.join(reasons)}{remedy}" if reasons else ""
+
+
+def _memory(trace: Trace, missing: float | None) -> Floats:
+    """Return (J,) MB per core, -1 where neither the request nor the use is known."""
+    used = np.where(trace.memory >= 0, trace.memory, trace.requested_memory)
+    kilobytes = np.where(trace.requested_memory > 0, trace.requested_memory, used)
+    return np.where(kilobytes >= 0, np.floor(kilobytes / KB_PER_MB), -1.0 if missing is None else missing)
+
+
+def _above(column: Floats | Ints, limit: float | None) -> Bools:
+    return np.zeros(len(column), dtype=np.bool_) if limit is None else column > limit
+
+
+def _kept(reasons: dict[str, Bools], lines: int, skip: int, first: int | None) -> tuple[Ints, Counter[str]]:
+    """Return the rows that become jobs, and how many of those looked at fall to which reason (the first that holds)."""
+    why = np.full(lines, -1)
+    for number, refused in enumerate(reasons.values()):
+        why[(why < 0) & refused] = number
+    why = why[skip:]
+    rows = np.flatnonzero(why < 0)[:first]
+    looked_at = why if first is None or len(rows) < first else why[: rows[-1] + 1]
+    counts = {reason: int((looked_at == number).sum()) for number, reason in enumerate(reasons)}
+    return rows + skip, Counter({reason: count for reason, count in counts.items() if count})
