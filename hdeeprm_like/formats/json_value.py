@@ -64,11 +64,13 @@ class JsonValue:
         return elements[0]
 
     def text(self) -> str:
-        """Return a text that is not empty."""
+        """Return a text that is not empty and that a line of a message or of a table can hold."""
         if not isinstance(self.value, str):
             raise self.wrong(f"must be a text, is {_kind(self.value)}")
         if not self.value.strip():
             raise self.wrong("must not be empty")
+        if not self.value.isprintable():
+            raise self.wrong(f"must be one line of printable characters, is {_kind(self.value)}")
         return self.value
 
     def positive(self) -> float:

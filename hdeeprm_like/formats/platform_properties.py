@@ -1,0 +1,306 @@
+"""What each host of a platform tells of its core, so that the hierarchy can be rebuilt from Batsim's first message.
+
+| property                 | example                            |                                              |
+|--------------------------|------------------------------------|----------------------------------------------|
+| `hdeeprm_cluster`        | `gaia_cluster`                     | name                                         |
+| `hdeeprm_node`           | `60`                               | number in the platform, from 0               |
+| `hdeeprm_node_type`      | `Bullx B505-0`                     | name in the catalogue                        |
+| `hdeeprm_memory`         | `96000`                            | MB, of the node                              |
+| `hdeeprm_processor`      | `120`                              | number in the platform, from 0               |
+| `hdeeprm_processor_type` | `Xeon L5640`                       | name in the catalogue                        |
+| `hdeeprm_bandwidth`      | `32`                               | GB/s, of the processor                       |
+| `hdeeprm_speed`          | `9.040Gf, 6.780Gf, 0.001f, 0.001f` | of the core in P0..P3, as SimGrid writes it  |
+| `wattage_per_state`      | `7.500:7.500, 7.500:7.500, ...`    | W of the core in P0..P3, idle:busy           |
+| `watt_per_state`         | the same                           | the older name, for the SimGrid of Batsim 3  |
+
+Batsim tells of a machine its id, its name and these properties, and not its speeds: hence `hdeeprm_speed`. Power is a
+matter of the P-state alone, so the idle and the busy figure of a state are the same.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import GIGA, Network, Platform
+from hdeeprm_like.cluster.pstates import SPEED_SHARE
+from hdeeprm_like.errors import PlatformError
+
+PREFIX = "hdeeprm_"
+SPEED = "hdeeprm_speed"
+WATTS = "wattage_per_state"
+OLD_WATTS = "watt_per_state"
+MILLI = 1e-3  # W, to which the XML of others is rounded
+
+_UNITS = {"f": 1.0, "kf": 1e3, "Mf": 1e6, "Gf": GIGA, "Tf": 1e12, "Pf": 1e15}
+_NODE_FIELDS = ("cluster", "node_type", "memory")  # the same in all processors of a node
+
+
+class Figures(NamedTuple):
+    """What the properties of a host tell of its core, its processor, its node and its cluster; units as `Platform`."""
+
+    cluster: str
+    node: int
+    node_type: str
+    memory: float
+    processor: int
+    processor_type: str
+    bandwidth: float
+    speed: tuple[float, ...]
+    watts: tuple[float, ...]
+
+
+Hosts = Sequence[tuple[str, Mapping[str, str]]]  # names and properties in the order of Batsim's machine ids
+
+
+def _key(name: str) -> str:
+    return WATTS if name == "watts" else PREFIX + name
+
+
+_KEYS = tuple(_key(name) for name in Figures._fields)
+
+
+# -- from a platform to properties
+
+
+def figures_of(platform: Platform, processor: int) -> Figures:
+    """Return what the hosts of a processor carry."""
+    node = int(platform.processor_node[processor])
+    return Figures(
+        cluster=platform.cluster_names[int(platform.node_cluster[node])],
+        node=node,
+        node_type=platform.node_types[node],
+        memory=float(platform.node_memory[node]),
+        processor=processor,
+        processor_type=platform.processor_types[processor],
+        bandwidth=float(platform.processor_bandwidth[processor]),
+        speed=tuple(platform.processor_flops[processor].tolist()),
+        watts=tuple(platform.processor_watts[processor].tolist()),
+    )
+
+
+def properties_of(figures: Figures) -> dict[str, str]:
+    """Return the properties that carry *figures*, each number so that it is read back exactly."""
+    texts = {key: value if isinstance(value, str) else _number(value) for key, value in _scalars(figures)}
+    texts[SPEED] = ", ".join(_speed(flops) for flops in figures.speed)
+    watts = [_decimals(watts) for watts in figures.watts]
+    texts[WATTS] = texts[OLD_WATTS] = ", ".join(f"{text}:{text}" for text in watts)
+    return texts
+
+
+def _scalars(figures: Figures) -> Iterator[tuple[str, Any]]:
+    for key, value in zip(_KEYS, figures, strict=True):
+        if not isinstance(value, tuple):
+            yield key, value
+
+
+def _number(value: float) -> str:
+    return repr(value).removesuffix(".0")
+
+
+def _decimals(value: float) -> str:
+    """Return three decimals where these say it all, else all digits."""
+    text = f"{value:.3f}"
+    return text if float(text) == value else repr(value)
+
+
+def _speed(flops: float) -> str:
+    giga = f"{flops / GIGA:.3f}"
+    return f"{giga}Gf" if float(giga) * GIGA == flops else f"{_decimals(flops)}f"
+
+
+# -- and back
+
+
+def platform_from_properties(hosts: Hosts, name: str, network: Network | None = None) -> Platform:
+    """Rebuild a platform from the names and properties of its hosts.
+
+    Args:
+        hosts: in the order of Batsim's machine ids.
+        name: of the platform; Batsim tells none.
+
+    Raises:
+        PlatformError: the first host whose properties are missing or do not agree with those of the hosts before it.
+    """
+    if not hosts:
+        raise PlatformError("there are no hosts")
+    processors: list[Figures] = []
+    clusters: list[str] = []
+    core_processor: list[int] = []
+    last: tuple[str | None, ...] = ()
+    for host, props in hosts:
+        texts = tuple([props.get(key) for key in _KEYS])
+        if texts != last:  # the cores of a processor are alike
+            figures = _figures(host, texts)
+            last = texts
+            if figures not in processors[-1:]:
+                _check_next(host, figures, processors, clusters)
+                processors.append(figures)
+            if figures.cluster not in clusters[-1:]:
+                clusters.append(figures.cluster)
+        core_processor.append(len(processors) - 1)
+    nodes = [one for one, before in zip(processors, [None, *processors], strict=False) if one.node != _node(before)]
+    return Platform(
+        name=name,
+        cluster_names=tuple(clusters),
+        node_cluster=np.array([clusters.index(one.cluster) for one in nodes]),
+        node_memory=np.array([one.memory for one in nodes]),
+        node_types=tuple([one.node_type for one in nodes]),
+        processor_node=np.array([one.node for one in processors]),
+        processor_bandwidth=np.array([one.bandwidth for one in processors]),
+        processor_types=tuple([one.processor_type for one in processors]),
+        processor_flops=np.array([one.speed for one in processors]),
+        processor_watts=np.array([one.watts for one in processors]),
+        core_processor=np.array(core_processor),
+        core_names=tuple([host for host, _ in hosts]),
+        network=network,
+    )
+
+
+def _node(figures: Figures | None) -> int:
+    return -1 if figures is None else figures.node
+
+
+def _check_next(host: str, figures: Figures, before: Sequence[Figures], clusters: Sequence[str]) -> None:
+    """Raise unless *figures* are those of the processor that follows the ones *before*."""
+    last = before[-1] if before else None
+    if last is not None and figures.processor == last.processor:
+        key = next(key for key, mine, its in zip(_KEYS, figures, last, strict=True) if mine != its)
+        raise PlatformError(f"host {host!r}: {key} is not that of the host before it, on the same processor")
+    if figures.processor != len(before):
+        raise PlatformError(f"host {host!r}: {PREFIX}processor is {figures.processor}, {len(before)} comes next")
+    if last is not None and figures.node == last.node:
+        for field in _NODE_FIELDS:
+            if getattr(figures, field) != getattr(last, field):
+                raise PlatformError(f"host {host!r}: {_key(field)} is not that of the host before it, on the same node")
+    elif figures.node != _node(last) + 1:
+        raise PlatformError(f"host {host!r}: {PREFIX}node is {figures.node}, {_node(last) + 1} comes next")
+    elif figures.cluster in clusters[:-1]:
+        raise PlatformError(f"host {host!r}: cluster {figures.cluster!r} came before, hosts of others between")
+
+
+def _figures(host: str, texts: Sequence[str | None]) -> Figures:
+    values: dict[str, Any] = {}
+    for name, key, text in zip(Figures._fields, _KEYS, texts, strict=True):
+        if text is None:
+            raise PlatformError(f"host {host!r}: property {key!r} is missing, so the hierarchy is unknown")
+        values[name] = _read(name, host, text)
+    return Figures(**values)
+
+
+def _read(name: str, host: str, text: str) -> Any:
+    try:
+        return _READERS[name](text)
+    except ValueError:
+        raise PlatformError(f"host {host!r}: {_key(name)} is {text!r}; {_WANTED[name]} are needed") from None
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(text)
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise ValueError(text)
+    return value
+
+
+def _speeds(text: str) -> tuple[float, ...]:
+    speeds = []
+    for part in text.split(","):
+        digits = part.strip().rstrip("kMGTPf")
+        unit = part.strip()[len(digits) :]
+        if unit not in _UNITS:
+            raise ValueError(text)
+        speeds.append(_positive(digits) * _UNITS[unit])
+    return _four(speeds)
+
+
+def _watts(text: str) -> tuple[float, ...]:
+    """Return the power of each state; where idle and busy differ, which we never write, the busy one counts."""
+    return _four([float(part.split(":")[-1]) for part in text.split(",")])
+
+
+def _four(values: Sequence[float]) -> tuple[float, ...]:
+    if len(values) != len(SPEED_SHARE) or not all(0 <= value < math.inf for value in values):
+        raise ValueError
+    return tuple(values)
+
+
+_READERS: dict[str, Any] = {
+    "cluster": str,
+    "node": _count,
+    "node_type": str,
+    "memory": _positive,
+    "processor": _count,
+    "processor_type": str,
+    "bandwidth": _positive,
+    "speed": _speeds,
+    "watts": _watts,
+}
+_WANTED = {
+    "node": "digits",
+    "processor": "digits",
+    "memory": "MB above 0",
+    "bandwidth": "GB/s above 0",
+    "speed": "four speeds as in '4.000Gf, 3.000Gf, 0.001f, 0.001f'",
+    "watts": "four powers as in '40.000:40.000, 40.000:40.000, 10.000:10.000, 2.000:2.000'",
+}
+
+
+# -- comparing
+
+
+def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
+    """Return a line on the first host that is not the core of that number in *platform*, None when all are.
+
+    A host without the properties of the hierarchy, as other programs write them, must have the name or at least the
+    number in its name, and the power in each P-state if it tells one.
+
+    Args:
+        hosts: in the order of Batsim's machine ids.
+    """
+    if len(hosts) != platform.cores:
+        return f"there are {len(hosts)} hosts and platform {platform.name!r} has {platform.cores} cores"
+    last, expected = -1, figures_of(platform, 0)
+    for core, ((host, props), processor) in enumerate(zip(hosts, platform.core_processor.tolist(), strict=True)):
+        if processor != last:
+            last, expected = processor, figures_of(platform, processor)
+        try:
+            told = any(key.startswith(PREFIX) for key in props)
+            compare = _difference if told else _difference_to_stranger
+            wrong = compare(core, platform.core_names[core], expected, host, props)
+        except PlatformError as error:
+            return str(error)
+        if wrong is not None:
+            return f"host {host!r}, machine {core}: {wrong} in platform {platform.name!r}"
+    return None
+
+
+def _difference(core: int, name: str, expected: Figures, host: str, props: Mapping[str, str]) -> str | None:
+    if host != name:
+        return f"core {core} is {name!r}"
+    texts = properties_of(expected)
+    if all(props.get(key) == texts[key] for key in _KEYS):
+        return None
+    found = _figures(host, [props.get(key) for key in _KEYS])
+    for key, its, mine in zip(_KEYS, found, expected, strict=True):
+        if its != mine:
+            return f"{key} is {props[key]!r} and {texts[key]!r}"
+    return None
+
+
+def _difference_to_stranger(core: int, name: str, expected: Figures, host: str, props: Mapping[str, str]) -> str | None:
+    """Compare with a host of another program's XML, which tells its power at most."""
+    digits = host[len(host.rstrip("0123456789")) :]
+    if host != name and (not digits or (digits.lstrip("0") or "0") != str(core)):
+        return f"core {core} is {name!r}; Batsim 3 and 4 number hosts in byte order, which asks for zeros"
+    if WATTS in props:
+        watts = _read("watts", host, props[WATTS])
+        if any(abs(its - mine) > MILLI for its, mine in zip(watts, expected.watts, strict=True)):
+            return f"{WATTS} is {props[WATTS]!r} and {properties_of(expected)[WATTS]!r}"
+    return None

@@ -1,0 +1,203 @@
+"""Write a platform as the XML that SimGrid and Batsim read, and rebuild it from there (thesis 3.1.2, B.1).
+
+A core is a host; SimGrid knows nothing above it but the zone, so every host carries the rest as properties, see
+`platform_properties`. The host ``master_host`` carries ``hdeeprm_platform``, the name of the platform.
+
+Zones have the routing ``Full`` and routes between each core and the router of its cluster, over a link per node and a
+link per cluster. That is all that jobs without communication need; there are no routes between cores, which would grow
+with the square of their number.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from xml.etree.ElementTree import Element, ParseError
+from xml.sax.saxutils import escape
+
+import numpy as np
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from hdeeprm_like.cluster.platform import Network, Platform
+from hdeeprm_like.cluster.pstates import P3
+from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.files import read_text, replacing
+from hdeeprm_like.formats.platform_properties import (
+    OLD_WATTS,
+    PREFIX,
+    SPEED,
+    WATTS,
+    Figures,
+    figures_of,
+    first_mismatch,
+    platform_from_properties,
+    properties_of,
+)
+
+__all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "write_platform_xml"]
+
+MASTER = "master_host"
+DEFAULT_BANDWIDTH, DEFAULT_LATENCY = "10.0Gbps", "0us"  # of the links of a platform that knows none
+
+
+def write_platform_xml(platform: Platform, path: Path) -> None:
+    """Write the XML of a platform; hosts start in P3 and Batsim numbers them as the platform does.
+
+    A platform without a network is written with links of 10 Gbit/s that take no time.
+
+    Raises:
+        PlatformError: host names that Batsim would number otherwise, or a name that XML cannot hold.
+        ResultsError: the file cannot be written.
+    """
+    _check_names(platform)
+    with replacing(path) as file:
+        file.writelines(_lines(platform))
+
+
+def _check_names(platform: Platform) -> None:
+    for name in (platform.name, *platform.cluster_names, *set(platform.node_types), *set(platform.processor_types)):
+        if not name.isprintable():
+            raise PlatformError(f"platform {platform.name!r}: the name {name!r} does not fit in XML; print characters")
+    names = platform.core_names
+    for before, after in pairwise(names):
+        if not before.encode() < after.encode():
+            raise PlatformError(
+                f"platform {platform.name!r}: Batsim numbers hosts in byte order, {after!r} before {before!r}; "
+                "fill the numbers with zeros to one width"
+            )
+
+
+def _lines(platform: Platform) -> Iterator[str]:
+    clusters = len(platform.cluster_names)
+    network = platform.network or Network(
+        (DEFAULT_BANDWIDTH,) * clusters, (DEFAULT_LATENCY,) * clusters, DEFAULT_BANDWIDTH, DEFAULT_LATENCY
+    )
+    yield (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        "<!DOCTYPE platform SYSTEM 'https://simgrid.org/simgrid.dtd'>\n"
+        '<platform version="4.1">\n'
+        '  <zone id="main" routing="Full">\n'
+        '    <zone id="master" routing="Full">\n'
+        f'      <host id="{MASTER}" speed="1Gf">\n'
+        f'        <prop id="{PREFIX}platform" value="{_quoted(platform.name)}"/>\n'
+        f'        <prop id="{WATTS}" value="0.0:0.0"/>\n'
+        f'        <prop id="{OLD_WATTS}" value="0.0:0.0"/>\n'
+        "      </host>\n"
+        "    </zone>\n"
+    )
+    core_cluster = platform.node_cluster[platform.processor_node[platform.core_processor]]
+    bounds = np.searchsorted(core_cluster, np.arange(clusters + 1)).tolist()
+    for cluster in range(clusters):
+        cores = range(bounds[cluster], bounds[cluster + 1])
+        link = f'bandwidth="{network.cluster_bandwidth[cluster]}" latency="{network.cluster_latency[cluster]}"'
+        yield f'    <zone id="cluster_{cluster}" routing="Full">\n      <router id="router_{cluster}"/>\n'
+        yield from _hosts(platform, cores)
+        yield from _links(platform, cluster, link)
+        yield from _routes(platform, cluster, cores)
+        yield "    </zone>\n"
+    link = f'bandwidth="{network.global_bandwidth}" latency="{network.global_latency}"'
+    for cluster in range(clusters):
+        yield f'    <link id="global_link_{cluster}" sharing_policy="SPLITDUPLEX" {link}/>\n'
+    for cluster in range(clusters):
+        yield from _zone_routes(cluster)
+    yield "  </zone>\n</platform>\n"
+
+
+def _hosts(platform: Platform, cores: range) -> Iterator[str]:
+    rows = platform.core_processor[cores.start : cores.stop].tolist()
+    last, tail = -1, ""
+    for core, processor in zip(cores, rows, strict=True):
+        if processor != last:
+            last, tail = processor, _host_tail(figures_of(platform, processor))
+        yield f'      <host id="{_quoted(platform.core_names[core])}" {tail}'
+
+
+def _host_tail(figures: Figures) -> str:
+    """Return what follows the name of a host: the same text for all cores of a processor."""
+    texts = properties_of(figures)
+    props = "".join(f'        <prop id="{key}" value="{_quoted(text)}"/>\n' for key, text in texts.items())
+    return f'pstate="{P3}" speed="{texts[SPEED]}">\n{props}      </host>\n'
+
+
+def _links(platform: Platform, cluster: int, link: str) -> Iterator[str]:
+    for node in np.flatnonzero(platform.node_cluster == cluster).tolist():
+        yield f'      <link id="link_{node}" sharing_policy="SPLITDUPLEX" {link}/>\n'
+
+
+def _routes(platform: Platform, cluster: int, cores: range) -> Iterator[str]:
+    router = f"router_{cluster}"
+    nodes = platform.processor_node[platform.core_processor[cores.start : cores.stop]].tolist()
+    for core, node in zip(cores, nodes, strict=True):
+        name = _quoted(platform.core_names[core])
+        yield (
+            f'      <route src="{router}" dst="{name}" symmetrical="NO">'
+            f'<link_ctn id="link_{node}" direction="DOWN"/></route>\n'
+            f'      <route src="{name}" dst="{router}" symmetrical="NO">'
+            f'<link_ctn id="link_{node}" direction="UP"/></route>\n'
+        )
+
+
+def _zone_routes(cluster: int) -> Iterator[str]:
+    zone, router, link = f"cluster_{cluster}", f"router_{cluster}", f"global_link_{cluster}"
+    yield (
+        f'    <zoneRoute src="master" dst="{zone}" gw_src="{MASTER}" gw_dst="{router}" symmetrical="NO">'
+        f'<link_ctn id="{link}" direction="DOWN"/></zoneRoute>\n'
+        f'    <zoneRoute src="{zone}" dst="master" gw_src="{router}" gw_dst="{MASTER}" symmetrical="NO">'
+        f'<link_ctn id="{link}" direction="UP"/></zoneRoute>\n'
+    )
+
+
+def _quoted(text: str) -> str:
+    return escape(text, {'"': "&quot;"})
+
+
+def read_platform_xml(path: Path) -> Platform:
+    """Return the platform that `write_platform_xml` wrote to a file (``.xml`` or ``.xml.gz``).
+
+    Raises:
+        PlatformError: it cannot be read, or is a SimGrid platform without the properties of the hierarchy.
+    """
+    root = _parsed(path)
+    hosts, name = [], path.name.split(".")[0]
+    for host in root.iter("host"):
+        props = {prop.get("id", ""): prop.get("value", "") for prop in host.iter("prop")}
+        if host.get("id") == MASTER:
+            name = props.get(PREFIX + "platform", name)
+        else:
+            hosts.append((host.get("id", ""), props))
+    hosts.sort(key=lambda host: host[0].encode())
+    if not any(key.startswith(PREFIX) for _, props in hosts for key in props):
+        raise PlatformError(
+            f"{path}: its hosts do not tell their processor and node, so the hierarchy is unknown; "
+            "give the platform as JSON instead"
+        )
+    try:
+        return platform_from_properties(hosts, name, _network(root))
+    except PlatformError as error:
+        raise PlatformError(f"{path}: {error}") from None
+
+
+def _parsed(path: Path) -> Element:
+    try:
+        root: Element = fromstring(read_text(path, PlatformError))
+    except ParseError as error:
+        raise PlatformError(f"{path}: not valid XML: {error}") from error
+    except (DefusedXmlException, ValueError) as error:
+        raise PlatformError(f"{path}: XML entities are refused, a platform needs none") from error
+    if root.tag != "platform":
+        raise PlatformError(f"{path}: the XML is a <{root.tag}>; a SimGrid <platform> is needed")
+    return root
+
+
+def _network(root: Element) -> Network | None:
+    """Return the links of each cluster, None when they are not those of `write_platform_xml`."""
+    links = []
+    for zone in root.iterfind("./zone/zone"):
+        link = zone.find("link")
+        if link is not None:
+            links.append((link.get("bandwidth", ""), link.get("latency", "")))
+    shared = root.find("./zone/link")
+    if not links or shared is None:
+        return None
+    bandwidths, latencies = tuple(zip(*links, strict=True))
+    return Network(bandwidths, latencies, shared.get("bandwidth", ""), shared.get("latency", ""))
