@@ -31,7 +31,7 @@ STATISTICS: dict[str, Callable[[Floats], float]] = {
     "std": lambda column: float(column.std()),
     "sum": lambda column: math.fsum(column),
 }
-"""Besides percentiles, ``p95`` or ``p99.9``, which are interpolated linearly; ``std`` is that of the whole population."""
+"""Besides percentiles (``p95``, ``p99.9``), which are interpolated linearly; ``std`` is that of the population."""
 
 TABLE = ("count", "min", "p5", "median", "p95", "p99", "max", "mean", "std", "sum")
 UNKNOWN_IN_TRACES = ("req_ops", "ops")  # they need the reference speed of a platform
@@ -60,7 +60,7 @@ def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | N
     if isinstance(jobs, Trace):
         if field in _unknown(jobs, seed):
             remedy = "; give a seed to draw it" if field == "mem_bw" else ""
-            raise WorkloadError(f"{jobs.path}: a trace that does not know {field!r} was given{remedy}")
+            raise WorkloadError(f"{jobs.path}: the trace does not tell {field!r}{remedy}")
         jobs = _converted(jobs, seed)
     return summary(FIELDS[field](jobs))
 
@@ -87,7 +87,7 @@ def _summary(statistic: str) -> Callable[[Floats], float]:
     digits = statistic[1:]
     if statistic[:1] != "p" or not digits.isascii() or not digits.replace(".", "", 1).isdigit():
         near = did_you_mean(statistic, [*STATISTICS, "p95"])
-        raise OptionsError(f"statistic {statistic!r} is not known{near}; percentiles are p0 to p100")
+        raise OptionsError(f"statistic {statistic!r} is not known (percentiles are p0 to p100){near}")
     percent = float(digits)
     if percent > 100:
         raise OptionsError(f"percentile {statistic!r} is not possible; percentiles are p0 to p100")
@@ -96,7 +96,7 @@ def _summary(statistic: str) -> Callable[[Floats], float]:
 
 def _unknown(trace: Trace, seed: int | None) -> tuple[str, ...]:
     """Return the fields that nothing in the trace tells."""
-    unknown = UNKNOWN_IN_TRACES
+    unknown: tuple[str, ...] = UNKNOWN_IN_TRACES
     if seed is None:
         unknown += ("mem_bw",)
     return unknown if _knows_memory(trace) else (*unknown, "mem")

@@ -260,20 +260,20 @@ def _workload(
     ids = np.array([f"w0!{number}" for number in range(len(rows))])
     order = np.lexsort((ids.astype(np.bytes_), trace.submit[rows]))
     ids, rows = ids[order], rows[order]
-    time, size, memory, bandwidth, accuracy = (column[rows] for column in asked)
+    time, memory, bandwidth = asked.time[rows], asked.memory[rows], asked.bandwidth[rows]
     requested_ops = np.floor(time * gflops * GIGA)
     if runtimes == "trace":
         ops = np.floor(trace.run[rows] * gflops * GIGA)
         suffix = [f"{run:.17g}s" for run in trace.run[rows].tolist()]
     else:
-        ops = np.floor(requested_ops * accuracy)
-        suffix = [f"{percent:.0f}" for percent in (100 * accuracy).tolist()]
+        ops = np.floor(requested_ops * asked.accuracy[rows])
+        suffix = [f"{percent:.0f}" for percent in (100 * asked.accuracy[rows]).tolist()]
     named = zip(time.tolist(), memory.tolist(), bandwidth.tolist(), suffix, strict=True)
     return Workload(
         ids=tuple(ids.tolist()),
         profiles=tuple(f"{t:.17g}_{m:.17g}_{b:.0f}_{last}" for t, m, b, last in named),
         submit=trace.submit[rows] - trace.submit[rows[0]],
-        size=size,
+        size=asked.size[rows],
         requested_time=time,
         requested_ops=requested_ops,
         ops=ops,
