@@ -1,7 +1,7 @@
 """The one door to numba: functions on arrays, compiled at their first call and cached on disk."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numba
 
@@ -10,5 +10,4 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def compiled(function: F) -> F:
     """Compile *function* with numba, keep the machine code on disk, and keep its Python type for the checker."""
-    result: F = numba.njit(cache=True)(function)
-    return result
+    return cast(F, numba.njit(cache=True)(function))

@@ -1,0 +1,251 @@
+"""How a cluster changes: jobs come, start and end; processors share bandwidth; cores draw power (thesis 3.1.1, 3.1.2).
+
+Compiled functions on ``Tables``, called by ``State`` for one cluster and by the vector environment for many.
+"""
+
+from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
+from hdeeprm_like.cluster.queue import dequeue, enqueue
+from hdeeprm_like.cluster.tables import (
+    COMPLETED,
+    CORES,
+    IDLE_CORE,
+    LOG_BLOCKED,
+    LOG_OVERSUBSCRIBED,
+    LOG_REJECT,
+    MEMORY,
+    NOTHING,
+    REJECTED,
+    RUNNING,
+    Tables,
+)
+from hdeeprm_like.compiled import compiled
+from hdeeprm_like.types import Ints
+
+OVER = 1.0 + 1e-12  # sums of bandwidth requests are oversubscribed beyond rounding only
+
+
+@compiled
+def write_log(t: Tables, time: float, kind: int, row: int, value: int) -> None:
+    """Append an entry to the log, if one is kept."""
+    if len(t.log) == 0:
+        return
+    clock = t.clock[0]
+    entry = t.log[clock.logged]
+    clock.logged += 1
+    entry.time, entry.kind, entry.row, entry.value = time, kind, row, value
+
+
+@compiled
+def pstate_of(t: Tables, core: int) -> int:
+    """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
+    processor = t.processors[t.core_processor[core]]
+    if t.core_job[core] != IDLE_CORE:
+        return P1 if processor.oversubscribed else P0
+    return P2 if processor.busy > 0 else P3
+
+
+@compiled
+def power_of(t: Tables, p: int) -> float:
+    """Return the power in W of a processor's cores."""
+    processor = t.processors[p]
+    idle = P2 if processor.busy > 0 else P3
+    serving = P1 if processor.oversubscribed else P0
+    idle_cores = processor.cores - processor.busy
+    return float(processor.busy * processor.watts[serving] + idle_cores * processor.watts[idle])
+
+
+@compiled
+def touch(t: Tables, p: int) -> None:
+    """Remember that the cores of a processor may have changed P-state in this instant."""
+    if t.processors[p].touched:
+        return
+    t.processors[p].touched = 1
+    clock = t.clock[0]
+    t.touched[clock.touched] = p
+    clock.touched += 1
+
+
+@compiled
+def update_speed(t: Tables, j: int) -> None:
+    """Book what a running job has computed until now and find the speed of its slowest core."""
+    job = t.jobs[j]
+    now = t.clock[0].now
+    job.done += job.speed * (now - job.as_of)
+    job.as_of = now
+    speed = 1e300
+    last = -1
+    for i in range(job.first, job.first + job.size):
+        p = t.core_processor[t.allocation[i]]
+        if p != last:
+            last = p
+            processor = t.processors[p]
+            speed = min(speed, processor.flops[P1 if processor.oversubscribed else P0])
+    job.speed = speed
+
+
+@compiled
+def update_bandwidth(t: Tables, p: int) -> None:
+    """Find out whether a processor is oversubscribed and slow down or speed up its jobs if that changed."""
+    processor = t.processors[p]
+    if processor.busy == 0:
+        processor.used_bandwidth = 0.0  # no rounding error survives an idle processor
+    oversubscribed = 1 if processor.used_bandwidth > processor.bandwidth * OVER else 0
+    if oversubscribed == processor.oversubscribed:
+        return
+    processor.oversubscribed = oversubscribed
+    write_log(t, t.clock[0].now, LOG_OVERSUBSCRIBED, p, oversubscribed)
+    last = IDLE_CORE
+    for core in range(processor.first_core, processor.first_core + processor.cores):
+        j = t.core_job[core]
+        if j not in (IDLE_CORE, last):
+            update_speed(t, j)
+            last = j
+
+
+@compiled
+def change_busy(t: Tables, p: int, cores: int) -> None:
+    """Let *cores* more (or less, if negative) cores of a processor serve jobs; their bandwidth is booked before."""
+    clock = t.clock[0]
+    clock.watts -= power_of(t, p)
+    t.processors[p].busy += cores
+    t.nodes[t.processors[p].node].busy += cores
+    update_bandwidth(t, p)
+    clock.watts += power_of(t, p)
+    touch(t, p)
+
+
+@compiled
+def start_job(t: Tables, j: int) -> None:
+    """Start a waiting job on ``allocation[placed : placed + size]``, which is booked and marked as its own."""
+    clock = t.clock[0]
+    dequeue(t, j)
+    job = t.jobs[j]
+    job.status, job.first, job.start = RUNNING, clock.placed, clock.now
+    job.done, job.speed, job.as_of = 0.0, 0.0, clock.now
+    clock.placed += job.size
+    clock.running += 1
+    clock.free_cores -= job.size
+    i = job.first
+    while i < clock.placed:
+        p = t.core_processor[t.allocation[i]]
+        begin = i
+        while i < clock.placed and t.core_processor[t.allocation[i]] == p:
+            i += 1
+        change_busy(t, p, i - begin)
+    update_speed(t, j)
+    t.started_now[clock.started_now] = j
+    clock.started_now += 1
+
+
+@compiled
+def end_job(t: Tables, j: int) -> None:
+    """Release everything that a running job holds."""
+    clock = t.clock[0]
+    job = t.jobs[j]
+    update_speed(t, j)
+    job.status, job.finish, job.speed = COMPLETED, clock.now, 0.0
+    clock.running -= 1
+    clock.completed += 1
+    i, end = job.first, job.first + job.size
+    while i < end:
+        p = t.core_processor[t.allocation[i]]
+        processor = t.processors[p]
+        begin = i
+        while i < end and t.core_processor[t.allocation[i]] == p:
+            core = t.allocation[i]
+            t.core_job[core] = IDLE_CORE
+            processor.free += t.core_available[core]
+            clock.free_cores += t.core_available[core]
+            i += 1
+        processor.used_bandwidth -= (i - begin) * job.bandwidth
+        node = t.nodes[processor.node]
+        node.free_memory += (i - begin) * job.memory
+        change_busy(t, p, begin - i)
+        if node.busy == 0:
+            node.free_memory = node.memory
+
+
+@compiled
+def lacking_when_idle(t: Tables, j: int) -> int:
+    """Return what a job would lack on the empty platform: NOTHING, CORES or MEMORY."""
+    job = t.jobs[j]
+    if job.size > len(t.core_job):
+        return CORES
+    if job.memory <= 0.0:
+        return NOTHING
+    fitting = 0
+    for n in range(len(t.nodes)):
+        node = t.nodes[n]
+        fitting += min(node.cores, int(node.memory / job.memory))
+        if fitting >= job.size:
+            return NOTHING
+    return MEMORY
+
+
+@compiled
+def submit_job(t: Tables, j: int) -> None:
+    """Let a job wait, or reject it if even the empty platform cannot hold it."""
+    clock = t.clock[0]
+    clock.submitted += 1
+    lacks = lacking_when_idle(t, j)
+    if lacks == NOTHING:
+        enqueue(t, j)
+        return
+    t.jobs[j].status, t.jobs[j].lacks = REJECTED, lacks
+    t.rejected_now[clock.rejected_now] = j
+    clock.rejected_now += 1
+    clock.rejected += 1
+    write_log(t, clock.now, LOG_REJECT, j, lacks)
+
+
+@compiled
+def receive(t: Tables, now: float, completed: Ints, submitted: int, arrivals_over: bool) -> None:
+    """Move the cluster to the next instant: forget what was decided in the last one, release, then submit.
+
+    Args:
+        now: s. completed: job rows. submitted: how many more rows of jobs have been submitted.
+    """
+    clock = t.clock[0]
+    clock.joules += clock.watts * (now - clock.now)
+    clock.now = now
+    clock.started_now = 0
+    clock.rejected_now = 0
+    for i in range(clock.touched):
+        t.processors[t.touched[i]].touched = 0
+    clock.touched = 0
+    clock.arrivals_over = arrivals_over
+    for j in completed:
+        end_job(t, j)
+    for _ in range(submitted):
+        submit_job(t, clock.submitted)
+    if clock.waiting == 0:
+        clock.blocked = NOTHING
+
+
+@compiled
+def log_blocked(t: Tables) -> None:
+    """Log what the selected job lacks at the end of an instant, if that changed."""
+    clock = t.clock[0]
+    if clock.waiting == 0:
+        clock.blocked = NOTHING
+    if clock.blocked != clock.blocked_before:
+        write_log(t, clock.now, LOG_BLOCKED, clock.blocked_job, clock.blocked)
+        clock.blocked_before = clock.blocked
+
+
+@compiled
+def set_available(t: Tables, core: int, available: bool) -> None:
+    """Withdraw a core or give it back; a job that runs on it goes on (Batsim's machine events)."""
+    if t.core_available[core] == available:
+        return
+    t.core_available[core] = available
+    if t.core_job[core] == IDLE_CORE:
+        change = 1 if available else -1
+        t.processors[t.core_processor[core]].free += change
+        t.clock[0].free_cores += change
+
+
+@compiled
+def room_for_an_instant(t: Tables) -> int:
+    """Return how many log entries one instant can need at most."""
+    return 4 * len(t.core_job) + 2 * len(t.processors) + 16 + int(t.clock[0].waiting)

@@ -1,0 +1,154 @@
+"""The cluster and its jobs now: the only object that changes during a run, under whatever driver."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from hdeeprm_like.cluster import kernels
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.tables import HEAPS, WAITING, Rows, Tables, new_tables
+from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.types import Floats, Ints
+
+
+class Instant(NamedTuple):
+    """Simulator to decision system: all that happened at one time.
+
+    Attributes:
+        now: s. completed: job rows. submitted: how many jobs came, the next rows. arrivals_over: no more will come.
+    """
+
+    now: float
+    completed: Sequence[int]
+    submitted: int
+    arrivals_over: bool
+
+
+@dataclass
+class Commands:
+    """Decision system to simulator: all that was decided at one time.
+
+    Attributes:
+        starts: job rows and their cores, in ascending order. rejects, kills: job rows.
+        pstates: core to the P-state it comes into. wake_at: s, infinite for no call.
+    """
+
+    starts: list[tuple[int, Ints]] = field(default_factory=list)
+    rejects: list[int] = field(default_factory=list)
+    kills: list[int] = field(default_factory=list)
+    pstates: dict[int, int] = field(default_factory=dict)
+    wake_at: float = np.inf
+
+
+class State:
+    """The cluster and its jobs now.
+
+    Everything that decides reads it; it changes by ``receive`` (what the simulator tells) and by starting jobs.
+
+    Attributes:
+        platform: what exists.
+        limits: the largest request of a single job, for scaling.
+        tables: the rows behind it, see ``Tables``.
+        wake_at: s, when the decision system wants to be called again; infinite for never.
+        kills: job rows to end.
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        jobs: Workload,
+        policies: tuple[int, ...] = tuple(range(HEAPS)),
+        seed: int = 0,
+        log: bool = True,
+        limits: JobLimits | None = None,
+    ) -> None:
+        self.platform = platform
+        self.limits = limits or jobs.limits()
+        self.wake_at = np.inf
+        self.kills: list[int] = []
+        rows = len(jobs)
+        places = int(np.minimum(jobs.size, platform.cores).sum()) + 1
+        self.tables: Tables = new_tables(platform, rows, places, policies, seed, 1 if log else 0)
+        fill_jobs(self.tables.jobs, jobs)
+        if log:
+            self.make_room()
+
+    @property
+    def now(self) -> float:
+        """Time of the instant being decided in s, to the microsecond of Batsim's wire."""
+        return float(self.tables.clock["now"][0])
+
+    @property
+    def waiting(self) -> Ints:
+        """Rows of the waiting jobs, in the order of submission."""
+        return np.flatnonzero(self.tables.jobs["status"] == WAITING)
+
+    @property
+    def watts(self) -> float:
+        """Power of all cores now, in W."""
+        return float(self.tables.clock["watts"][0])
+
+    @property
+    def joules(self) -> float:
+        """Energy of all cores since time 0, in J."""
+        return float(self.tables.clock["joules"][0])
+
+    @property
+    def free_memory(self) -> Floats:
+        """(N,) MB free on each node."""
+        free: Floats = self.tables.nodes["free_memory"]
+        return free
+
+    def receive(self, instant: Instant) -> None:
+        """Move to the next instant."""
+        self.make_room()
+        completed = np.asarray(instant.completed, np.int32)
+        kernels.receive(self.tables, instant.now, completed, instant.submitted, instant.arrivals_over)
+        self.wake_at, self.kills = np.inf, []
+
+    def drain(self) -> Commands:
+        """Return what was decided in this instant; the simulator confirms the P-states when it applies them."""
+        t = self.tables
+        clock = t.clock[0]
+        kernels.log_blocked(t)
+        commands = Commands(kills=self.kills, wake_at=self.wake_at)
+        commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
+        for j in t.started_now[: clock["started_now"]].tolist():
+            commands.starts.append((j, self.cores_of(j)))
+        for p in np.sort(t.touched[: clock["touched"]]):
+            first = int(t.processors["first_core"][p])
+            for core in range(first, first + int(t.processors["cores"][p])):
+                pstate = kernels.pstate_of(t, core)
+                if pstate != t.core_pstate[core]:
+                    commands.pstates[core] = pstate
+        return commands
+
+    def confirm(self, pstates: dict[int, int]) -> None:
+        """Take note that the simulator has put cores into P-states."""
+        for core, pstate in pstates.items():
+            self.tables.core_pstate[core] = pstate
+
+    def cores_of(self, job: int) -> Ints:
+        """Return the cores of a started job in ascending order."""
+        row = self.tables.jobs[job]
+        return np.sort(self.tables.allocation[row["first"] : row["first"] + row["size"]])
+
+    def make_room(self) -> None:
+        """Let the log have room for one more instant."""
+        log = self.tables.log
+        used = int(self.tables.clock["logged"][0])
+        needed = used + kernels.room_for_an_instant(self.tables)
+        if len(log) and len(log) < needed:
+            grown = np.zeros(2 * needed, log.dtype)
+            grown[:used] = log[:used]
+            self.tables = self.tables._replace(log=grown)
+
+
+def fill_jobs(rows: Rows, jobs: Workload) -> None:
+    """Write the requests of a workload into rows of jobs."""
+    rows["submit"], rows["size"] = jobs.submit, jobs.size
+    rows["requested_time"], rows["requested_ops"] = jobs.requested_time, jobs.requested_ops
+    rows["memory"], rows["bandwidth"] = jobs.memory, jobs.bandwidth
+    rows["start"] = rows["finish"] = np.nan

@@ -1,0 +1,195 @@
+"""The rows of a running cluster: what every compiled function reads and writes.
+
+A job, a processor, a node is a row of a structured array (``tables.jobs[j].start`` in compiled code,
+``tables.jobs["start"]`` for the whole column); ``Tables`` bundles the arrays so that they pass as one argument.
+A batch of episodes is the same arrays with one more axis.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.types import Ints
+
+UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
+
+NOTHING, CORES, MEMORY = 0, 1, 2  # what a blocked or rejected job lacks
+
+FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB = 0, 1, 2, 3, 4, 5  # job policies; the first five have heaps
+HEAPS = 5
+
+CLOCK = np.dtype(
+    [
+        ("now", "f8"),  # s, of the instant being decided
+        ("watts", "f8"),  # W, all cores
+        ("joules", "f8"),  # J since time 0, all cores
+        ("random", "u8"),  # state of the generator behind the random policies
+        ("submitted", "i8"),  # jobs seen so far
+        ("waiting", "i8"),  # jobs in the queue
+        ("running", "i8"),
+        ("completed", "i8"),
+        ("rejected", "i8"),
+        ("free_cores", "i8"),
+        ("placed", "i8"),  # used entries of Tables.allocation
+        ("started_now", "i8"),  # used entries of Tables.started_now, Tables.rejected_now, Tables.touched
+        ("rejected_now", "i8"),
+        ("touched", "i8"),
+        ("blocked", "i8"),  # what the selected job lacks: NOTHING, CORES or MEMORY
+        ("blocked_job", "i8"),
+        ("blocked_before", "i8"),  # blocked as last logged
+        ("arrivals_over", "i8"),  # 1 when no job will be submitted any more
+        ("logged", "i8"),  # used entries of Tables.log
+        ("decisions", "i8"),  # jobs selected, whether they were started or did not fit
+    ],
+    align=True,
+)
+
+JOB = np.dtype(
+    [
+        ("submit", "f8"),  # s
+        ("requested_time", "f8"),  # s
+        ("requested_ops", "f8"),  # flop per core that the estimate stands for
+        ("memory", "f8"),  # MB per core
+        ("bandwidth", "f8"),  # GB/s per core
+        ("start", "f8"),  # s as the decision system knows it, nan before
+        ("finish", "f8"),  # s, nan before
+        ("done", "f8"),  # flop per core computed until as_of
+        ("speed", "f8"),  # flop/s of its slowest core since as_of
+        ("as_of", "f8"),  # s
+        ("first", "i8"),  # its cores are allocation[first : first + size]
+        ("size", "i4"),  # cores
+        ("status", "i4"),
+        ("seat", "i4"),  # its place in Tables.queue while it waits
+        ("lacks", "i4"),  # why it was rejected
+    ],
+    align=True,
+)
+
+PROCESSOR = np.dtype(
+    [
+        ("bandwidth", "f8"),  # GB/s
+        ("used_bandwidth", "f8"),  # GB/s asked for by its jobs; may exceed bandwidth
+        ("flops", "f8", (4,)),  # flop/s of a core by P-state
+        ("watts", "f8", (4,)),  # W of a core by P-state
+        ("node", "i4"),
+        ("first_core", "i4"),
+        ("cores", "i4"),
+        ("free", "i4"),  # idle, available cores
+        ("busy", "i4"),  # cores serving a job
+        ("oversubscribed", "i4"),  # 1 when used_bandwidth exceeds bandwidth
+        ("touched", "i4"),  # 1 when it is in Tables.touched
+        ("picked", "i4"),  # cores booked for the job being placed
+    ],
+    align=True,
+)
+
+NODE = np.dtype(
+    [
+        ("memory", "f8"),  # MB
+        ("free_memory", "f8"),  # MB
+        ("cores", "i4"),
+        ("busy", "i4"),
+    ],
+    align=True,
+)
+
+LOG = np.dtype([("time", "f8"), ("kind", "i4"), ("row", "i4"), ("value", "i4")], align=True)
+# kinds of log entries, and what row and value mean
+LOG_START = 0  # job
+LOG_END = 1  # job
+LOG_PSTATE = 2  # core, P-state
+LOG_BLOCKED = 3  # job, what it lacks
+LOG_OVERSUBSCRIBED = 4  # processor, 1 begins or 0 ends
+LOG_REJECT = 5  # job, what it lacks
+LOG_REQUEST = 6  # a SET_RESOURCE_STATE: number of cores, P-state; its LOG_PSTATE entries follow
+
+Rows = NDArray[np.void]
+
+IDLE_CORE = -1  # in Tables.core_job where no job is
+
+
+class Tables(NamedTuple):
+    """The arrays of one cluster and its jobs; J, C, P, N as in ``types``.
+
+    Attributes:
+        clock: (1,) CLOCK.
+        jobs: (J,) JOB, in the order of submission.
+        processors, nodes: (P,) PROCESSOR, (N,) NODE.
+        core_processor: (C,).
+        core_job: (C,) the job that each core serves or IDLE_CORE.
+        core_available: (C,) 0 while a core is withdrawn by an external event.
+        core_pstate: (C,) the P-state last asked of the simulator for each core.
+        allocation: cores of the started jobs, one job after the other.
+        queue: (J,) waiting jobs in no order; the first clock.waiting entries count.
+        heaps: (HEAPS, J) waiting jobs by each policy that is used, started ones are dropped when they come up.
+        heap_size: (HEAPS,) used entries, -1 for a policy that nobody uses.
+        started_now, rejected_now: (J,) what was decided in this instant.
+        touched: (P,) processors whose cores may have changed P-state in this instant.
+        picks: (P,) scratch: the processors with cores booked for the job being placed.
+        log: what happened when; empty to keep no log.
+    """
+
+    clock: Rows
+    jobs: Rows
+    processors: Rows
+    nodes: Rows
+    core_processor: Ints
+    core_job: Ints
+    core_available: Ints
+    core_pstate: Ints
+    allocation: Ints
+    queue: Ints
+    heaps: Ints
+    heap_size: Ints
+    started_now: Ints
+    rejected_now: Ints
+    touched: Ints
+    picks: Ints
+    log: Rows
+
+
+def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, ...], seed: int, log: int) -> Tables:
+    """Return the tables of an idle cluster.
+
+    Args:
+        jobs: rows for jobs. places: cores that all those jobs take together.
+        policies: the job policies that will be asked for.
+        seed: of the random policies. log: entries of the log to begin with, 0 for no log.
+    """
+    processors = np.zeros(platform.processors, PROCESSOR)
+    processors["node"] = platform.processor_node
+    processors["bandwidth"] = platform.processor_bandwidth
+    processors["flops"] = platform.processor_flops
+    processors["watts"] = platform.processor_watts
+    processors["cores"] = processors["free"] = platform.processor_cores
+    processors["first_core"] = np.concatenate([[0], np.cumsum(platform.processor_cores)[:-1]])
+    nodes = np.zeros(platform.nodes, NODE)
+    nodes["memory"] = nodes["free_memory"] = platform.node_memory
+    nodes["cores"] = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int32)
+    clock = np.zeros(1, CLOCK)
+    clock["free_cores"] = platform.cores
+    clock["random"] = seed
+    clock["watts"] = float(np.sum(platform.processor_watts[:, 3] * platform.processor_cores))
+    heap_size = np.full(HEAPS, -1, np.int64)
+    heap_size[[policy for policy in policies if policy < HEAPS]] = 0
+    return Tables(
+        clock=clock,
+        jobs=np.zeros(jobs, JOB),
+        processors=processors,
+        nodes=nodes,
+        core_processor=platform.core_processor.astype(np.int32),
+        core_job=np.full(platform.cores, IDLE_CORE, np.int32),
+        core_available=np.ones(platform.cores, np.int8),
+        core_pstate=np.full(platform.cores, 3, np.int8),
+        allocation=np.zeros(places, np.int32),
+        queue=np.zeros(jobs, np.int32),
+        heaps=np.zeros((HEAPS, jobs), np.int32),
+        heap_size=heap_size,
+        started_now=np.zeros(jobs, np.int32),
+        rejected_now=np.zeros(jobs, np.int32),
+        touched=np.zeros(platform.processors, np.int32),
+        picks=np.zeros(platform.processors, np.int32),
+        log=np.zeros(log, LOG),
+    )

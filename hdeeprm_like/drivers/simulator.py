@@ -1,0 +1,113 @@
+"""The embedded simulator: the future of a state, as fast as the processor goes and with Batsim's results."""
+
+import numpy as np
+
+from hdeeprm_like.cluster.kernels import log_blocked, room_for_an_instant
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.state import Commands, Instant, State
+from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.cluster.units import bytes_per_second, seconds
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.policies import apply_pair
+from hdeeprm_like.drivers.server_clock import (
+    LOOPBACK,
+    begin_answer,
+    next_message,
+    open_simulation,
+    take_news,
+    wire_time,
+)
+from hdeeprm_like.drivers.tasks import SIM, TASK, Simulation
+from hdeeprm_like.types import Floats
+
+
+class Simulator:
+    """Runs the jobs of a workload on the cluster of a state.
+
+    It shares the state's tables: starts, rejections and P-states are applied from there when their time comes.
+
+    Attributes:
+        state: the cluster that it moves.
+        simulation: its own rows, see ``Simulation``.
+    """
+
+    def __init__(self, state: State, workload: Workload) -> None:
+        self.state = state
+        self.simulation = new_simulation(state.platform, workload)
+        open_simulation(state.tables, self.simulation)
+
+    def next_instant(self) -> Instant | None:
+        """Run until there is something to decide and return what happened; None when nothing can happen any more."""
+        self.state.make_room()
+        s = self.simulation
+        if not next_message(self.state.tables, s):
+            return None
+        sim = s.sim[0]
+        completed = s.completed[: sim["completed"]].tolist()
+        instant = Instant(wire_time(sim["clock"]), completed, int(sim["submitted"]), sim["over"] == 2)
+        sim["completed"] = sim["submitted"] = sim["called"] = 0
+        return instant
+
+    def apply(self, commands: Commands) -> None:
+        """Begin to apply what was decided."""
+        s = self.simulation
+        s.kills[: len(commands.kills)] = commands.kills
+        s.sim["kills"] = len(commands.kills)
+        s.sim["call_asked"] = commands.wake_at
+        begin_answer(self.state.tables, s)
+
+    def run_pair(self, job_policy: int, core_policy: int) -> None:
+        """Run to the end under one policy pair, in compiled code from instant to instant."""
+        while run_pair(self.state.tables, self.simulation, job_policy, core_policy):
+            self.state.make_room()
+
+
+@compiled
+def run_pair(t: Tables, s: Simulation, job_policy: int, core_policy: int) -> bool:
+    """Run under one policy pair; True when the log needs more room to go on, False at the end."""
+    while len(t.log) == 0 or t.clock[0].logged + room_for_an_instant(t) <= len(t.log):
+        if not next_message(t, s):
+            return False
+        take_news(t, s)
+        apply_pair(t, job_policy, core_policy)
+        log_blocked(t)
+        begin_answer(t, s)
+    return True
+
+
+def new_simulation(platform: Platform, workload: Workload) -> Simulation:
+    """Return the simulator's rows for a workload, before its first event."""
+    jobs = len(workload)
+    tasks = np.zeros(jobs, TASK)
+    tasks["ops"], tasks["delay"], tasks["walltime"] = workload.ops, workload.delay, workload.walltime
+    tasks["start"] = tasks["finish"] = np.nan
+    tasks["seat"] = -1
+    sim = np.zeros(1, SIM)
+    for date in ("submission", "reply", "call", "call_asked"):
+        sim[date] = np.inf
+    return Simulation(
+        sim=sim,
+        tasks=tasks,
+        heap=np.zeros(jobs, np.int32),
+        mail=np.zeros(jobs + 8, np.int64),
+        completed=np.zeros(jobs, np.int32),
+        kills=np.zeros(jobs, np.int32),
+        marked=np.zeros(jobs, np.int32),
+        delay=seconds_to_master(platform),
+        submit=np.ascontiguousarray(workload.submit, np.float64),
+    )
+
+
+def seconds_to_master(platform: Platform) -> Floats:
+    """Return (P,) s that one byte takes from a core of each processor to Batsim's server on the master host."""
+    network = platform.network
+    if network is None:
+        return np.full(platform.processors, LOOPBACK)
+    to_global = seconds(network.global_latency)
+    global_bandwidth = bytes_per_second(network.global_bandwidth)
+    by_cluster = [
+        to_global + seconds(latency) + 1.0 / min(global_bandwidth, bytes_per_second(bandwidth))
+        for latency, bandwidth in zip(network.cluster_latency, network.cluster_bandwidth, strict=True)
+    ]
+    return np.array(by_cluster)[platform.node_cluster[platform.processor_node]]
