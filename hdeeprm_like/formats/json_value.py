@@ -1,6 +1,6 @@
 """A value of a JSON file that knows where it stands, so that every mistake is one line that names its place."""
 
-import math
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +77,7 @@ class JsonValue:
         """Return a finite number above 0."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise self.wrong(f"must be a number, is {_kind(self.value)}")
-        if math.isnan(self.value) or not 0 < self.value <= LARGEST:
+        if not 0 < self.value <= LARGEST:  # NaN too
             raise self.wrong(f"must be above 0 and at most {LARGEST:g}, is {_short(self.value)}")
         return float(self.value)
 
@@ -91,7 +91,7 @@ class JsonValue:
 
     def _at(self, key: str, inner: Any) -> "JsonValue":
         plain = key.isidentifier()
-        step = (f".{key}" if self.path else key) if plain else f'["{key}"]'
+        step = (f".{key}" if self.path else key) if plain else f"[{json.dumps(key)}]"
         return JsonValue(inner, self.file, self.error, self.path + step)
 
 
