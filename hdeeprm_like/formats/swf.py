@@ -1,6 +1,5 @@
 """Traces in the Standard Workload Format, and what they become for the simulator (thesis 3.1.3, appendix C.2)."""
 
-import csv
 import io
 import math
 import re
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
@@ -102,27 +100,16 @@ def read_swf(path: Path) -> Trace:
 
 def _parse(text: str) -> Floats | None:
     """Return (J, 18) numbers, or None where anything about the text is odd and each line must be looked at."""
-    wanted = len(FIELDS)
-    if "\0" in text:
+    lines = io.StringIO(text, newline=None)  # any line ending
+    if next((line for line in lines if line.strip() and not line.lstrip().startswith(";")), None) is None:
         return None
+    lines.seek(0)
     try:
-        frame = pd.read_csv(
-            io.StringIO(text),
-            sep=r"\s+",
-            comment=";",
-            header=None,
-            names=list(range(wanted + 1)),  # one more shows whether a line is too long
-            index_col=False,
-            dtype=np.float64,
-            quoting=csv.QUOTE_NONE,
-            float_precision="round_trip",
-        )
-    except (ValueError, pd.errors.ParserWarning):  # a ParserError is a ValueError
+        table = np.loadtxt(lines, comments=";", ndmin=2)
+    except ValueError:
         return None
-    table = np.ascontiguousarray(frame.to_numpy())
-    if not np.isnan(table[:, wanted]).all():
+    if table.shape[1] != len(FIELDS):
         return None
-    table = np.ascontiguousarray(table[:, :wanted])
     whole = table[:, [FIELDS.index(name) for name in WHOLE]]
     sound = bool((np.abs(table) < LARGEST).all()) and bool((whole == np.floor(whole)).all())
     return table if sound else None

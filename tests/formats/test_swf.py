@@ -1,0 +1,316 @@
+"""Traces: what is read, what is refused, and what a trace becomes."""
+
+import gzip
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats import swf
+from hdeeprm_like.formats.swf import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, FIELDS, Trace, convert, read_swf
+from hdeeprm_like.formats.workload_json import read_workload
+
+ROOT = Path(__file__).parents[2]
+GAIA = ROOT / "workloads" / "gaia.swf.gz"
+RECORDED = ROOT / "tests" / "golden" / "hdeeprm" / "fixedids_gaia1000_first-high_gflops" / "workload.json"
+GAIA_FLOPS = 11715368421.052633  # mean core of the Gaia platform
+LINE = "7 100 2 50 4 30.5 2500 4 60 -1 1 3 1 -1 1 -1 -1 -1"
+
+
+@pytest.fixture(scope="module")
+def gaia() -> Trace:
+    return read_swf(GAIA)
+
+
+def trace(tmp_path: Path, text: str) -> Trace:
+    path = tmp_path / "some.swf"
+    path.write_bytes(text.encode())
+    return read_swf(path)
+
+
+def line(**values: float) -> str:
+    known = {"job": 1, "submit": 0, "run": 50, "memory": 2500, "requested_processors": 4, "requested_time": 60}
+    return " ".join(f"{(known | values).get(name, -1)}" for name in FIELDS)
+
+
+def jobs(trace: Trace, **options) -> tuple[Workload, dict[str, int]]:
+    settings = {"reference_flops": 1e9, "capacity": 8, "rng": np.random.default_rng(0)} | options
+    return convert(trace, **settings)
+
+
+def test_a_trace_has_a_column_for_each_of_the_18_fields(tmp_path):
+    read = trace(tmp_path, f"; Version: 2.2\n;\n{LINE}\n")
+    assert {name: getattr(read, name).tolist() for name in FIELDS} == {
+        "job": [7],
+        "submit": [100.0],
+        "wait": [2.0],
+        "run": [50.0],
+        "processors": [4],
+        "cpu_time": [30.5],
+        "memory": [2500.0],
+        "requested_processors": [4],
+        "requested_time": [60.0],
+        "requested_memory": [-1.0],
+        "status": [1],
+        "user": [3],
+        "group": [1],
+        "executable": [-1],
+        "queue": [1],
+        "partition": [-1],
+        "preceding": [-1],
+        "think_time": [-1.0],
+    }
+    assert read.job.dtype == np.int64
+    assert read.header == ("Version: 2.2", "")
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LINE}\r\n\r\n{LINE}\r\n",
+        f"{LINE}\r{LINE}",
+        LINE.replace(" ", "\t") + "\n\n   \n  ; a note\n" + f"   {LINE}   \n",
+        LINE.replace("7 ", "7.0 ") + f" ; a note\n;note\n{LINE}",
+    ],
+)
+def test_blank_lines_tabs_spaces_notes_and_any_line_ending_are_fine(tmp_path, text):
+    read = trace(tmp_path, text)
+    assert read.job.tolist() == [7, 7]
+    assert read.cpu_time.tolist() == [30.5, 30.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no job; a trace has one line of 18 numbers for each"),
+        ("; only\n;notes\n", "holds no job; a trace has one line of 18 numbers for each"),
+        ("; a\n\n1 2 3\n", ":3: has 3 fields; a job has 18 (-1 where unknown)"),
+        (f"{LINE}\n{LINE} 9\n", ":2: has 19 fields; a job has 18 (-1 where unknown)"),
+        (f"{LINE} 1 2 3 4\n{LINE}\n", ":1: has 22 fields; a job has 18 (-1 where unknown)"),
+        (f"{LINE}\r\n{LINE[:-3]} x\r\n", ":2: field 18 (think time) is 'x'; a number is needed, -1 where unknown"),
+        (line(run="nan"), ":1: field 4 (run) is 'nan'; a number is needed, -1 where unknown"),
+        (line(requested_time="inf"), ":1: field 9 (requested time) is 'inf'; a number is needed, -1 where unknown"),
+        (line(submit="1_000"), ":1: field 2 (submit) is '1_000'; a number is needed, -1 where unknown"),
+        (line(submit='"1"'), ":1: field 2 (submit) is '\"1\"'; a number is needed, -1 where unknown"),
+        (line(submit="True"), ":1: field 2 (submit) is 'True'; a number is needed, -1 where unknown"),
+        (line(submit="1\0"), ":1: field 2 (submit) is '1\\x00'; a number is needed, -1 where unknown"),
+        (line(submit="1e400"), ":1: field 2 (submit) is 1e400; numbers below 2^53 are possible"),
+        (line(user=10**20), f":1: field 12 (user) is {10**20}; numbers below 2^53 are possible"),
+        (line(requested_processors=2.5), ":1: field 8 (requested processors) is 2.5; a whole number is needed"),
+    ],
+)
+def test_a_line_that_is_no_job_is_named(tmp_path, text, message):
+    with pytest.raises(WorkloadError) as error:
+        trace(tmp_path, text)
+    assert str(error.value) == f"{tmp_path / 'some.swf'}{'' if message.startswith(':') else ': '}{message}"
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(WorkloadError, match=r"none\.swf: no such file"):
+        read_swf(tmp_path / "none.swf")
+
+
+@given(st.lists(st.lists(st.floats(-1e9, 1e9), min_size=18, max_size=18), min_size=1, max_size=5))
+def test_the_fast_and_the_careful_reading_agree_to_the_last_bit(rows):
+    whole = [FIELDS.index(name) for name in swf.WHOLE]
+    table = np.array(rows)
+    table[:, whole] = np.floor(table[:, whole])
+    text = "\n".join(" ".join(map(repr, row)) for row in table.tolist())
+    fast = swf._parse(text)
+    assert fast is not None
+    assert np.array_equal(fast, table)
+    assert np.array_equal(swf._parse_line_by_line(text, Path("x")), table)
+
+
+def test_the_requests_of_the_original_converter_are_reproduced_exactly(gaia):
+    recorded = read_workload(RECORDED, reference_flops=1.0)
+    converted, skipped = convert(
+        gaia, reference_flops=GAIA_FLOPS, capacity=2280, rng=np.random.default_rng(1), skip=4, first=1000
+    )
+    assert converted.ids == recorded.ids
+    for name in ("submit", "size", "requested_time", "requested_ops", "memory", "delay", "walltime"):
+        assert np.array_equal(getattr(converted, name), getattr(recorded, name)), name
+    assert converted.capacity == recorded.capacity
+    assert skipped == {"no memory": 69}
+    assert set(recorded.bandwidth) == set(BANDWIDTHS)
+
+
+def test_the_accuracies_are_those_that_the_original_drew():
+    recorded = read_workload(RECORDED, reference_flops=1.0)
+    draws = dict(zip(recorded.profiles, recorded.ops / recorded.requested_ops, strict=True))  # one for each profile
+    steps = np.round(np.array(list(draws.values())) * 20).astype(int)
+    observed = np.bincount(steps - 1, minlength=25)
+    expected = ACCURACY * len(draws)
+    assert ACCURACY.sum() == pytest.approx(1.0, abs=1e-12)
+    assert ((observed - expected) ** 2 / expected).sum() < 36.4  # the 95 % quantile of chi-square with 24 degrees
+    assert np.allclose(ACCURACY_STEPS, np.arange(5, 130, 5) / 100)
+
+
+def test_accuracy_is_drawn_for_each_job_and_not_for_each_profile(gaia):
+    converted, _ = jobs(gaia, skip=4)
+    accuracy = np.round(converted.ops / converted.requested_ops * 20).astype(int)
+    shares = np.bincount(accuracy - 1, minlength=25) / len(converted)
+    assert np.abs(shares - ACCURACY).max() < 0.01
+    requests = zip(converted.requested_time, converted.memory, converted.bandwidth, strict=True)
+    assert len(set(zip(requests, accuracy, strict=True))) > 2 * len(
+        set(zip(converted.requested_time, converted.memory, converted.bandwidth, strict=True))
+    )
+    assert np.abs(np.unique(converted.bandwidth, return_counts=True)[1] / len(converted) - 1 / 6).max() < 0.01
+
+
+def test_one_job_by_hand(tmp_path):
+    one, skipped = jobs(trace(tmp_path, LINE))
+    assert (one.ids, one.submit.tolist(), one.size.tolist()) == (("w0!0",), [0.0], [4])
+    assert (one.requested_time.tolist(), one.requested_ops.tolist(), one.memory.tolist()) == ([60.0], [6e10], [2.0])
+    accuracy = one.ops[0] / one.requested_ops[0]
+    assert one.profiles == (f"60_2_{one.bandwidth[0]:.0f}_{accuracy * 100:.0f}",)
+    assert not skipped
+
+
+def test_the_run_time_of_the_trace_can_stand_in_for_the_drawn_one(tmp_path):
+    text = f"{LINE}\n{line(run=0)}\n{line(run=-1)}"
+    one, skipped = jobs(trace(tmp_path, text), runtimes="trace")
+    assert one.ops.tolist() == [5e10]
+    assert one.profiles[0].endswith("_50s")
+    assert skipped == {"no run time": 2}
+
+
+def test_unknown_requests_fall_back_to_what_was_used(tmp_path):
+    text = line(requested_time=-1, requested_processors=-1, processors=3, requested_memory=9999)
+    one, _ = jobs(trace(tmp_path, text))
+    assert (one.requested_time.tolist(), one.size.tolist(), one.memory.tolist()) == ([50.0], [3], [9.0])
+
+
+def test_jobs_that_can_never_run_and_jobs_above_a_limit_are_counted_by_reason(tmp_path):
+    text = "\n".join(
+        [
+            line(submit=5),
+            line(requested_time=-1, run=-1),
+            line(requested_time=0, run=0),
+            line(requested_processors=0),
+            line(submit=-3),
+            line(memory=-1),
+            line(requested_time=61),
+            line(requested_processors=5),
+            line(memory=3000),
+        ]
+    )
+    kept, skipped = jobs(trace(tmp_path, text), max_time=60, max_cores=4, max_memory=2)
+    assert kept.ids == ("w0!0",)
+    assert kept.submit.tolist() == [0.0]
+    assert skipped == {
+        "no requested time": 2,
+        "no processors": 1,
+        "a negative submit time": 1,
+        "no memory": 1,
+        "more than 60 s": 1,
+        "more than 4 cores": 1,
+        "more than 2 MB per core": 1,
+    }
+
+
+def test_a_limit_leaves_the_draws_of_the_other_jobs_alone(tmp_path):
+    text = "\n".join(line(requested_time=100 + i, requested_processors=1 + i % 7) for i in range(300))
+    read = trace(tmp_path, text)
+    free, _ = jobs(read)
+    draws = {
+        time: (ops, bandwidth)
+        for time, ops, bandwidth in zip(free.requested_time, free.ops, free.bandwidth, strict=True)
+    }
+    narrow, skipped = jobs(read, max_bandwidth=12, max_cores=4, skip=10)
+    assert 0 < len(narrow) == 290 - skipped.total()
+    assert (narrow.bandwidth.max(), narrow.size.max()) == (12, 4)
+    for time, ops, bandwidth in zip(narrow.requested_time, narrow.ops, narrow.bandwidth, strict=True):
+        assert draws[time] == (ops, bandwidth)
+
+
+def test_first_means_jobs_that_are_kept(tmp_path):
+    text = "\n".join([line(submit=1), line(submit=2, memory=-1), line(submit=3), line(submit=4), line(memory=-1)])
+    kept, skipped = jobs(trace(tmp_path, text), first=2)
+    assert kept.submit.tolist() == [0.0, 2.0]
+    assert skipped == {"no memory": 1}
+    kept, skipped = jobs(trace(tmp_path, text), skip=1)
+    assert kept.submit.tolist() == [0.0, 1.0]
+    assert skipped == {"no memory": 2}
+
+
+def test_jobs_without_memory_stay_when_their_memory_is_given(gaia):
+    kept, skipped = jobs(gaia, skip=4, missing_memory=0.0)
+    assert len(kept) == 51_983
+    assert not skipped
+
+
+def test_a_trace_without_any_memory_says_what_to_do():
+    with pytest.raises(
+        WorkloadError, match=r"lublin_256_500.swf.gz: none of 500 jobs is left: 500 with no memory; say"
+    ):
+        jobs(read_swf(ROOT / "workloads" / "lublin_256_500.swf.gz"))
+
+
+def test_leaving_out_every_job_is_refused(tmp_path):
+    with pytest.raises(WorkloadError, match=r"none of 1 jobs is left: the first 4 left out$"):
+        jobs(trace(tmp_path, LINE), skip=4)
+
+
+@pytest.mark.parametrize("name", ["ctc_sp2_500", "nasa_ipsc_500", "lublin_256_500"])
+def test_the_shipped_cuts_can_be_converted(name):
+    kept, skipped = jobs(read_swf(ROOT / "workloads" / f"{name}.swf.gz"), missing_memory=0.0)
+    assert len(kept) + skipped.total() == 500
+    assert len(kept) > 490
+
+
+def test_the_same_seed_gives_the_same_workload(gaia):
+    first, _ = jobs(gaia, first=100)
+    again, _ = jobs(gaia, first=100, rng=np.random.default_rng(0))
+    other, _ = jobs(gaia, first=100, rng=np.random.default_rng(1))
+    assert np.array_equal(first.ops, again.ops)
+    assert not np.array_equal(first.ops, other.ops)
+
+
+values = st.integers(-1, 5)
+
+
+@given(
+    st.lists(st.fixed_dictionaries(dict.fromkeys(FIELDS, values)), min_size=1, max_size=12),
+    st.integers(0, 2),
+    st.sampled_from(["accuracy", "trace"]),
+)
+def test_no_line_is_lost_and_rows_stand_in_the_order_of_batsim(tmp_path_factory, rows, skip, runtimes):
+    path = tmp_path_factory.getbasetemp() / "any.swf.gz"
+    path.write_bytes(gzip.compress("\n".join(" ".join(map(str, row.values())) for row in rows).encode()))
+    read = read_swf(path)
+    try:
+        kept, skipped = jobs(read, skip=skip, max_time=4, max_cores=3, runtimes=runtimes)
+    except WorkloadError:
+        return
+    assert len(kept) + skipped.total() == len(rows) - skip
+    keys = list(zip(kept.submit, (name.encode() for name in kept.ids), strict=True))
+    assert keys == sorted(keys)
+    assert set(kept.ids) == {f"w0!{i}" for i in range(len(kept))}
+    assert kept.submit[0] == 0
+    assert (kept.size >= 1).all()
+    assert (kept.requested_time > 0).all()
+
+
+@pytest.mark.bench
+def test_reading_and_converting_the_whole_of_gaia():
+    start = time.perf_counter()
+    read = read_swf(GAIA)
+    middle = time.perf_counter()
+    jobs(read)
+    end = time.perf_counter()
+    tracemalloc.start()
+    jobs(read_swf(GAIA))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    sys.stdout.write(
+        f"\nGaia, 51,987 lines: read {middle - start:.3f} s, convert {end - middle:.3f} s, peak {peak / 1e6:.0f} MB\n"
+    )
