@@ -1,0 +1,130 @@
+"""Figures that look alike, become a file whole or not at all, and leave nothing behind in matplotlib."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hdeeprm_like.errors import OptionsError, ResultsError
+
+FORMATS = ("png", "svg", "pdf")
+
+# Okabe and Ito, "Color Universal Design", 2008: told apart by colour-blind readers too; black last, it is for text.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+BLUE, ORANGE, GREEN = COLOURS[:3]
+RED = COLOURS[5]
+GREY = "#7F7F7F"
+
+STYLE: dict[Any, Any] = {
+    "font.size": 11,
+    "axes.titlesize": 13,
+    "axes.labelsize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E5E5E5",
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 150,
+    "text.parse_math": False,  # a $ in the name of a run is a $
+    "svg.hashsalt": "hdeeprm_like",  # the same picture gives the same file
+}
+
+UNITS_OF_TIME = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
+UNDATED: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def check_format(save: Path | None) -> None:
+    """Raise an OptionsError unless a picture can be saved under that name."""
+    if save is not None and save.suffix.lower().lstrip(".") not in FORMATS:
+        raise OptionsError(f"{save}: a picture is saved as .png, .svg or .pdf, not {save.suffix or 'without suffix'}")
+
+
+@contextmanager
+def picture(save: Path | None, width: float = 10.0, height: float = 5.6) -> Iterator[Figure]:
+    """Give an empty figure of that many inches; save it when the block ends well, or show it in a window.
+
+    Raises:
+        OptionsError: the suffix of *save* is none of png, svg and pdf.
+        ResultsError: the file cannot be written; or there is neither a file to save to nor a display.
+    """
+    check_format(save)
+    with matplotlib.rc_context(STYLE):
+        if save is None:
+            with _window(width, height) as figure:
+                yield figure
+        else:
+            figure = Figure(figsize=(width, height))
+            yield figure
+            _write(figure, save)
+
+
+@contextmanager
+def _window(width: float, height: float) -> Iterator[Figure]:
+    """Give a figure that is shown, until its window is closed, when the block ends well."""
+    from matplotlib import pyplot
+
+    absent = "there is no display to show a picture on; use --save FILE.png (or .svg, .pdf)"
+    try:
+        figure = pyplot.figure(figsize=(width, height))
+    except (ImportError, RuntimeError) as cause:  # a window system is asked for that is not there
+        raise ResultsError(absent) from cause
+    try:
+        if getattr(figure.canvas, "required_interactive_framework", None) is None:
+            raise ResultsError(absent)
+        yield figure
+        pyplot.show()
+    finally:
+        pyplot.close(figure)
+
+
+def _write(figure: Figure, save: Path) -> None:
+    kind = save.suffix.lower().lstrip(".")
+    temporary = save.with_name(f".{save.name}.{os.getpid()}")
+    try:
+        save.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(temporary, format=kind, metadata=UNDATED[kind])
+        temporary.replace(save)
+    except OSError as error:
+        raise ResultsError(f"{save}: cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def unit_of_time(longest: float) -> tuple[float, str]:
+    """Return seconds per unit, and its name, for times up to *longest* s: at least two of the unit, else seconds."""
+    return next(((seconds, name) for seconds, name in UNITS_OF_TIME if longest >= 2 * seconds), (1.0, "seconds"))
+
+
+def note(axes: Axes, text: str) -> None:
+    """Write in the middle of an empty chart why it is empty."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, fontsize=13)
+
+
+def shortened(name: str, most: int = 80) -> str:
+    """Return a name with its middle left out if it is too long for a title."""
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[-most // 2 :]}"
+
+
+def time_axis(axes: Axes, end: float) -> float:
+    """Give the horizontal axis a unit that suits *end* s and return the seconds per unit."""
+    seconds, unit = unit_of_time(end)
+    axes.set_xlabel(f"time ({unit})")
+    axes.set_xlim(0.0, 1.01 * end / seconds if end > 0.0 else 1.0)
+    return seconds
+
+
+def from_zero(axes: Axes) -> None:
+    """Let the vertical axis begin at 0, now that everything is drawn, and reach at least 1."""
+    axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]))
+
+
+def legend_above(axes: Axes, reverse: bool = False) -> None:
+    """Put the legend outside the chart, above its right end, where no data are."""
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4, borderaxespad=0.1, reverse=reverse, fontsize=9)

@@ -1,0 +1,362 @@
+"""Reading what a finished run left in its directory: ours, the original's or real Batsim's."""
+
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.formats.files import read_json, read_text
+from hdeeprm_like.types import Bools, Floats, Ints
+
+JOBS = "out_jobs.csv"
+SCHEDULE = "out_schedule.csv"
+OVERUTILIZATIONS = "overutilizations.json"
+RECORD = "run.json"
+LOSSES, REWARDS, PREFERENCES = "losses.log", "rewards.log", "probs.json"
+LEARNING = (LOSSES, REWARDS, PREFERENCES)
+
+TIMES = ("submission_time", "starting_time", "finish_time", "waiting_time", "execution_time")
+SIZE = "requested_number_of_resources"
+
+
+@dataclass(frozen=True, eq=False)
+class RunJobs:
+    """The jobs of a run in the order in which they ended; what never happened (a rejected job's start) is NaN.
+
+    Attributes:
+        ids: (J,) Batsim job identifiers with their workload, ``"w0!12"``.
+        size: (J,) cores requested.
+        submit, start, finish, wait, run: (J,) s.
+        blocks: (B, 3) job row, first core, last core: the contiguous stretches of cores that each job got.
+    """
+
+    ids: tuple[str, ...]
+    size: Ints
+    submit: Floats
+    start: Floats
+    finish: Floats
+    wait: Floats
+    run: Floats
+    blocks: Ints
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def ran(self) -> Bools:
+        """(J,) whether the job started and ended."""
+        return np.isfinite(self.start) & np.isfinite(self.finish)
+
+    @property
+    def held(self) -> Ints:
+        """(J,) cores that the job got."""
+        width = self.blocks[:, 2] - self.blocks[:, 1] + 1
+        return np.bincount(self.blocks[:, 0], weights=width, minlength=len(self)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Overutilizations:
+    """When jobs got in one another's way (thesis 4.3, E.2).
+
+    Attributes:
+        core, memory: (n,) s, the times of conflicts that the original records; or (n, 2) s, from and to, of ours.
+        processors: of the platform, P.
+        bandwidth_processor: (m,) processor of each span in which its memory bandwidth was oversubscribed.
+        bandwidth: (m, 2) s from and to; to is infinite where the run ended inside the span.
+    """
+
+    core: Floats
+    memory: Floats
+    processors: int
+    bandwidth_processor: Ints
+    bandwidth: Floats
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run; each file is read when it is first asked for.
+
+    Attributes:
+        folder: where its files are.
+        schedule_path: its ``out_schedule.csv``, wherever that is.
+        only_schedule: whether the user gave nothing but that file.
+    """
+
+    folder: Path
+    schedule_path: Path
+    only_schedule: bool = False
+
+    @property
+    def name(self) -> str:
+        """What to call the run: its directory's name, or its file's where that says more."""
+        if self.only_schedule and self.schedule_path.name.split(".")[0] != "out_schedule":
+            return self.schedule_path.name.split(".")[0]
+        return self.folder.resolve().name
+
+    def has(self, name: str) -> bool:
+        """Say whether the run left a file of that name, packed or not."""
+        return not self.only_schedule and _plain_or_packed(self.folder / name).exists()
+
+    def path(self, name: str) -> Path:
+        """Return where a file of the run is.
+
+        Raises:
+            ResultsError: the run has none; the message says which command makes it.
+        """
+        path = _plain_or_packed(self.folder / name)
+        if not path.exists():
+            raise ResultsError(f"{self.folder}: has no {name}; {_maker(name)}")
+        return path
+
+    @cached_property
+    def jobs(self) -> RunJobs:
+        """The jobs, from ``out_jobs.csv``."""
+        return _read_jobs(self.path(JOBS))
+
+    @cached_property
+    def schedule(self) -> dict[str, float]:
+        """The figures of ``out_schedule.csv``; NaN for those that are none (versions, means of nothing)."""
+        if not self.schedule_path.exists():
+            raise ResultsError(f"{self.schedule_path.parent}: has no {SCHEDULE}; {_maker(SCHEDULE)}")
+        frame = _table(self.schedule_path, ("makespan", "mean_slowdown"))
+        if len(frame) != 1:
+            raise ResultsError(f"{self.schedule_path}: has {len(frame)} rows of figures; one is needed")
+        return {str(name): _number(text) for name, text in frame.iloc[0].items()}
+
+    @cached_property
+    def overutilizations(self) -> Overutilizations:
+        """The conflicts, from ``overutilizations.json``."""
+        return _read_overutilizations(self.path(OVERUTILIZATIONS))
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """What ``launch`` wrote down about the run in ``run.json``; empty for a run of another program."""
+        content = read_json(self.path(RECORD), ResultsError) if self.has(RECORD) else {}
+        if not isinstance(content, dict):
+            raise ResultsError(f"{self.folder / RECORD}: is not an object")
+        return content
+
+    @cached_property
+    def cores(self) -> int:
+        """Cores of the machine: of ``out_schedule.csv``, else of ``workload.json``, else up to the last one used."""
+        if _plain_or_packed(self.schedule_path).exists():
+            known = self.schedule.get("nb_computing_machines", math.nan)
+            if known > 0:
+                return int(known)
+        if self.has("workload.json"):
+            content = read_json(self.path("workload.json"), ResultsError)
+            capacity = content.get("nb_res") if isinstance(content, dict) else None
+            if isinstance(capacity, int) and capacity > 0:
+                return capacity
+        return int(self.jobs.blocks[:, 2].max(initial=0)) + 1
+
+    @cached_property
+    def end(self) -> float:
+        """Time of the last finish in s, 0 when nobody knows."""
+        finish = self.jobs.finish[self.jobs.ran] if self.has(JOBS) else np.zeros(0)
+        if len(finish):
+            return float(finish.max())
+        known = self.schedule.get("makespan", 0.0) if self.schedule_path.exists() else 0.0
+        return known if math.isfinite(known) else 0.0
+
+    def log(self, name: str) -> Floats:
+        """Return the numbers of a log with one per line and episode: (E,)."""
+        path = self.path(name)
+        values = []
+        for line, text in enumerate(read_text(path, ResultsError).splitlines(), start=1):
+            if text.strip():
+                values.append(_parsed(text, f"{path}:{line}"))
+        return np.array(values, dtype=np.float64)
+
+    def preferences(self) -> Floats:
+        """Return the probabilities of ``probs.json``: (A, E), one row per action, one column per episode."""
+        path = self.path(PREFERENCES)
+        content = read_json(path, ResultsError)
+        rows = content.get("probs") if isinstance(content, dict) else None
+        return _numbers(rows, f"{path}: 'probs' must be one list of probabilities per action, equally long", 2)
+
+    def action_names(self, count: int) -> list[str]:
+        """Return what to call *count* actions: the policies of the options where they are known, else numbers."""
+        options = read_json(self.path("options.json"), ResultsError) if self.has("options.json") else self.record
+        names = _policy_names(options)
+        return names if len(names) == count else [f"action {number}" for number in range(count)]
+
+
+def open_run(path: Path) -> Run:
+    """Return the run in a directory, or the one that an ``out_schedule.csv`` tells about.
+
+    Raises:
+        ResultsError: there is no such directory or file.
+    """
+    if path.is_dir():
+        return Run(path, _plain_or_packed(path / SCHEDULE))
+    if path.is_file():
+        return Run(path.parent, path, only_schedule=True)
+    raise ResultsError(f"{path}: no such run; give the directory of a run, or an {SCHEDULE}")
+
+
+def open_runs(paths: Sequence[Path]) -> dict[str, Run]:
+    """Return several runs by name, each with as much of its path as it takes to tell it from the others."""
+    if not paths:
+        raise ResultsError("no run to look at; give at least one directory of a run")
+    runs = [open_run(path) for path in paths]
+    names = [run.name for run in runs]
+    parents = [run.folder.resolve().parts for run in runs]
+    for depth in range(2, 1 + max(map(len, parents))):
+        if len(set(names)) == len(names):
+            break
+        names = ["/".join(parts[-depth:]) if names.count(name) > 1 else name
+                 for parts, name in zip(parents, names, strict=True)]  # fmt: skip
+    if len(set(names)) < len(names):  # the same run twice
+        names = [f"{name} ({place})" for place, name in enumerate(names, start=1)]
+    return dict(zip(names, runs, strict=True))
+
+
+def _policy_names(options: object) -> list[str]:
+    """Return the policy pairs that some options select, in the order of their actions; none where they select none."""
+    if isinstance(options, list):
+        return next((names for part in options if (names := _policy_names(part))), [])
+    if not isinstance(options, dict):
+        return []
+    selection = options.get("selection")
+    if not isinstance(selection, list):
+        return _policy_names(list(options.values()))
+    names = []
+    for entry in selection:
+        pairs = entry.items() if isinstance(entry, dict) else []
+        names += [f"{job}-{core}" for job, cores in pairs if isinstance(cores, list) for core in cores]
+    return [*names, "void"] if options.get("void") is True else names
+
+
+def _maker(name: str) -> str:
+    """Say which command makes a file of a run."""
+    if name in LEARNING:
+        return "`hdeeprm-like launch` writes it when its agent learns"
+    return "`hdeeprm-like launch` writes it into the directory of its run"
+
+
+def _plain_or_packed(path: Path) -> Path:
+    packed = path.with_name(path.name + ".gz")
+    return packed if packed.exists() and not path.exists() else path
+
+
+def _table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a CSV file as text cells; raise in one line unless it has all the *columns*."""
+    try:
+        frame = pd.read_csv(io.StringIO(read_text(path, ResultsError)), dtype=str, keep_default_na=False)
+    except pd.errors.EmptyDataError:
+        raise ResultsError(f"{path}: is empty; the run did not end well") from None
+    except pd.errors.ParserError as cause:
+        raise ResultsError(f"{path}: is not a table: {' '.join(str(cause).split())}") from cause
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise ResultsError(f"{path}: has no column {missing[0]!r}; is it the {path.name.split('.')[0]} of a run?")
+    return frame.fillna("")  # a row that breaks off
+
+
+def _read_jobs(path: Path) -> RunJobs:
+    frame = _table(path, ("job_id", "workload_name", SIZE, "allocated_resources", *TIMES))
+
+    def column(name: str, parse: Callable[[str, str], float]) -> Floats:
+        cells = enumerate(frame[name], start=2)
+        return np.array([parse(text, f"{path}:{line}: {name}") for line, text in cells], dtype=np.float64)
+
+    start, finish, wait, run = (column(name, _parsed_or_nan) for name in TIMES[1:])
+    blocks = [
+        (row, first, last)
+        for row, text in enumerate(frame["allocated_resources"])
+        for first, last in _intervals(text, f"{path}:{row + 2}: allocated_resources")
+    ]
+    return RunJobs(
+        ids=tuple(f"{name}!{job}" for name, job in zip(frame["workload_name"], frame["job_id"], strict=True)),
+        size=column(SIZE, _parsed).astype(np.int64),
+        submit=column(TIMES[0], _parsed),
+        start=start,
+        finish=finish,
+        wait=wait,
+        run=run,
+        blocks=np.array(blocks, dtype=np.int64).reshape(-1, 3),
+    )
+
+
+def _intervals(text: str, where: str) -> list[tuple[int, int]]:
+    """Return the first and last core of each stretch of an interval set as Batsim writes it: ``0-3 6``."""
+    try:
+        pairs = [part.partition("-") for part in text.split()]
+        return [(int(first), int(last or first)) for first, _, last in pairs]
+    except ValueError:
+        raise ResultsError(f"{where} is {text!r}, not a set of cores such as '0-3 6'") from None
+
+
+def _read_overutilizations(path: Path) -> Overutilizations:
+    content = read_json(path, ResultsError)
+    try:
+        core, memory, bandwidth = content["core"], content["mem"], content["mem_bw"]
+        count, records = int(bandwidth["nb_procs"]), bandwidth["procs"].items()
+        spans = [
+            (int(number), span[0], _span_end(span, place == len(record["values"]) - 1 and record["state"] == 1))
+            for number, record in records
+            for place, span in enumerate(record["values"])
+        ]
+        columns = np.array(spans, dtype=np.float64).reshape(-1, 3)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as cause:
+        raise ResultsError(f"{path}: does not tell the overutilizations of core, mem and mem_bw ({cause})") from cause
+    return Overutilizations(
+        core=_conflicts(core, f"{path}: 'core'"),
+        memory=_conflicts(memory, f"{path}: 'mem'"),
+        processors=max(count, 1 + int(columns[:, 0].max(initial=-1))),
+        bandwidth_processor=columns[:, 0].astype(np.int64),
+        bandwidth=columns[:, 1:],
+    )
+
+
+def _span_end(span: Sequence[float], is_open: bool) -> float:
+    """Return when a ``[start, duration]`` ends; one that is still open at the end of the run has no duration yet."""
+    lasts = span[1] if len(span) > 1 else None
+    return math.inf if lasts is None or (is_open and not lasts) else float(span[0]) + float(lasts)
+
+
+def _conflicts(values: object, where: str) -> Floats:
+    of_times = isinstance(values, list) and bool(values) and not isinstance(values[0], list)
+    numbers = _numbers(values, f"{where} must be a list of times or a list of [start, end]", 1 if of_times else 2)
+    if not of_times and len(numbers) and numbers.shape[1] != 2:
+        raise ResultsError(f"{where}: a span must be [start, end]")
+    return numbers if of_times else numbers.reshape(-1, 2)
+
+
+def _numbers(values: object, fault: str, dimensions: int) -> Floats:
+    """Return nested lists of numbers as an array; raise *fault* unless they fill one of that many dimensions."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ResultsError(fault) from None
+    if array.size == 0 and isinstance(values, list):
+        return np.zeros((0,) * dimensions)
+    if array.ndim != dimensions or not np.isfinite(array).all():
+        raise ResultsError(fault)
+    return array
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _parsed(text: str, where: str) -> float:
+    value = _number(text)
+    if not math.isfinite(value):
+        raise ResultsError(f"{where} is {text!r}; it must be a number")
+    return value
+
+
+def _parsed_or_nan(text: str, where: str) -> float:
+    return _parsed(text, where) if text else math.nan
