@@ -141,10 +141,7 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
         return CORES
     picks, wanted = 0, job.size
     while wanted > 0:
-        if policy == RANDOM_CORE:
-            p = random_processor(t, job.memory)
-        else:
-            p = best_processor(t, policy, job.memory, -1)
+        p = random_processor(t, job.memory) if policy == RANDOM_CORE else best_processor(t, policy, job.memory, -1)
         if p < 0:
             break
         if t.processors[p].picked == 0:
