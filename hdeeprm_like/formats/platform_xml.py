@@ -57,7 +57,7 @@ def write_platform_xml(platform: Platform, path: Path) -> None:
 def _check_names(platform: Platform) -> None:
     for name in (platform.name, *platform.cluster_names, *set(platform.node_types), *set(platform.processor_types)):
         if not name.isprintable():
-            raise PlatformError(f"platform {platform.name!r}: the name {name!r} does not fit in XML; only printable signs do")
+            raise PlatformError(f"platform {platform.name!r}: the name {name!r} does not fit in XML; drop odd signs")
     names = platform.core_names
     for before, after in pairwise(names):
         if not before.encode() < after.encode():
