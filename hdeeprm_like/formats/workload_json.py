@@ -4,6 +4,7 @@ import json
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from hdeeprm_like.formats.files import read_json, replacing
 log = logging.getLogger(__name__)
 
 LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
+FEW = 10  # names that fit into a message
 EXACT = 2**53  # whole numbers up to here are the same as int and as float
 FLOAT_COLUMNS = ("submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime")
 MODELLED = ("delay", "parallel_homogeneous")
@@ -30,6 +32,16 @@ class _Profile(NamedTuple):
     requested_ops: float | None
     memory: float
     bandwidth: float
+
+
+class _Source(NamedTuple):
+    """What the jobs of one file share."""
+
+    path: Path
+    name: str  # w0, w1, ...
+    profiles: Mapping[str, Any]
+    reference_flops: float
+    known: dict[str, _Profile]  # the profiles looked at so far
 
 
 class _Job(NamedTuple):
@@ -108,37 +120,33 @@ def _read_file(path: Path, name: str, reference_flops: float) -> tuple[int, list
         raise WorkloadError(f"{path}: jobs: is {_kind(jobs)}; a list is needed")
     if not jobs:
         raise WorkloadError(f"{path}: jobs: is empty; at least one job is needed")
-    known: dict[str, _Profile] = {}
+    source = _Source(path, name, profiles, reference_flops, known={})
     first: dict[str, int] = {}  # where each id stands
     rows: list[_Job] = []
     for i, job in enumerate(jobs):
-        row = _job(job, f"{path}: jobs[{i}]", name, profiles, known, reference_flops)
+        row = _job(job, f"{path}: jobs[{i}]", source)
         if first.setdefault(row.id, i) != i:
             raise WorkloadError(f"{path}: jobs[{i}].id: {job['id']!r} is also the id of jobs[{first[row.id]}]")
         rows.append(row)
-    if any(known[row.profile].delay is None and profiles[row.profile].get("com") for row in rows):
+    if any(source.known[row.profile].delay is None and profiles[row.profile].get("com") for row in rows):
         log.warning("%s: some jobs send data (com > 0); the embedded simulator does not model the network", path)
     return capacity, rows
 
 
-def _job(
-    job: Any, where: str, name: str, profiles: Mapping[str, Any], known: dict[str, _Profile], reference_flops: float
-) -> _Job:
+def _job(job: Any, where: str, source: _Source) -> _Job:
     if not isinstance(job, dict):
         raise WorkloadError(f"{where}: is {_kind(job)}; an object is needed")
-    identifier = _identifier(_need(job, "id", where), f"{where}.id", name)
+    identifier = _identifier(_need(job, "id", where), f"{where}.id", source.name)
     submit = _number(_need(job, "subtime", where), f"{where}.subtime")
     size = _whole(_need(job, "res", where), f"{where}.res")
     profile_name = _need(job, "profile", where)
     if not isinstance(profile_name, str):
         raise WorkloadError(f"{where}.profile: is {_kind(profile_name)}; the name of a profile is needed")
-    profile = known.get(profile_name)
+    profile = source.known.get(profile_name)
     if profile is None:
-        if profile_name not in profiles:
-            raise WorkloadError(f"{where}.profile: {profile_name!r} is not known{did_you_mean(profile_name, profiles)}")
-        profile = known[profile_name] = _profile(profiles[profile_name], profile_name, where)
+        profile = source.known[profile_name] = _profile(profile_name, where, source)
     walltime = _walltime(job.get("walltime"), f"{where}.walltime")
-    time, requested_ops, ops = _fill(profile, walltime, reference_flops)
+    time, requested_ops, ops = _fill(profile, walltime, source.reference_flops)
     if not (math.isfinite(time) and math.isfinite(requested_ops)):
         raise WorkloadError(f"{where}.profile: {profile_name!r} asks for more operations than a float can hold")
     return _Job(
@@ -176,10 +184,14 @@ def _fill(profile: _Profile, walltime: float, reference_flops: float) -> tuple[f
     return time, requested_ops, requested_ops if ops is None else ops
 
 
-def _profile(profile: Any, name: str, job: str) -> _Profile:
+def _profile(name: str, job: str, source: _Source) -> _Profile:
     """Return what the profile that *job* uses says."""
-    where = f"{job.split(': jobs')[0]}: profiles[{json.dumps(name)}]"
-    profile = _object(profile, where)
+    if name not in source.profiles:
+        few = len(source.profiles) <= FEW or get_close_matches(name, source.profiles, n=1)
+        near = did_you_mean(name, source.profiles) if few else ""  # thousands of names help nobody
+        raise WorkloadError(f"{job}.profile: {name!r} is not known{near}")
+    where = f"{source.path}: profiles[{json.dumps(name)}]"
+    profile = _object(source.profiles[name], where)
     kind = _need(profile, "type", where)
     if kind not in MODELLED:
         raise WorkloadError(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hdeeprm_like.cluster.workload import Workload
@@ -118,6 +118,7 @@ def test_a_missing_file_is_named(tmp_path):
         read_swf(tmp_path / "none.swf")
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.floats(-1e9, 1e9), min_size=18, max_size=18), min_size=1, max_size=5))
 def test_the_fast_and_the_careful_reading_agree_to_the_last_bit(rows):
     whole = [FIELDS.index(name) for name in swf.WHOLE]
@@ -221,15 +222,12 @@ def test_a_limit_leaves_the_draws_of_the_other_jobs_alone(tmp_path):
     text = "\n".join(line(requested_time=100 + i, requested_processors=1 + i % 7) for i in range(300))
     read = trace(tmp_path, text)
     free, _ = jobs(read)
-    draws = {
-        time: (ops, bandwidth)
-        for time, ops, bandwidth in zip(free.requested_time, free.ops, free.bandwidth, strict=True)
-    }
+    draws = dict(zip(free.requested_time, zip(free.ops, free.bandwidth, strict=True), strict=True))
     narrow, skipped = jobs(read, max_bandwidth=12, max_cores=4, skip=10)
     assert 0 < len(narrow) == 290 - skipped.total()
     assert (narrow.bandwidth.max(), narrow.size.max()) == (12, 4)
-    for time, ops, bandwidth in zip(narrow.requested_time, narrow.ops, narrow.bandwidth, strict=True):
-        assert draws[time] == (ops, bandwidth)
+    for asked, ops, bandwidth in zip(narrow.requested_time, narrow.ops, narrow.bandwidth, strict=True):
+        assert draws[asked] == (ops, bandwidth)
 
 
 def test_first_means_jobs_that_are_kept(tmp_path):
@@ -278,6 +276,7 @@ def test_the_same_seed_gives_the_same_workload(gaia):
 values = st.integers(-1, 5)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.fixed_dictionaries(dict.fromkeys(FIELDS, values)), min_size=1, max_size=12),
     st.integers(0, 2),
