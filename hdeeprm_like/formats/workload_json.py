@@ -126,7 +126,7 @@ def _read_file(path: Path, name: str, reference_flops: float) -> tuple[int, list
     for i, job in enumerate(jobs):
         row = _job(job, f"{path}: jobs[{i}]", source)
         if first.setdefault(row.id, i) != i:
-            raise WorkloadError(f"{path}: jobs[{i}].id: {job['id']!r} is also the id of jobs[{first[row.id]}]")
+            raise WorkloadError(f"{path}: jobs[{i}].id: {_kind(job['id'])} is also the id of jobs[{first[row.id]}]")
         rows.append(row)
     if any(source.known[row.profile].delay is None and profiles[row.profile].get("com") for row in rows):
         log.warning("%s: some jobs send data (com > 0); the embedded simulator does not model the network", path)
@@ -189,13 +189,15 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
     if name not in source.profiles:
         few = len(source.profiles) <= FEW or get_close_matches(name, source.profiles, n=1)
         near = did_you_mean(name, source.profiles) if few else ""  # thousands of names help nobody
-        raise WorkloadError(f"{job}.profile: {name!r} is not known{near}")
+        raise WorkloadError(f"{job}.profile: {name[:40]!r} is not known{near}")
     where = f"{source.path}: profiles[{json.dumps(name)}]"
     profile = _object(source.profiles[name], where)
     kind = _need(profile, "type", where)
+    if not isinstance(kind, str):
+        raise WorkloadError(f"{where}.type: is {_kind(kind)}; one of {', '.join(MODELLED)} is needed")
     if kind not in MODELLED:
         raise WorkloadError(
-            f"{job}: profile {name!r} is of type {kind!r}; the embedded simulator knows {' and '.join(MODELLED)} "
+            f"{job}: profile {name!r} is of type {kind[:40]!r}; the embedded simulator knows {' and '.join(MODELLED)} "
             "(the real Batsim plays the others: hdeeprm-like batsim)"
         )
 
@@ -235,7 +237,7 @@ def _identifier(value: Any, where: str, name: str) -> str:
         raise WorkloadError(f"{where}: is {_kind(value)}; an integer or a string is needed")
     text = str(value).removeprefix(f"{name}!")
     if not text or "!" in text:
-        raise WorkloadError(f"{where}: {value!r} is no id; it may not be empty nor hold '!'")
+        raise WorkloadError(f"{where}: {text[:40]!r} is no id; it may not be empty nor hold '!'")
     return f"{name}!{text}"
 
 
@@ -250,7 +252,7 @@ def _number(value: Any, where: str) -> float:
     if not math.isfinite(number):
         raise WorkloadError(f"{where}: is too large for a number")
     if number < 0:
-        raise WorkloadError(f"{where}: is {value!r}; it may not be negative")
+        raise WorkloadError(f"{where}: is {_kind(value)}; it may not be negative")
     return number
 
 
@@ -259,9 +261,7 @@ def _whole(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise WorkloadError(f"{where}: is {_kind(value)}; a whole number of cores is needed")
     if not 1 <= value <= LARGEST_SIZE:
-        raise WorkloadError(
-            f"{where}: is {value if value < 1 else 'too large'}; 1 to {LARGEST_SIZE} cores are possible"
-        )
+        raise WorkloadError(f"{where}: is {_kind(value)}; 1 to {LARGEST_SIZE} cores are possible")
     return value
 
 
