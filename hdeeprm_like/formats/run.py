@@ -208,14 +208,14 @@ def open_runs(paths: Sequence[Path]) -> dict[str, Run]:
         raise ResultsError("no run to look at; give at least one directory of a run")
     runs = [open_run(path) for path in paths]
     names = [run.name for run in runs]
-    parents = [run.folder.resolve().parts for run in runs]
-    for depth in range(2, 1 + max(map(len, parents))):
-        if len(set(names)) == len(names):
-            break
-        names = ["/".join(parts[-depth:]) if names.count(name) > 1 else name
-                 for parts, name in zip(parents, names, strict=True)]  # fmt: skip
-    if len(set(names)) < len(names):  # the same run twice
-        names = [f"{name} ({place})" for place, name in enumerate(names, start=1)]
+    parts = [[part for part in run.folder.resolve().parts if part != "/"] for run in runs]
+    depth = 1
+    while len(set(names)) < len(names) and depth < max(map(len, parts)):
+        depth += 1
+        repeated = {name for name in names if names.count(name) > 1}
+        names = ["/".join(own[-depth:]) if name in repeated else name for name, own in zip(names, parts, strict=True)]
+    if len(set(names)) < len(names):  # one run given twice
+        names = [f"{run.name} ({place})" for place, run in enumerate(runs, start=1)]
     return dict(zip(names, runs, strict=True))
 
 
