@@ -1,7 +1,7 @@
 """What a simulation leaves behind: Batsim's output files and the over-utilization spans, made from its log."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -240,16 +240,14 @@ class Record:
             for processor, own in changes.items()
         }
 
-    def write(self, folder: Path, scheduling_time: float, simulation_time: float) -> dict[str, str | int | float]:
-        """Write Batsim's five files and ``overutilizations.json``; return the columns of ``out_schedule.csv``."""
-        schedule = self.schedule(scheduling_time, simulation_time)
+    def write(self, folder: Path, schedule: Mapping[str, str | int | float]) -> None:
+        """Write Batsim's five files, with *schedule* as ``out_schedule.csv``, and ``overutilizations.json``."""
         write_jobs(folder / "out_jobs.csv", self.job_rows)
         write_machine_states(folder / "out_machine_states.csv", self.machine_states())
         write_pstate_changes(folder / "out_pstate_changes.csv", self.pstate_changes())
         write_consumed_energy(folder / "out_consumed_energy.csv", self.consumed_energy())
         write_schedule(folder / "out_schedule.csv", schedule)
         write_json(folder / "overutilizations.json", self.overutilizations(), indent=None)
-        return schedule
 
 
 def spans(changes: list[tuple[float, bool]], end: float) -> Spans:

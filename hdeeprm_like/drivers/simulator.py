@@ -1,5 +1,9 @@
 """The embedded simulator: the future of a state, as fast as the processor goes and with Batsim's results."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
 import numpy as np
 
 from hdeeprm_like.cluster.kernels import log_blocked, room_for_an_instant
@@ -20,6 +24,8 @@ from hdeeprm_like.drivers.server_clock import (
 )
 from hdeeprm_like.drivers.tasks import SIM, TASK, Simulation
 from hdeeprm_like.types import Floats
+
+INSTANTS_AT_A_TIME = 1000  # between two looks at the progress
 
 
 class Simulator:
@@ -57,16 +63,33 @@ class Simulator:
         s.sim["call_asked"] = commands.wake_at
         begin_answer(self.state.tables, s)
 
-    def run_pair(self, job_policy: int, core_policy: int) -> None:
-        """Run to the end under one policy pair, in compiled code from instant to instant."""
-        while run_pair(self.state.tables, self.simulation, job_policy, core_policy):
+    def run_pair(self, job_policy: int, core_policy: int) -> Iterator[int]:
+        """Run to the end under one policy pair in compiled code; yield now and then how many jobs are over."""
+        clock = self.state.tables.clock[0]
+        while run_pair(self.state.tables, self.simulation, job_policy, core_policy, INSTANTS_AT_A_TIME):
             self.state.make_room()
+            yield int(clock["completed"] + clock["rejected"])
+        yield int(clock["completed"] + clock["rejected"])
+
+    @property
+    def unfinished(self) -> int:
+        """How many jobs have neither ended nor been rejected."""
+        clock = self.state.tables.clock[0]
+        return int(len(self.simulation.tasks) - clock["completed"] - clock["rejected"])
+
+
+def is_compiled() -> bool:
+    """Tell whether the machine code of the simulator lies on disk, so that no first call has to make it."""
+    stats = cast(Any, run_pair).stats
+    return any(Path(stats.cache_path).glob("simulator.run_pair-*.nbi"))
 
 
 @compiled
-def run_pair(t: Tables, s: Simulation, job_policy: int, core_policy: int) -> bool:
-    """Run under one policy pair; True when the log needs more room to go on, False at the end."""
-    while len(t.log) == 0 or t.clock[0].logged + room_for_an_instant(t) <= len(t.log):
+def run_pair(t: Tables, s: Simulation, job_policy: int, core_policy: int, instants: int) -> bool:
+    """Run so many instants under one policy pair, fewer if the log gets full; False at the end of the simulation."""
+    for _ in range(instants):
+        if len(t.log) > 0 and t.clock[0].logged + room_for_an_instant(t) > len(t.log):
+            break
         if not next_message(t, s):
             return False
         take_news(t, s)

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,18 +38,18 @@ def replacing(path: Path) -> Iterator[TextIO]:
         raise
 
 
-def read_text(path: Path, error: type[HDeepRMError]) -> str:
+def read_text(path: Path, error: type[HDeepRMError], errors: str = "strict") -> str:
     """Return the text of a file, unpacked if it ends in ``.gz``; raise *error* in one line if it cannot be read."""
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        return data.decode("utf-8")
+        return data.decode("utf-8", errors)
     except FileNotFoundError:
         raise error(f"{path}: no such file") from None
     except IsADirectoryError:
         raise error(f"{path}: is a folder; a file is needed") from None
     except UnicodeDecodeError as cause:
         raise error(f"{path}: is not UTF-8 text (byte {cause.start})") from cause
-    except (OSError, EOFError) as cause:
+    except (OSError, EOFError, zlib.error) as cause:
         raise error(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or cause}") from cause
 
 
@@ -64,6 +65,8 @@ def read_json(path: Path, error: type[HDeepRMError]) -> Any:
         raise error(f"{path}:{cause.lineno}:{cause.colno}: not valid JSON: {cause.msg}") from cause
     except RecursionError as cause:
         raise error(f"{path}: nested too deeply") from cause
+    except ValueError as cause:  # an integer of thousands of digits
+        raise error(f"{path}: holds a number that is too large") from cause
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.formats.swf import Trace, convert
+from hdeeprm_like.formats.swf import Trace, convert, knows_memory, read_swf
+from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.types import Floats
 
 FIELDS: dict[str, Callable[[Workload], Floats]] = {
@@ -35,6 +37,16 @@ STATISTICS: dict[str, Callable[[Floats], float]] = {
 
 TABLE = ("count", "min", "p5", "median", "p95", "p99", "max", "mean", "std", "sum")
 UNKNOWN_IN_TRACES = ("req_ops", "ops")  # they need the reference speed of a platform
+
+
+def read_jobs(path: Path) -> Workload | Trace:
+    """Read a Batsim workload, or a trace if its name ends in ``.swf`` or ``.swf.gz``.
+
+    Operations that a workload leaves out are those of a core of 1 Gflop/s.
+    """
+    if path.name.endswith((".swf", ".swf.gz")):
+        return read_swf(path)
+    return read_workload(path, reference_flops=1e9)
 
 
 def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | None = None) -> float:
@@ -99,16 +111,12 @@ def _unknown(trace: Trace, seed: int | None) -> tuple[str, ...]:
     unknown: tuple[str, ...] = UNKNOWN_IN_TRACES
     if seed is None:
         unknown += ("mem_bw",)
-    return unknown if _knows_memory(trace) else (*unknown, "mem")
-
-
-def _knows_memory(trace: Trace) -> bool:
-    return bool((trace.memory >= 0).any() or (trace.requested_memory >= 0).any())
+    return unknown if knows_memory(trace) else (*unknown, "mem")
 
 
 def _converted(trace: Trace, seed: int | None) -> Workload:
     """Return the jobs of a trace; the reference speed is of no account for the fields a trace knows."""
-    memory = None if _knows_memory(trace) else 0.0
+    memory = None if knows_memory(trace) else 0.0
     rng = np.random.default_rng(seed)
     workload, _ = convert(trace, reference_flops=1e9, capacity=1, rng=rng, missing_memory=memory)
     return workload

@@ -86,7 +86,7 @@ def read_swf(path: Path) -> Trace:
     Raises:
         WorkloadError: a line is no job; the message names file, line and what would be right. There is no job at all.
     """
-    text = read_text(path, WorkloadError)
+    text = read_text(path, WorkloadError, errors="replace")  # headers hold names in any encoding
     table = _parse(text)
     if table is None:
         table = _parse_line_by_line(text, path)
@@ -96,6 +96,11 @@ def read_swf(path: Path) -> Trace:
         name: table[:, i].astype(np.int64) if name in WHOLE else table[:, i] for i, name in enumerate(FIELDS)
     }
     return Trace(path=path, header=tuple(_header(text)), **columns)
+
+
+def knows_memory(trace: Trace) -> bool:
+    """Tell whether any line of a trace tells the memory of its job, used or requested."""
+    return bool((trace.memory >= 0).any() or (trace.requested_memory >= 0).any())
 
 
 def _parse(text: str) -> Floats | None:

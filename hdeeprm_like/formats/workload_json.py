@@ -108,11 +108,7 @@ def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
 
 def _read_file(path: Path, name: str, reference_flops: float) -> tuple[int, list[_Job]]:
     """Return ``nb_res`` and the jobs of one file."""
-    try:
-        content = read_json(path, WorkloadError)
-    except ValueError as cause:  # an integer of thousands of digits
-        raise WorkloadError(f"{path}: a number is too large: {cause}") from cause
-    content = _object(content, str(path))
+    content = _object(read_json(path, WorkloadError), str(path))
     capacity = _whole(_need(content, "nb_res", str(path)), f"{path}: nb_res")
     jobs = _need(content, "jobs", str(path))
     profiles = _object(_need(content, "profiles", str(path)), f"{path}: profiles")

@@ -1,0 +1,147 @@
+"""An experiment: the options file, what it names, and the one place where the parts are wired together."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import OptionsError, PlatformError
+from hdeeprm_like.formats.platform_json import read_platform
+from hdeeprm_like.formats.platform_xml import read_platform_xml
+from hdeeprm_like.formats.swf import convert, knows_memory, read_swf
+from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.options import Options, read_options
+
+log = logging.getLogger(__name__)
+
+RANDOM_POLICIES = 1  # streams of the experiment's seed, by their number
+CONVERTER = 0
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What the command line sets in place of the options file; its paths are relative to the current folder."""
+
+    platform: Path | None = None
+    trace: Path | None = None
+    workload: Path | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """What is to be simulated, read and checked.
+
+    Attributes:
+        options: as the file and the command line give them.
+        platform_path, workload_path: where they came from.
+        platform, workload: what they hold.
+        skipped: lines of the trace that gave no job, by reason.
+    """
+
+    options: Options
+    platform_path: Path
+    workload_path: Path
+    platform: Platform
+    workload: Workload
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def rng(self, stream: int) -> np.random.Generator:
+        """Return a generator for one purpose; the same for the same seed."""
+        return generator(self.options.seed, stream)
+
+    @property
+    def policy_seed(self) -> int:
+        """Seed of the random policies."""
+        return int(self.rng(RANDOM_POLICIES).integers(2**63))
+
+
+def generator(seed: int, stream: int) -> np.random.Generator:
+    """Return the generator of one stream of an experiment's seed."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))
+
+
+def load_experiment(path: Path, overrides: Overrides | None = None) -> Experiment:
+    """Read an options file and everything that it names.
+
+    Raises:
+        HDeepRMError: something is missing, malformed or does not fit together.
+    """
+    overrides = overrides or Overrides()
+    options = read_options(path)
+    if overrides.seed is not None:
+        options = options.model_copy(update={"seed": overrides.seed})
+    named = overrides.platform, options.platform_file_path
+    platform_path = named[0] or named_path(path, named[1], "platform_file_path", "--platform")
+    types = [path.parent / name for name in options.type_file_paths]
+    platform = load_platform(platform_path, types)
+    if options.nb_resources not in (None, platform.cores):
+        message = f"{path}: nb_resources: {options.nb_resources}, but {platform_path} has {platform.cores} cores"
+        if overrides.platform is None:
+            raise OptionsError(message)
+        log.warning("%s; the platform counts", message)
+    experiment = load_jobs(path, options, platform, overrides)
+    return replace(experiment, platform_path=platform_path)
+
+
+def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:
+    """Return a path of the options file, which is relative to that file."""
+    if not name:
+        raise OptionsError(f"{options_path}: {key}: is missing; set it or give {flag}")
+    return options_path.parent / name
+
+
+def load_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
+    """Read a platform from HDeepRM's JSON, or from the XML that was made of one."""
+    if path.suffix == ".xml":
+        if types:
+            raise PlatformError(f"{path}: an XML carries its figures; types extend a platform in JSON")
+        return read_platform_xml(path)
+    return read_platform(path, types)
+
+
+def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overrides) -> Experiment:
+    """Read the jobs: a ready Batsim workload as it is, a trace by converting it."""
+    if overrides.trace and overrides.workload:
+        raise OptionsError("--trace and --workload exclude one another: the jobs come from one of them")
+    source = overrides.workload or overrides.trace
+    source = source or named_path(path, options.workload_file_path, "workload_file_path", "--trace or --workload")
+    if overrides.workload or (not overrides.trace and source.suffix == ".json"):
+        workload = read_workload(source, reference_flops=platform.reference_flops, capacity=platform.cores)
+        return Experiment(options, Path(), source, platform, workload)
+    trace = read_swf(source)
+    how = options.workload
+    missing_memory = how.missing_memory
+    if missing_memory is None and not knows_memory(trace):
+        log.warning("%s: tells no memory for any job; all are taken to need none", source)
+        missing_memory = 0.0
+    workload, skipped = convert(
+        trace,
+        reference_flops=platform.reference_flops,
+        capacity=platform.cores,
+        rng=generator(options.seed, CONVERTER),
+        first=options.nb_jobs,
+        skip=how.skip,
+        max_time=how.max_time,
+        max_cores=how.max_cores,
+        max_memory=how.max_memory,
+        max_bandwidth=how.max_bandwidth,
+        missing_memory=missing_memory,
+        runtimes=how.runtimes,
+    )
+    if skipped:
+        log.warning("%s: %d lines gave no job: %s", source, skipped.total(), "; ".join(reasons(skipped)))
+    if options.nb_jobs and len(workload) < options.nb_jobs:
+        log.warning("%s: holds %d jobs, %d were asked for", source, len(workload), options.nb_jobs)
+    return Experiment(options, Path(), source, platform, workload, skipped)
+
+
+def reasons(skipped: Counter[str]) -> Iterator[str]:
+    """Yield how many lines were skipped for which reason, the most frequent first."""
+    for reason, lines in skipped.most_common():
+        yield f"{lines} had {reason}"

@@ -1,0 +1,196 @@
+"""Running an experiment in process and leaving its directory behind: inputs, outputs and ``run.json``."""
+
+import platform as machine
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from hdeeprm_like import __version__
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.tables import CORES
+from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.drivers.record import Record
+from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.experiment import Experiment
+from hdeeprm_like.formats.files import read_json, write_json
+from hdeeprm_like.formats.platform_xml import write_platform_xml
+from hdeeprm_like.formats.workload_json import write_workload
+
+RECORD = "run.json"
+INPUTS = ("options.json", "workload.json", "platform.xml")
+LACKS = {CORES: "more cores than the platform has"}
+LACKS_MEMORY = "more memory per core than the platform has for that many cores"
+
+
+def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, float]:
+    """Simulate an experiment under its policy pair; return the finished simulator and s of wall clock."""
+    job_policy, core_policy = experiment.options.classic_pair
+    pair = JOB_POLICIES[job_policy], CORE_POLICIES[core_policy]
+    begin = time.perf_counter()
+    state = State(experiment.platform, experiment.workload, policies=pair[:1], seed=experiment.policy_seed)
+    simulator = Simulator(state, experiment.workload)
+    jobs = len(experiment.workload)
+    with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not progress, leave=False) as bar:
+        for over in simulator.run_pair(*pair):
+            bar.update(over - bar.n)
+    return simulator, time.perf_counter() - begin
+
+
+def launch_classic(experiment: Experiment, output: Path, runs: int = 1, progress: bool = True) -> dict[str, Any]:
+    """Simulate an experiment and write its directory; nothing of it appears before all of it is there.
+
+    Args:
+        runs: simulations, one after the other; each is the same, and the last one's files stay.
+
+    Returns:
+        The content of ``run.json``.
+
+    Raises:
+        ResultsError: the directory cannot be written.
+    """
+    with staged(output) as stage:
+        begin = time.perf_counter()
+        makespans = []
+        for _ in range(runs):
+            simulator, seconds = run_classic(experiment, progress)
+            record = Record(simulator, experiment.workload)
+            schedule = record.schedule(scheduling_time=0.0, simulation_time=seconds)
+            makespans.append(schedule["makespan"])
+        record.write(stage, schedule)
+        (stage / "makespans.log").write_text("".join(f"{makespan:f}\n" for makespan in makespans), encoding="utf-8")
+        write_inputs(experiment, stage)
+        run = {
+            **description(experiment, runs),
+            "wall_seconds": round(time.perf_counter() - begin, 6),
+            "metrics": {name: value for name, value in schedule.items() if value == value},
+            "rejected": rejections(record),
+            "unfinished": simulator.unfinished,
+            "files": sorted({*INPUTS, *(path.name for path in stage.iterdir()), RECORD}),
+        }
+        write_json(stage / RECORD, run)
+    return run
+
+
+def write_inputs(experiment: Experiment, folder: Path) -> None:
+    """Write the inputs as they were used, so that ``launch --options DIR/options.json`` runs the same again."""
+    own_files = {"workload_file_path": "workload.json", "platform_file_path": "platform.xml", "type_file_paths": []}
+    write_json(folder / "options.json", experiment.options.model_dump(mode="json") | own_files)
+    if experiment.workload_path.suffix == ".json":
+        shutil.copyfile(experiment.workload_path, folder / "workload.json")
+    else:
+        write_workload(experiment.workload, folder / "workload.json")
+    if experiment.platform_path.suffix == ".xml":
+        shutil.copyfile(experiment.platform_path, folder / "platform.xml")
+    else:
+        write_platform_xml(experiment.platform, folder / "platform.xml")
+
+
+def description(experiment: Experiment, runs: int) -> dict[str, Any]:
+    """Return what ``run.json`` says about where a run came from."""
+    return {
+        "status": "complete",
+        "simulator": "embedded",
+        "options": experiment.options.model_dump(mode="json"),
+        "platform": {
+            "file": str(experiment.platform_path),
+            "nodes": experiment.platform.nodes,
+            "processors": experiment.platform.processors,
+            "cores": experiment.platform.cores,
+        },
+        "workload": {
+            "file": str(experiment.workload_path),
+            "jobs": len(experiment.workload),
+            "skipped": dict(experiment.skipped),
+        },
+        "seed": experiment.options.seed,
+        "runs": runs,
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that a result may depend on."""
+    found = {"hdeeprm_like": __version__, "python": machine.python_version()}
+    for package in ("numpy", "numba", "pandas", "torch", "pybatsim"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def rejections(record: Record) -> dict[str, str]:
+    """Return the rejected jobs and why."""
+    lacks = record.state.tables.jobs["lacks"]
+    return {
+        record.workload.ids[j]: LACKS.get(int(lacks[j]), LACKS_MEMORY) for j in range(len(record.workload)) if lacks[j]
+    }
+
+
+@contextmanager
+def staged(output: Path) -> Iterator[Path]:
+    """Give a folder whose files move into *output* when the block ends well, and vanish when it does not.
+
+    The files of an earlier run in *output* are replaced; nothing else in there is touched.
+    """
+    existed = output.exists()
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        stage = Path(tempfile.mkdtemp(prefix=".run-", dir=output))
+    except OSError as error:
+        raise ResultsError(f"{output}: cannot be written: {error.strerror or error}") from error
+    try:
+        yield stage
+        for name in listed_files(output):
+            (output / name).unlink(missing_ok=True)
+        for path in sorted(stage.iterdir(), key=lambda path: path.name == RECORD):
+            path.replace(output / path.name)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+        if not existed and not any(output.iterdir()):
+            output.rmdir()
+
+
+def listed_files(folder: Path) -> list[str]:
+    """Return the files that the ``run.json`` of a folder lists, none if there is no such file."""
+    path = folder / RECORD
+    if not path.exists():
+        return []
+    content = read_json(path, ResultsError)
+    files = content.get("files") if isinstance(content, dict) else None
+    if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
+        raise ResultsError(f"{path}: lists no files; this is no record of a run")
+    outside = [name for name in files if Path(name).name != name or name in ("", "..")]
+    if outside:
+        raise ResultsError(f"{path}: lists {outside[0]!r}, which is not in its folder")
+    return files
+
+
+def clean(folder: Path, soft: bool = False) -> list[str]:
+    """Delete the files that ``run.json`` lists and nothing else; return their names.
+
+    Args:
+        soft: keep the inputs (options, workload, platform), and the record of them.
+
+    Raises:
+        ResultsError: the folder has no ``run.json``.
+    """
+    record = folder / RECORD
+    if not record.exists():
+        raise ResultsError(f"{folder}: has no {RECORD}, so nothing in there is known to be ours")
+    names = listed_files(folder)
+    kept = [name for name in names if soft and name in (*INPUTS, RECORD)]
+    gone = [name for name in names if name not in kept and (folder / name).exists()]
+    for name in sorted(gone, key=lambda name: name == RECORD):
+        (folder / name).unlink()
+    if kept:
+        write_json(record, {**read_json(record, ResultsError), "status": "cleaned", "files": kept})
+    return gone

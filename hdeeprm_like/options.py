@@ -1,0 +1,229 @@
+"""The options file of an experiment: HDeepRM's schema (thesis 4.3, appendix F), validated.
+
+Unknown and wrong values are refused with their path in the file and the nearest right name.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.formats.files import read_json
+
+JOB_POLICY_NAMES = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
+CORE_POLICY_NAMES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")
+ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
+
+Pair = tuple[str, str]
+Objective = Literal[
+    "avg_job_slowdown",
+    "avg_job_completion",
+    "avg_completion_time",
+    "avg_utilization",
+    "makespan",
+    "energy_consumption",
+    "edp",
+]
+
+
+class Section(BaseModel):
+    """A section of the file: no unknown keys, no silent conversions, no changes afterwards."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ActionOptions(Section):
+    """The policy pairs that an agent chooses from (thesis 3.2.3.2)."""
+
+    selection: list[dict[str, list[str]]] = Field(
+        [],
+        description="Objects of a job policy and its core policies; empty for all 36 pairs.",
+    )
+    void: bool = Field(False, description="Whether the agent may also decide to wait.")
+
+    @field_validator("selection")
+    @classmethod
+    def known(cls, selection: list[dict[str, list[str]]]) -> list[dict[str, list[str]]]:
+        """Refuse policies that do not exist."""
+        for group in selection:
+            for job, cores in group.items():
+                check_name(job, JOB_POLICY_NAMES, "job policy")
+                for core in cores:
+                    check_name(core, CORE_POLICY_NAMES, "core policy")
+        return selection
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The selected pairs in the order of the file."""
+        listed = [(job, core) for group in self.selection for job, cores in group.items() for core in cores]
+        return tuple(dict.fromkeys(listed)) or ALL_PAIRS
+
+
+class EnvOptions(Section):
+    """What the agent sees, may do and is rewarded for (thesis 3.2.3, 3.2.4)."""
+
+    objective: Objective = Field("avg_job_slowdown", description="What the reward optimizes.")
+    actions: ActionOptions = ActionOptions()
+    observation: Literal["normal", "small", "minimal"] = Field("normal", description="How much the agent sees.")
+    queue_sensitivity: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.05, description="Relative change of the queue that fills the range of its feature."
+    )
+
+
+class AgentOptions(Section):
+    """Who decides (thesis 4.3); further keys of a learning agent reach its constructor by name."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
+
+    type: Literal["CLASSIC", "LEARNING"] = Field("CLASSIC", description="Fixed policy pair, or learned.")
+    policy_pair: str | None = Field(None, description="Pair of a classic agent, as 'shortest-high_gflops'.")
+    run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
+    hidden: Annotated[int, Field(ge=1)] | None = Field(None, description="Units in each hidden layer.")
+    lr: Annotated[float, Field(gt=0)] | None = Field(None, description="Learning rate.")
+    gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(None, description="Discount of later rewards.")
+
+    @field_validator("policy_pair")
+    @classmethod
+    def known(cls, pair: str | None) -> str | None:
+        """Refuse a pair that does not exist."""
+        if pair is not None:
+            split_pair(pair)
+        return pair
+
+    @model_validator(mode="after")
+    def classic_has_no_extras(self) -> "AgentOptions":
+        """Refuse unknown keys where nobody would read them."""
+        if self.type == "CLASSIC" and self.model_extra:
+            name = next(iter(self.model_extra))
+            raise ValueError(f"{name!r} is not known for a CLASSIC agent{did_you_mean(name, type(self).model_fields)}")
+        return self
+
+
+class PybatsimOptions(Section):
+    """The decision system (thesis 4.3)."""
+
+    log_level: Literal["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG"] = "WARNING"
+    env: EnvOptions = EnvOptions()
+    agent: AgentOptions = AgentOptions()
+    seed: Annotated[int, Field(ge=0)] | None = Field(None, description="As the original's launcher copies it here.")
+
+
+class TraceOptions(Section):
+    """How a trace becomes a workload, beyond the thesis' schema."""
+
+    skip: Annotated[int, Field(ge=0)] = Field(0, description="Jobs of the trace to leave out at its beginning.")
+    max_time: Annotated[float, Field(gt=0)] | None = Field(None, description="s; longer requests are left out.")
+    max_cores: Annotated[int, Field(ge=1)] | None = Field(None, description="Larger jobs are left out.")
+    max_memory: Annotated[float, Field(gt=0)] | None = Field(None, description="MB per core.")
+    max_bandwidth: Annotated[float, Field(gt=0)] | None = Field(None, description="GB/s per core.")
+    runtimes: Literal["accuracy", "trace"] = Field(
+        "accuracy", description="Real run times: drawn by the accuracy of requests, or those of the trace."
+    )
+    missing_memory: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="MB per core of jobs that tell no memory; they are left out where this is missing."
+    )
+
+
+class Options(Section):
+    """An experiment (thesis 4.3, appendix F)."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Of everything random in the experiment.")
+    nb_resources: Annotated[int, Field(ge=1)] | None = Field(None, description="Cores of the platform, to check it.")
+    nb_jobs: Annotated[int, Field(ge=1)] | None = Field(None, description="Jobs taken from the trace; all if missing.")
+    workload_file_path: str = Field("", description="Trace in SWF, or a Batsim workload in JSON.")
+    platform_file_path: str = Field("", description="Platform in HDeepRM's JSON, or the XML we made of one.")
+    type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
+    workload: TraceOptions = TraceOptions()
+    pybatsim: PybatsimOptions = PybatsimOptions()
+
+    @model_validator(mode="after")
+    def classic_follows_one_pair(self) -> "Options":
+        """Refuse a classic agent without exactly one policy pair."""
+        agent, actions = self.pybatsim.agent, self.pybatsim.env.actions
+        if agent.type == "CLASSIC" and agent.policy_pair is None and len(actions.pairs) != 1:
+            raise ValueError(
+                f"pybatsim.agent: a CLASSIC agent follows one policy pair, {len(actions.pairs)} are given; set "
+                "pybatsim.agent.policy_pair, or select one pair in pybatsim.env.actions.selection"
+            )
+        return self
+
+    @property
+    def classic_pair(self) -> Pair:
+        """The pair of a classic agent."""
+        agent = self.pybatsim.agent
+        return split_pair(agent.policy_pair) if agent.policy_pair else self.pybatsim.env.actions.pairs[0]
+
+
+def split_pair(text: str) -> Pair:
+    """Split ``"shortest-high_gflops"`` into its policies.
+
+    Raises:
+        ValueError: one of them does not exist.
+    """
+    job, _, core = text.partition("-")
+    check_name(job, JOB_POLICY_NAMES, "job policy")
+    check_name(core, CORE_POLICY_NAMES, "core policy")
+    return job, core
+
+
+def check_name(name: str, known: Sequence[str], kind: str) -> None:
+    """Raise a ValueError that tells the nearest name if *name* is not known."""
+    if name not in known:
+        raise ValueError(f"{name!r} is no {kind}{did_you_mean(name, known)}")
+
+
+def read_options(path: Path) -> Options:
+    """Read and validate an options file.
+
+    Raises:
+        OptionsError: with the path of the first wrong value in the file.
+    """
+    content = read_json(path, OptionsError)
+    if not isinstance(content, dict):
+        raise OptionsError(f"{path}: an object with the options of an experiment is needed")
+    try:
+        return Options.model_validate(content)
+    except ValidationError as error:
+        problems = error.errors()
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise OptionsError(f"{path}: {explain(problems[0])}{more}") from None
+
+
+def explain(problem: Any) -> str:
+    """Turn one of pydantic's findings into our one line."""
+    location = ".".join(str(part) for part in problem["loc"])
+    prefix = f"{location}: " if location else ""
+    if problem["type"] == "extra_forbidden":
+        *parents, name = problem["loc"]
+        return f"{prefix}is not known{did_you_mean(str(name), fields_at(parents))}"
+    if problem["type"] == "missing":
+        return f"{prefix}is missing"
+    if problem["type"] == "literal_error":
+        known = [part.strip("' ") for part in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
+        near = did_you_mean(str(problem["input"]), known)
+        choices = "" if near.startswith("; known") else f"; known: {', '.join(known)}"
+        return f"{prefix}{problem['input']!r} is not known{near}{choices}"
+    if problem["type"] == "value_error":
+        return f"{prefix}{problem['ctx']['error']}"
+    shown = repr(problem["input"])
+    if len(shown) > 60:
+        shown = shown[:57] + "..."
+    return f"{prefix}{shown}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+
+
+def fields_at(location: Sequence[Any]) -> list[str]:
+    """Return the keys that a section of the file knows."""
+    section: Any = Options
+    for name in location:
+        section = section.model_fields[name].annotation
+    return list(section.model_fields)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the options file."""
+    content = Options.model_json_schema()
+    content["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    content["title"] = "Options of an hdeeprm_like experiment"
+    return content
