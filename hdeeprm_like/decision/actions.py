@@ -1,0 +1,127 @@
+"""What an agent can do at an instant: action spaces (thesis 3.2.3.2)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.tables import NOTHING
+from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES, apply_pair
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.types import Bools
+
+ALL_PAIRS = tuple((job, core) for job in JOB_POLICIES for core in CORE_POLICIES)
+
+VOID = "void"
+
+
+class ActionSpace(Protocol):
+    """A finite set of actions.
+
+    Attributes:
+        size: number of actions, A.
+        names: (A,) of the actions, for logs and pictures.
+    """
+
+    @property
+    def size(self) -> int:
+        """Number of actions."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the actions."""
+        ...
+
+    def mask(self, state: State) -> Bools:
+        """Return (A,) which actions are legal now; at least one is."""
+        ...
+
+    def apply(self, action: int, state: State) -> bool:
+        """Do it; return whether the agent may act again in this instant."""
+        ...
+
+
+class PolicyPairs:
+    """Each action is a job policy and a core policy, applied until the selected job does not fit; one an instant.
+
+    | action | name | meaning |
+    |---|---|---|
+    | 0 .. len(pairs)-1 | ``shortest-high_gflops`` | start jobs by this pair |
+    | len(pairs), if *void* | ``void`` | start none; illegal when nothing else can ever happen |
+
+    Attributes:
+        pairs: the pairs by name, in the order of their numbers. void: whether the last action is to do nothing.
+
+    Source: thesis 3.2.3.2, table 3.2.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[str, str]] = ALL_PAIRS, void: bool = False) -> None:
+        if not pairs:
+            raise OptionsError("an action space needs at least one policy pair")
+        self.pairs = tuple((job, core) for job, core in pairs)
+        self.void = void
+        self.numbers = tuple(
+            (_number(job, JOB_POLICIES, "job policy"), _number(core, CORE_POLICIES, "core policy"))
+            for job, core in self.pairs
+        )
+        self.names = (*(f"{job}-{core}" for job, core in self.pairs), *((VOID,) if void else ()))
+        if len(set(self.pairs)) < len(self.pairs):
+            twice = next(pair for pair in self.pairs if self.pairs.count(pair) > 1)
+            raise OptionsError(f"policy pair '{twice[0]}-{twice[1]}' is listed twice")
+        self._all = np.ones(self.size, np.bool_)
+        self._all.flags.writeable = False
+        self._no_void = self._all.copy()
+        self._no_void[-1] = not void
+        self._no_void.flags.writeable = False
+
+    @property
+    def size(self) -> int:
+        """Number of actions."""
+        return len(self.names)
+
+    @property
+    def job_policies(self) -> tuple[int, ...]:
+        """Numbers of the job policies in use, what ``State`` keeps queues for."""
+        return tuple(sorted({job for job, _ in self.numbers}))
+
+    def mask(self, state: State) -> Bools:
+        """Return which actions are legal now: all, but the void one only while something else can still happen."""
+        if not self.void:
+            return self._all
+        clock = state.tables.clock[0]
+        return self._no_void if clock["arrivals_over"] and clock["running"] == 0 else self._all
+
+    def apply(self, action: int, state: State) -> bool:
+        """Start jobs by the pair; False, for an instant takes one action."""
+        if action < len(self.numbers):
+            apply_pair(state.tables, *self.numbers[action])
+        else:
+            state.tables.clock["blocked"] = NOTHING
+        return False
+
+
+def pair_of(name: str) -> tuple[str, str]:
+    """Return the job and the core policy of ``"shortest-high_gflops"``.
+
+    Raises:
+        OptionsError: it is no pair of known policies.
+    """
+    job, dash, core = name.partition("-")
+    if not dash:
+        raise OptionsError(f"policy pair {name!r} is not of the form 'job_policy-core_policy'")
+    _number(job, JOB_POLICIES, "job policy")
+    _number(core, CORE_POLICIES, "core policy")
+    return job, core
+
+
+def selected_pairs(selection: Sequence[Mapping[str, Sequence[str]]]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of an ``actions.selection`` in its order: ``[{"shortest": ["high_gflops", "low_power"]}]``."""
+    return tuple((job, core) for entry in selection for job, cores in entry.items() for core in cores)
+
+
+def _number(name: str, known: Mapping[str, int], what: str) -> int:
+    if name not in known:
+        raise OptionsError(f"{what} {name!r} is not known{did_you_mean(name, known)}")
+    return known[name]

@@ -1,0 +1,105 @@
+"""From the name of a part to the object: a built-in name, ``module:attribute`` or ``file.py:attribute``."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
+
+
+def find(
+    name: str,
+    known: Mapping[str, Any],
+    what: str,
+    folder: Path | None = None,
+    error: type[HDeepRMError] = OptionsError,
+) -> Any:
+    """Return the object that an option names.
+
+    Args:
+        name: one of *known*, ``package.module:attribute``, or ``path/to/file.py:attribute``.
+        known: the built-in ones.
+        what: the kind of part, for messages: ``"objective"``.
+        folder: paths are relative to it; None for the current one.
+
+    Raises:
+        HDeepRMError: of the kind *error*; there is no such thing, or importing it fails.
+    """
+    if name in known:
+        return known[name]
+    place, colon, attribute = name.rpartition(":")
+    if not colon or not place or not attribute:
+        raise error(
+            f"{what} {name!r} is not known{did_you_mean(name, known)}; "
+            f"one of your own is named 'module:attribute' or 'file.py:attribute'"
+        )
+    module = import_file((folder or Path()) / place, error) if place.endswith(".py") else import_module(place, error)
+    return attribute_of(module, attribute, f"{what} {name!r}", error)
+
+
+def attribute_of(module: ModuleType, attribute: str, what: str, error: type[HDeepRMError]) -> Any:
+    """Return an attribute of a module; raise *error* with the nearest name if it has none."""
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        public = [key for key in vars(module) if not key.startswith("_")]
+        raise error(f"{what}: {module.__name__} has no {attribute!r}{did_you_mean(attribute, public)}") from None
+
+
+def import_module(name: str, error: type[HDeepRMError] = OptionsError) -> ModuleType:
+    """Import an installed module; raise *error* in one line if that fails."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as cause:
+        raise error(f"there is no module {cause.name!r} (wanted for {name!r})") from None
+    except Exception as cause:
+        raise error(f"module {name!r} cannot be imported: {_told(cause)}") from cause
+
+
+def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleType:
+    """Import a Python file from wherever it is; raise *error* with file and line if that fails.
+
+    The file may import its neighbours, as a script may.
+    """
+    path = path.resolve()
+    if not path.is_file():
+        raise error(f"{path}: no such file")
+    name = f"hdeeprm_like_user_{abs(hash(str(path))):x}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise error(f"{path}: is no Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickling look their module up
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as cause:
+        raise error(f"{cause.filename}:{cause.lineno}: {cause.msg}") from cause
+    except HDeepRMError:
+        raise
+    except Exception as cause:
+        raise error(f"{where(cause, path) or path}: {_told(cause)}") from cause
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def where(cause: BaseException, path: Path) -> str | None:
+    """Return ``"file:line"`` of the innermost place in a file at which an exception passed; None if it did not."""
+    place = None
+    trace = cause.__traceback__
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename) == path:
+            place = f"{path}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _told(cause: BaseException) -> str:
+    """Return an exception in one line."""
+    text = " ".join(str(cause).split())
+    return f"{type(cause).__name__}: {text}" if text else type(cause).__name__

@@ -1,0 +1,90 @@
+"""What an agent can do at an instant."""
+
+import pytest
+from paper_clusters import cluster, jobs, learning_jobs, started
+
+from hdeeprm_like.cluster.state import Instant, State
+from hdeeprm_like.decision.actions import PolicyPairs, pair_of, selected_pairs
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.errors import OptionsError
+
+
+def test_there_are_thirty_six_pairs_and_the_void_action_makes_thirty_seven():
+    assert PolicyPairs().size == 36
+    assert PolicyPairs(void=True).size == 37
+    assert PolicyPairs(void=True).names[-1] == "void"
+
+
+def test_a_selection_keeps_the_order_of_the_options_file():
+    selection = [{"shortest": ["high_gflops", "high_mem_bw", "low_power"]}, {"first": ["high_gflops", "high_mem_bw"]}]
+    assert PolicyPairs(selected_pairs(selection)).names == (
+        "shortest-high_gflops",
+        "shortest-high_mem_bw",
+        "shortest-low_power",
+        "first-high_gflops",
+        "first-high_mem_bw",
+    )
+
+
+def test_only_the_job_policies_in_use_need_queues():
+    assert PolicyPairs([pair_of("first-random"), pair_of("low_mem-random")]).job_policies == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("shortest", "not of the form"),
+        ("shortes-high_gflops", "did you mean 'shortest'"),
+        ("first-high_gflop", "did you mean 'high_gflops'"),
+    ],
+)
+def test_a_wrong_pair_is_refused_with_the_nearest_name(name, said):
+    with pytest.raises(OptionsError, match=said):
+        pair_of(name)
+
+
+def test_an_empty_action_space_and_a_pair_listed_twice_are_refused():
+    with pytest.raises(OptionsError, match="at least one"):
+        PolicyPairs([])
+    with pytest.raises(OptionsError, match="'first-random' is listed twice"):
+        PolicyPairs([("first", "random"), ("first", "random")])
+
+
+def test_a_pair_starts_jobs_until_the_selected_one_does_not_fit_and_ends_the_instant():
+    state = State(cluster(), jobs([0, 0, 0], [3.0, 1.0, 2.0], size=2))
+    state.receive(Instant(0.0, [], 3, True))
+    assert PolicyPairs([("shortest", "high_gflops")]).apply(0, state) is False
+    assert state.drain().starts[0][0] == 1
+    assert state.tables.jobs["status"].tolist() == [1, 2, 2]
+
+
+def test_the_void_action_starts_nothing():
+    state = State(cluster(), learning_jobs())
+    state.receive(Instant(0.0, [], 2, False))
+    actions = PolicyPairs([("first", "high_gflops")], void=True)
+    assert actions.apply(1, state) is False
+    assert state.drain().starts == []
+
+
+def test_the_void_action_is_legal_only_while_something_else_can_happen():
+    actions = PolicyPairs([("first", "high_gflops")], void=True)
+    state = State(cluster(), jobs([0.0, 1.0], 5.0, size=4))
+    state.receive(Instant(0.0, [], 1, False))
+    assert actions.mask(state).tolist() == [True, True]  # a job will come
+    actions.apply(0, state)
+    state.receive(Instant(1.0, [], 1, True))
+    assert actions.mask(state).tolist() == [True, True]  # a job runs
+    state.receive(Instant(5.0, [0], 0, True))
+    assert actions.mask(state).tolist() == [True, False]
+
+
+def test_an_agent_that_waits_whenever_it_may_still_finishes_all_jobs():
+    class Idler:
+        def act(self, observation, mask):
+            return int(mask.nonzero()[0][-1])
+
+    actions = PolicyPairs([("first", "high_gflops")], void=True)
+    play = started(lambda state: DecisionSystem(state, actions), workload=jobs([0, 1, 2], 5.0, size=4))
+    while play.advance():
+        play.act(Idler().act(*play.observe()))
+    assert play.simulator.unfinished == 0

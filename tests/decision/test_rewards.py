@@ -1,0 +1,123 @@
+"""What a decision is worth."""
+
+import numpy as np
+import pytest
+from paper_clusters import cluster, jobs, learning_jobs, started
+
+from hdeeprm_like.cluster.state import Instant, State
+from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.errors import OptionsError
+
+LEARNING_PAIRS = [
+    ("shortest", "high_gflops"),
+    ("shortest", "high_mem_bw"),
+    ("shortest", "low_power"),
+    ("first", "high_gflops"),
+    ("first", "high_mem_bw"),
+]
+
+
+def episode(objective, mode, actions, pairs=LEARNING_PAIRS, workload=None, platform=None, **state):
+    """Play a fixed sequence of actions, its last one repeated, and return play and episode."""
+    reward = Reward(OBJECTIVES.get(objective, objective), mode)
+    play = started(
+        lambda state: DecisionSystem(state, PolicyPairs(pairs), None, reward),
+        platform=platform,
+        workload=workload,
+        **state,
+    )
+    left = list(actions)
+    while play.advance():
+        play.act(left.pop(0) if len(left) > 1 else left[0])
+    return play, play.episode
+
+
+@pytest.mark.parametrize(("action", "expected"), [(0, 6.6), (1, 8.4), (2, 6.0), (3, 6.6), (4, 8.4)])
+def test_the_makespan_rewards_of_the_learning_example_are_those_of_the_thesis(action, expected):
+    _, done = episode("makespan", "sample", [action])
+    assert done.rewards == pytest.approx([expected])
+
+
+def after_one_start():
+    """The learning platform with one job of 5 s running on the slow processor, and one of 10 s waiting."""
+    state = State(cluster(), jobs([0.0, 0.0], [5.0, 10.0], size=[1, 4]))
+    state.receive(Instant(0.0, [], 2, True))
+    PolicyPairs([("shortest", "low_power")]).apply(0, state)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        ("avg_job_slowdown", -(1 / 5 + 1 / 10)),
+        ("avg_job_completion", -2.0),
+        ("avg_completion_time", -2.0),
+        ("avg_utilization", 1.0),
+        ("makespan", 4.0),
+        ("energy_consumption", -(80.0 + 20.0 + 2 * 5.0)),  # busy, idle beside it, two on the sleeping processor
+        ("edp", 0.0 - (80.0 + 20.0 + 2 * 5.0) * 0.0),
+    ],
+)
+def test_objectives_are_what_section_3_2_4_says(objective, expected):
+    assert OBJECTIVES[objective](after_one_start()) == pytest.approx(expected)
+
+
+def test_a_job_on_several_cores_counts_once():
+    state = State(cluster(), jobs([0.0, 0.0], [5.0, 10.0], size=[3, 1]))
+    state.receive(Instant(0.0, [], 2, True))
+    PolicyPairs([("first", "high_gflops")]).apply(0, state)
+    assert OBJECTIVES["avg_job_slowdown"](state) == pytest.approx(-0.3)
+    assert OBJECTIVES["avg_job_completion"](state) == -2.0
+
+
+def test_the_integral_of_the_jobs_in_the_system_is_their_time_in_it():
+    workload = jobs([0.0, 0.0, 3.0], [5.0, 10.0, 2.0], size=4)
+    play, done = episode("avg_job_completion", "integral", [0], workload=workload)
+    rows = play.system.state.tables.jobs
+    assert done.rewards.sum() == pytest.approx(-np.sum(rows["finish"] - rows["submit"]), abs=1e-4)
+
+
+def test_the_integral_of_power_is_the_energy_and_that_of_edp_the_energy_delay_product():
+    workload = jobs([0.0, 1.0, 3.0], [5.0, 10.0, 2.0], size=[3, 4, 1])
+    play, done = episode("energy_consumption", "integral", [0], workload=workload)
+    state = play.system.state
+    assert done.rewards.sum() == pytest.approx(-state.joules, rel=1e-6)
+    play, done = episode("edp", "integral", [0], workload=workload)
+    assert done.rewards.sum() == pytest.approx(-state.joules * state.now, rel=1e-6)
+
+
+def test_the_integral_reaches_to_the_next_decision_over_instants_without_one():
+    workload = jobs([0.0, 0.0, 20.0], [5.0, 8.0, 1.0])  # both end before the third comes; nobody decides then
+    _, done = episode("avg_utilization", "integral", [2], workload=workload)
+    assert done.rewards == pytest.approx([5.0 + 8.0, 1.0], abs=1e-3)
+
+
+def test_changes_add_up_to_the_whole_change_and_reward_the_last_decision():
+    workload = jobs([0.0, 1.0, 2.0], 50.0)
+    _, done = episode("avg_job_completion", "change", [0], workload=workload)
+    assert done.rewards.tolist() == [-1.0, -1.0, 3.0]
+
+
+@pytest.mark.parametrize("mode", ["sample", "integral", "change"])
+def test_every_decision_is_rewarded_the_last_one_too(mode):
+    workload = jobs([0.0, 1.0, 2.0], 5.0, size=4)
+    _, done = episode("makespan", mode, [0], workload=workload)
+    assert len(done.rewards) == len(done.actions) > 2
+
+
+def test_an_objective_of_ones_own_is_a_function_of_the_state():
+    _, done = episode(lambda state: -float(len(state.waiting)), "sample", [0], workload=jobs([0, 0], 5.0, size=4))
+    assert done.rewards.tolist() == [-1.0, 0.0]
+
+
+def test_an_unknown_mode_is_refused():
+    with pytest.raises(OptionsError, match="did you mean 'sample'"):
+        Reward(OBJECTIVES["makespan"], "sampel")
+
+
+def test_the_recorded_rewards_of_the_original_are_these_three(pytestconfig):
+    recorded = (pytestconfig.rootpath / "tests/golden/hdeeprm/learning_350/rewards.log").read_text().split()
+    ours = {round(float(episode("makespan", "sample", [a], workload=learning_jobs())[1].reward), 9) for a in range(5)}
+    assert {round(float(value), 9) for value in recorded} == ours
