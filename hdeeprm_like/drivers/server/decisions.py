@@ -1,0 +1,144 @@
+"""What the scheduler says, checked: a reply becomes a list of decisions, or one `ProtocolError`."""
+
+import json
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from hdeeprm_like.errors import ProtocolError, did_you_mean
+
+FURTHEST = 1e15  # s, the latest time that is taken for one
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One event of a reply: what to do, when, with what."""
+
+    kind: str
+    timestamp: float  # s
+    data: dict[str, Any]
+    where: str = ""
+
+    def text(self, key: str) -> str:
+        """Return a text of the event's data."""
+        value = self.data.get(key)
+        if not isinstance(value, str):
+            raise ProtocolError(f"{self.where}: {key} must be a text, not {_short(value)}")
+        return value
+
+    def number(self, key: str) -> float:
+        """Return a number of the event's data."""
+        return _number(self.data.get(key), f"{self.where}: {key}")
+
+    def object(self, key: str) -> dict[str, Any]:
+        """Return an object of the event's data."""
+        value = self.data.get(key)
+        if not isinstance(value, dict):
+            raise ProtocolError(f"{self.where}: {key} must be an object, not {_short(value)}")
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        """Return a list of texts of the event's data."""
+        value = self.data.get(key)
+        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+            raise ProtocolError(f"{self.where}: {key} must be a list of texts, not {_short(value)}")
+        return value
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the scheduler decided, in its order, and its clock at the end."""
+
+    now: float  # s
+    decisions: list[Decision] = field(default_factory=list)
+
+
+KINDS = (
+    "EXECUTE_JOB",
+    "REJECT_JOB",
+    "KILL_JOB",
+    "CALL_ME_LATER",
+    "SET_RESOURCE_STATE",
+    "QUERY",
+    "REGISTER_JOB",
+    "REGISTER_PROFILE",
+    "SET_JOB_METADATA",
+    "TO_JOB_MSG",
+    "NOTIFY",
+)
+LEFT_OUT = ("CHANGE_JOB_STATE",)
+
+
+def read_reply(raw: bytes, sent_now: float) -> Reply:
+    """Return the decisions of a reply.
+
+    Args:
+        sent_now: s, the time that was told to the scheduler; its clock may not run back.
+
+    Raises:
+        ProtocolError: the reply is not what the protocol allows.
+    """
+    content = _read_json(raw)
+    if not isinstance(content, dict):
+        raise ProtocolError(f"reply: must be an object, not {_short(content)}")
+    now = _number(content.get("now"), "reply: now")
+    if now < sent_now - 1e-6:
+        raise ProtocolError(f"reply: now is {now:f}, but it is {sent_now:f} already")
+    events = content.get("events")
+    if not isinstance(events, list):
+        raise ProtocolError(f"reply: events must be a list, not {_short(events)}")
+    return Reply(now, [_read_event(event, f"reply: events[{index}]", now) for index, event in enumerate(events)])
+
+
+def _read_event(event: Any, where: str, now: float) -> Decision:
+    if not isinstance(event, dict):
+        raise ProtocolError(f"{where}: must be an object, not {_short(event)}")
+    kind = event.get("type")
+    if kind in LEFT_OUT:
+        raise ProtocolError(f"{where}: {kind} is not imitated")
+    if kind not in KINDS:
+        raise ProtocolError(f"{where}: type {_short(kind)} is not known{did_you_mean(str(kind)[:60], KINDS)}")
+    where = f"{where} {kind}"
+    timestamp = _number(event.get("timestamp"), f"{where}: timestamp")
+    if timestamp > now:
+        raise ProtocolError(f"{where}: timestamp {timestamp:f} is after now={now:f}")
+    data = event.get("data")
+    if not isinstance(data, dict):
+        raise ProtocolError(f"{where}: data must be an object, not {_short(data)}")
+    return Decision(str(kind), timestamp, data, where)
+
+
+def _read_json(raw: bytes) -> Any:
+    def refuse(constant: str) -> float:
+        raise ProtocolError(f"reply: {constant} is not a number that JSON knows")
+
+    try:
+        return json.loads(raw.decode("utf-8"), parse_constant=refuse)
+    except UnicodeDecodeError as cause:
+        raise ProtocolError(f"reply: is not UTF-8 text (byte {cause.start})") from cause
+    except json.JSONDecodeError as cause:
+        raise ProtocolError(f"reply: not valid JSON at character {cause.pos}: {cause.msg}") from cause
+    except RecursionError as cause:
+        raise ProtocolError("reply: nested too deeply") from cause
+    except ValueError as cause:
+        raise ProtocolError("reply: holds a number that is too large") from cause
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ProtocolError(f"{where} must be a number, not {_short(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = float("inf")
+    if not isfinite(number) or abs(number) > FURTHEST:
+        raise ProtocolError(f"{where} is too large to be a time")
+    return number
+
+
+def _short(value: Any) -> str:
+    kind = {dict: "an object", list: "a list"}.get(type(value))
+    if kind or value is None:
+        return kind or "nothing"
+    text = repr(value) if not isinstance(value, int) else f"{value}" if abs(value) < 1 << 64 else "a huge number"
+    return text if len(text) <= 60 else text[:57] + "..."

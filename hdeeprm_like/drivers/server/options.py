@@ -1,0 +1,44 @@
+"""What the command line says."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """The options of one simulation; names and defaults are Batsim's."""
+
+    platform: Path
+    workloads: tuple[Path, ...] = ()
+    energy: bool = False
+    socket: str = "tcp://localhost:28000"
+    export: str = "out"  # prefix of the output files
+    master: str = "master_host"
+    mmax: int = 0  # machines at most; 0: all
+    mmax_workload: bool = False  # machines at most: what the workloads were made for
+    events: tuple[Path, ...] = ()
+    forward_unknown_events: bool = False
+    forward_profiles: bool = False
+    dynamic_jobs: bool = False
+    acknowledge_dynamic_jobs: bool = False
+    profile_reuse: bool = False
+    compute_sharing: bool = False
+    storage_sharing: bool = True
+    sched_config: str = ""
+    trace_machine_states: bool = True
+    timeout: float | None = None  # s of wall clock to wait for a reply
+
+    def told(self) -> dict[str, bool | int | str]:
+        """Return what the scheduler is told of the options."""
+        return {
+            "redis-enabled": False,
+            "redis-hostname": "127.0.0.1",
+            "redis-port": 6379,
+            "redis-prefix": "default",
+            "profiles-forwarded-on-submission": self.forward_profiles,
+            "dynamic-jobs-enabled": self.dynamic_jobs,
+            "dynamic-jobs-acknowledged": self.acknowledge_dynamic_jobs,
+            "profile-reuse-enabled": self.profile_reuse and self.dynamic_jobs,
+            "sched-config": self.sched_config,
+            "forward-unknown-events": self.forward_unknown_events,
+        }

@@ -1,0 +1,76 @@
+"""What Batsim says, byte for byte: JSON without spaces, numbers with a fraction with six decimals."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def encode(value: Any) -> str:
+    """Return a value as Batsim prints it: ``{"res":4,"walltime":3.500000}``."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if -(1 << 63) <= value < 1 << 64 else f"{float(value):f}"
+    if isinstance(value, float):
+        return f"{value:f}"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{encode(str(key))}:{encode(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(encode, value)) + "]"
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+class Outbox:
+    """The events that wait to be sent to the scheduler."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._events: list[str] = []
+
+    def __bool__(self) -> bool:
+        """Whether there is something to send."""
+        return bool(self._events)
+
+    def take(self, now: float) -> str:
+        """Return the message with all events, and forget them."""
+        events, self._events = self._events, []
+        return f'{{"now":{now:f},"events":[{",".join(events)}]}}'
+
+    def add(self, kind: str, data: str, now: float) -> None:
+        """Add an event whose data is JSON already."""
+        self._events.append(f'{{"timestamp":{now:f},"type":"{kind}","data":{data}}}')
+
+    def job_submitted(self, identifier: str, job: str, profile: str | None, now: float) -> None:
+        """Say that a job has come; *job* and *profile* are JSON."""
+        tail = f',"profile":{profile}' if profile is not None else ""
+        self.add("JOB_SUBMITTED", f'{{"job_id":{encode(identifier)},"job":{job}{tail}}}', now)
+
+    def job_completed(self, identifier: str, state: str, code: int, alloc: str, now: float) -> None:
+        """Say that a job has ended, how, and where."""
+        data = f'{{"job_id":{encode(identifier)},"job_state":"{state}","return_code":{code},"alloc":"{alloc}"}}'
+        self.add("JOB_COMPLETED", data, now)
+
+    def jobs_killed(self, identifiers: Iterable[str], progress: Mapping[str, Any], now: float) -> None:
+        """Say that a kill is done, and how far each job was."""
+        self.add("JOB_KILLED", encode({"job_ids": list(identifiers), "job_progress": progress}), now)
+
+    def resources_changed(self, resources: str, pstate: int, now: float) -> None:
+        """Say that machines took a P-state."""
+        self.add("RESOURCE_STATE_CHANGED", f'{{"resources":"{resources}","state":"{pstate}"}}', now)
+
+    def notify(self, what: str, now: float, resources: str | None = None) -> None:
+        """Tell something that needs no answer."""
+        tail = f',"resources":"{resources}"' if resources is not None else ""
+        self.add("NOTIFY", f'{{"type":"{what}"{tail}}}', now)
+
+    def energy_answer(self, joules: float, now: float) -> None:
+        """Answer how much energy was used."""
+        self.add("ANSWER", f'{{"consumed_energy":{joules:f}}}', now)
+
+    def message_from_job(self, identifier: str, message: str, now: float) -> None:
+        """Hand over what a job says; *message* is JSON."""
+        self.add("FROM_JOB_MSG", f'{{"job_id":{encode(identifier)},"msg":{message}}}', now)

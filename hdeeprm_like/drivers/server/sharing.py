@@ -1,0 +1,181 @@
+"""Who gets how much of a capacity: hosts and links are constraints, parallel tasks and messages are variables.
+
+The value of a variable is the share of its whole work done per second; a weight is what one whole work asks of a
+constraint (flops of a host, bytes of a link). Capacities are shared by the "fair bottleneck" rule: what is left of a
+constraint is offered in equal parts to its growing variables, each takes the smallest of its offers, and those on an
+exhausted constraint stop growing. Only what is connected to a change is computed again.
+
+Source: SimGrid 3.32, host model ptask_L07.
+"""
+
+from collections.abc import Iterable
+
+PRECISION = 1e-5  # what is left of a capacity, below which it is exhausted
+
+
+class Constraint:
+    """A capacity in units per second, shared by its variables, or (fat pipe) wholly open to each of them."""
+
+    __slots__ = ("bound", "fatpipe", "machine", "variables")
+
+    def __init__(self, bound: float, fatpipe: bool = False, machine: int = -1) -> None:
+        """Start unused; *machine* is the number of the host, or -1."""
+        self.bound = bound
+        self.fatpipe = fatpipe
+        self.machine = machine
+        self.variables: dict[Variable, float] = {}  # the growing ones, with their weights
+
+
+class Variable:
+    """A parallel task or a message: its weights, and the share of it that is done per second."""
+
+    __slots__ = ("bound", "enabled", "slot", "value", "weights")
+
+    def __init__(self, weights: dict[Constraint, float]) -> None:
+        """Start disabled and unlimited."""
+        self.weights = weights
+        self.bound = -1.0  # 1/s at most; negative: unlimited
+        self.value = 0.0  # 1/s
+        self.enabled = False
+        self.slot = -1
+
+
+class Sharing:
+    """All constraints and variables, and which of them must be computed again."""
+
+    def __init__(self) -> None:
+        """Start without variables."""
+        self.dirty: dict[Variable, None] = {}
+
+    def enable(self, variable: Variable) -> None:
+        """Let a variable use its constraints."""
+        variable.enabled = True
+        for constraint, weight in variable.weights.items():
+            constraint.variables[variable] = weight
+        self.dirty[variable] = None
+
+    def remove(self, variable: Variable) -> None:
+        """Take a variable off its constraints; what it leaves is shared at the next `solve`."""
+        if variable.enabled:
+            variable.enabled = False
+            for constraint, weight in variable.weights.items():
+                del constraint.variables[variable]
+                if weight > 0.0:
+                    self.touch(constraint)
+        variable.value = 0.0
+        self.dirty.pop(variable, None)
+
+    def touch(self, constraint: Constraint) -> None:
+        """Have the variables of a constraint computed again."""
+        for variable in constraint.variables:
+            self.dirty[variable] = None
+
+    def set_host_speed(self, constraint: Constraint, speed: float) -> None:
+        """Change a host's capacity; as in SimGrid, its speed also becomes the limit of everything on it."""
+        constraint.bound = speed
+        for variable in constraint.variables:
+            variable.bound = speed
+            self.dirty[variable] = None
+
+    def solve(self) -> list[Variable]:
+        """Return the variables whose value was computed again."""
+        todo, self.dirty = self.dirty, {}
+        done: dict[Variable, None] = {}
+        for variable in todo:
+            if variable in done or not variable.enabled:
+                continue
+            component = _connected(variable)
+            if len(component) == 1:
+                variable.value = _alone(variable)
+            else:
+                _fair_bottleneck(component)
+            done.update(component)
+        return list(done)
+
+
+def _connected(start: Variable) -> dict[Variable, None]:
+    """Return the variables that share, directly or not, a constraint with *start*."""
+    component = {start: None}
+    front = [start]
+    seen: set[Constraint] = set()
+    while front:
+        for constraint, weight in front.pop().weights.items():
+            if weight <= 0.0 or len(constraint.variables) == 1 or constraint in seen:
+                continue
+            seen.add(constraint)
+            for other, its_weight in constraint.variables.items():
+                if its_weight > 0.0 and other not in component:
+                    component[other] = None
+                    front.append(other)
+    return component
+
+
+def _alone(variable: Variable) -> float:
+    offers = [constraint.bound / weight for constraint, weight in variable.weights.items() if weight > 0.0]
+    if variable.bound > 0.0:
+        offers.append(variable.bound)
+    return min(offers, default=1.0)  # a task without any work ends at once
+
+
+def _fair_bottleneck(component: Iterable[Variable]) -> None:
+    growing: dict[Variable, None] = {}
+    left: dict[Constraint, float] = {}
+    for variable in component:
+        variable.value = 0.0
+        growing[variable] = None
+        for constraint, weight in variable.weights.items():
+            if weight > 0.0:
+                left[constraint] = constraint.bound
+    open_constraints = list(left)
+    while growing:
+        offers: dict[Constraint, float] = {}
+        still_open: list[Constraint] = []
+        for constraint in open_constraints:
+            takers = sum(1 for v, weight in constraint.variables.items() if weight > 0.0 and v in growing)
+            if takers:
+                offers[constraint] = left[constraint] / (1 if constraint.fatpipe else takers)
+                still_open.append(constraint)
+        grown = _grow(growing, offers)
+        open_constraints = _exhaust(still_open, offers, left, grown, growing)
+
+
+def _grow(growing: dict[Variable, None], offers: dict[Constraint, float]) -> dict[Variable, float]:
+    """Give every growing variable the smallest of its offers; return how much each grew."""
+    grown: dict[Variable, float] = {}
+    for variable in list(growing):
+        step = min((offers[c] / weight for c, weight in variable.weights.items() if weight > 0.0), default=0.0)
+        if variable.bound > 0.0:
+            step = min(step, variable.bound - variable.value)
+        grown[variable] = step
+        variable.value += step
+        if variable.value == variable.bound or step <= 0.0:
+            del growing[variable]
+    return grown
+
+
+def _exhaust(
+    open_constraints: list[Constraint],
+    offers: dict[Constraint, float],
+    left: dict[Constraint, float],
+    grown: dict[Variable, float],
+    growing: dict[Variable, None],
+) -> list[Constraint]:
+    """Take what was given from the constraints; stop the variables of the exhausted ones, return the others."""
+    remaining: list[Constraint] = []
+    for constraint in open_constraints:
+        if constraint.fatpipe:
+            most = offers[constraint]
+            for variable, weight in constraint.variables.items():
+                most = min(most, weight * grown.get(variable, 0.0))
+            left[constraint] -= most
+        else:
+            for variable, weight in constraint.variables.items():
+                left[constraint] -= weight * grown.get(variable, 0.0)
+        if left[constraint] < PRECISION:
+            left[constraint] = 0.0
+            for variable, weight in constraint.variables.items():
+                if weight > 0.0:
+                    growing.pop(variable, None)
+        else:
+            remaining.append(constraint)
+    return remaining
