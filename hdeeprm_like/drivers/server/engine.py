@@ -155,13 +155,15 @@ class Engine:
         self._wake(actor, action)
 
     def wait(self, actor: Actor, action: Action, timeout: float) -> None:
-        """Answer DONE, CANCELLED, or (after *timeout* s, unless negative) TIMEOUT; the task is over in any case."""
+        """Answer DONE, CANCELLED, or (after *timeout* s, unless negative) TIMEOUT; then the task goes on."""
         timer: Action | None = None
 
         def end(how: str) -> None:
-            for other in (action, timer):
-                if other is not None:
-                    self.remove(other)
+            if how != TIMEOUT:
+                self.remove(action)
+            if timer is not None:
+                self.remove(timer)
+            action.on_end = lambda: None
             self._wake(actor, how)
 
         action.on_end = lambda: end(DONE)
@@ -213,14 +215,14 @@ class Engine:
         """Return the share of a task that is still to be done."""
         return float(self._left[0, action.slot]) if action.slot >= 0 else 0.0
 
-    def remove(self, action: Action) -> None:
-        """Take an action off the clock; its machines' energy is brought up to date first."""
+    def remove(self, action: Action, unseen: bool = False) -> None:
+        """Take an action off the clock; its machines' energy is brought up to date first, unless it goes *unseen*."""
         slot = action.slot
         if slot < 0:
             return
         variable = action.variable
         if variable is not None:
-            if self._before_end:
+            if self._before_end and not unseen:
                 self._before_end(action.machines)
             freed = variable.enabled
             self.sharing.remove(variable)

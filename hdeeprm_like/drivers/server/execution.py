@@ -58,6 +58,7 @@ class Run:
         self.task = Task(job.profile)
         self.left = job.walltime  # s of walltime, negative: no limit
         self.joules_before = 0.0
+        self.overdue: Action | None = None  # the parallel task that the walltime cut
 
 
 def run_job(session: "Session", run: Run) -> Script:
@@ -166,6 +167,8 @@ def _parallel_task(session: "Session", run: Run, task: Task) -> Steps:
     began = engine.now
     task.action = yield (engine.start, work_of(session, task.profile, run.job))
     how = yield (engine.wait, task.action, run.left)
+    if how == TIMEOUT:
+        run.overdue = task.action  # Batsim lets it go on until the server hears of the job's end
     task.action = None
     if how == TIMEOUT:
         return WALLTIME_REACHED

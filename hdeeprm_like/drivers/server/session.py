@@ -280,6 +280,8 @@ class Session:
     def _on_completed(self, run: execution.Run) -> None:
         job = run.job
         self.outbox.job_completed(job.identifier, job.state, job.return_code, job.alloc, self.engine.now)
+        if run.overdue is not None:
+            self.engine.remove(run.overdue)
         self._close(job)
 
     def _close(self, job: Job) -> None:

@@ -91,8 +91,8 @@ def bring_events(session: "Session", events: Sequence[OutsideEvent]) -> Script:
 
 def _one_by_one(session: "Session", items: Sequence[tuple[float, Any]], kind: str, before_first: Any) -> Script:
     engine = session.engine
-    reached = engine.now  # as in Batsim, not looked at again after sending, which delays the next date by 1e-10 s
     yield (engine.put, ("SUBMITTER_HELLO", None))
+    reached = engine.now  # as in Batsim, not looked at again after sending, which delays the next date by that time
     together: list[Any] = []
     for time, item in items:
         if time > reached:
