@@ -137,7 +137,7 @@ def _number(value: Any, where: str) -> float:
 
 
 def _short(value: Any) -> str:
-    kind = {dict: "an object", list: "a list"}.get(type(value))
+    kind = "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else ""
     if kind or value is None:
         return kind or "nothing"
     text = repr(value) if not isinstance(value, int) else f"{value}" if abs(value) < 1 << 64 else "a huge number"

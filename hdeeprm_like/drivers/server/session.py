@@ -2,20 +2,20 @@
 
 import logging
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.drivers.server import execution, submitters
-from hdeeprm_like.drivers.server.decisions import Decision, read_reply
-from hdeeprm_like.drivers.server.engine import Engine, Request, Script, Work
-from hdeeprm_like.drivers.server.jobs import Job, Profiles, make_job, make_profile, read_workload
+from hdeeprm_like.drivers.server.decisions import read_reply
+from hdeeprm_like.drivers.server.engine import Engine, Script, Work
+from hdeeprm_like.drivers.server.jobs import Job, Profiles, read_workload
 from hdeeprm_like.drivers.server.machines import Machines, MachineState
 from hdeeprm_like.drivers.server.options import ServerOptions
+from hdeeprm_like.drivers.server.orders import Orders
 from hdeeprm_like.drivers.server.protocol import Outbox, encode
 from hdeeprm_like.drivers.server.sharing import Constraint
-from hdeeprm_like.errors import ProtocolError
-from hdeeprm_like.formats.results import JobRow, interval_set, parse_interval_set
+from hdeeprm_like.formats.results import JobRow, interval_set
 from hdeeprm_like.formats.simgrid_xml import Link, read_simgrid_xml
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class Session:
         self.scheduling_time = 0.0  # s of wall clock
         self._submitters = len(self._workloads) + len(self._events)
         self._jobs_to_come, self._events_to_come = len(self._workloads), len(self._events)
-        self._registering = options.dynamic_jobs
+        self.registering = options.dynamic_jobs
         self._scheduler_ready = False
         self._constraints: dict[Link, Constraint] = {}
         self._messages: dict[str, Work | float] = {}
@@ -82,17 +82,7 @@ class Session:
             "KILLING_DONE": self._on_killing_done,
             "SWITCHED": self._on_switched,
             "FROM_JOB_MSG": self._on_job_message,
-            "EXECUTE_JOB": self._execute,
-            "REJECT_JOB": self._reject,
-            "KILL_JOB": self._kill,
-            "CALL_ME_LATER": self._call_me_later,
-            "SET_RESOURCE_STATE": self._set_resource_state,
-            "QUERY": self._query,
-            "REGISTER_JOB": self._register_job,
-            "REGISTER_PROFILE": self._register_profile,
-            "SET_JOB_METADATA": self._set_metadata,
-            "TO_JOB_MSG": self._to_job,
-            "NOTIFY": self._notified,
+            **Orders(self).handlers,
         }
 
     def run(self) -> bool:
@@ -201,7 +191,7 @@ class Session:
         yield (engine.put, ("SCHED_READY", None))
 
     def _finished(self) -> bool:
-        busy = self._submitters or self.waiters or self.killers or self.switching or self._registering
+        busy = self._submitters or self.waiters or self.killers or self.switching or self.registering
         return not busy and not self.runs and self.completed == self.submitted
 
     def _description(self) -> str:
@@ -252,9 +242,10 @@ class Session:
 
     def _on_submitted(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
-            self._submit(job)
+            self.submit(job)
 
-    def _submit(self, job: Job, tell: bool = True) -> None:
+    def submit(self, job: Job, tell: bool = True) -> None:
+        """Take a job in, and (unless *tell* is false) say so."""
         job.state = "SUBMITTED"
         self.submitted += 1
         if tell:
@@ -282,9 +273,9 @@ class Session:
         self.outbox.job_completed(job.identifier, job.state, job.return_code, job.alloc, self.engine.now)
         if run.overdue is not None:
             self.engine.remove(run.overdue)
-        self._close(job)
+        self.close(job)
 
-    def _close(self, job: Job) -> None:
+    def close(self, job: Job) -> None:
         """Write a job's row and forget the job."""
         self.completed += 1
         self.runs.pop(job.identifier, None)
@@ -323,7 +314,7 @@ class Session:
             if identifier in progress:
                 job = self.runs[identifier].job
                 self.outbox.job_completed(identifier, job.state, job.return_code, job.alloc, self.engine.now)
-                self._close(job)
+                self.close(job)
         self.outbox.jobs_killed(identifiers, progress, self.engine.now)
 
     def _on_switched(self, content: tuple[int, int]) -> None:
@@ -336,178 +327,3 @@ class Session:
     def _on_job_message(self, content: tuple[Job, str]) -> None:
         job, message = content
         self.outbox.message_from_job(job.identifier, message, self.engine.now)
-
-    # Decisions -------------------------------------------------------------------------------------------------
-
-    def _job(self, decision: Decision, *states: str) -> Job:
-        identifier = decision.text("job_id")
-        job = self.jobs.get(identifier)
-        if job is None or job.state == "NOT_SUBMITTED":
-            raise ProtocolError(f"{decision.where}: job {identifier[:60]!r} does not exist (or no longer, or not yet)")
-        if states and job.state not in states:
-            raise ProtocolError(f"{decision.where}: job {identifier[:60]!r} is {job.state}, not {' or '.join(states)}")
-        return job
-
-    def _machines_of(self, decision: Decision, key: str) -> list[int]:
-        def fail(what: str) -> ProtocolError:
-            return ProtocolError(f"{decision.where}: {key} {what}")
-
-        try:
-            numbers = parse_interval_set(decision.text(key), below=len(self.machines), error=ProtocolError)
-        except ProtocolError as cause:
-            raise fail(str(cause)) from None
-        if not numbers:
-            raise fail("names no machine")
-        return numbers
-
-    def _execute(self, decision: Decision) -> Script:
-        job = self._job(decision, "SUBMITTED")
-        job.machines = self._machines_of(decision, "alloc")
-        job.ranks = self._ranks(decision, job)
-        execution.check_startable(job, job.machines, job.ranks, decision.where)
-        for number in job.machines:
-            machine = self.machines[number]
-            shared = self.options.compute_sharing and machine.state is MachineState.COMPUTING
-            if machine.state is not MachineState.IDLE and not shared:
-                raise ProtocolError(f"{decision.where}: machine {number} is {machine.state.name}, not IDLE")
-            if self.options.energy and not machine.computes_in(machine.pstate):
-                raise ProtocolError(
-                    f"{decision.where}: machine {number} is in P-state {machine.pstate}, no computing one"
-                )
-        if "storage_mapping" in decision.data or "additional_io_job" in decision.data:
-            raise ProtocolError(f"{decision.where}: storage is not imitated")
-        job.alloc = interval_set(job.machines)
-        job.state = "RUNNING"
-        run = self.runs[job.identifier] = execution.Run(job)
-        host = self.machines[job.machines[0]].host.name
-        run.actor = yield (self.engine.spawn, execution.run_job(self, run), host)
-
-    def _ranks(self, decision: Decision, job: Job) -> list[int]:
-        """Return the machine of each rank: those of the allocation in order, unless a mapping says otherwise."""
-        if "mapping" not in decision.data:
-            return job.machines
-        mapping = decision.object("mapping")
-        try:
-            places = {int(rank): int(place) for rank, place in mapping.items()}
-        except (ValueError, TypeError):
-            raise ProtocolError(f"{decision.where}: mapping must be from ranks to places in the allocation") from None
-        if sorted(places) != list(range(len(places))):
-            raise ProtocolError(f"{decision.where}: mapping must have the ranks 0 to {len(places) - 1}")
-        if not all(0 <= place < len(job.machines) for place in places.values()):
-            raise ProtocolError(f"{decision.where}: mapping must name places below {len(job.machines)}")
-        return [job.machines[places[rank]] for rank in range(len(places))]
-
-    def _reject(self, decision: Decision) -> None:
-        job = self._job(decision, "SUBMITTED")
-        job.state = "REJECTED"
-        self._close(job)
-
-    def _kill(self, decision: Decision) -> Script:
-        identifiers = decision.texts("job_ids")
-        for identifier in identifiers:
-            self._job(Decision("KILL_JOB", 0.0, {"job_id": identifier}, decision.where), "RUNNING", *_ENDED)
-        self.killers += 1
-        yield (self.engine.spawn, execution.kill_jobs(self, identifiers), self.options.master)
-
-    def _call_me_later(self, decision: Decision) -> Script:
-        wanted = decision.number("timestamp")
-        if wanted <= self.engine.now:
-            raise ProtocolError(f"{decision.where}: asks to be called at {wanted:f}, but it is {self.engine.now:f}")
-        self.waiters += 1
-        yield (self.engine.spawn, submitters.wake_later(self, wanted), self.options.master)
-
-    def _set_resource_state(self, decision: Decision) -> Generator[Request, Any, None]:
-        numbers = self._machines_of(decision, "resources")
-        text = decision.text("state")
-        pstate = int(text) if text.isdigit() and len(text) < 6 else -1
-        if not self.options.energy:
-            raise ProtocolError(f"{decision.where}: P-states cannot change without -E")
-        for number in numbers:
-            self._check_switch(decision.where, number, pstate, text)
-        self.machines.begin_switch(numbers, pstate, self.engine.now)
-        for number in numbers:
-            machine = self.machines[number]
-            way = "off" if pstate in machine.sleep_pstates else "on" if machine.pstate in machine.sleep_pstates else ""
-            if way:
-                state = MachineState.SWITCHING_OFF if way == "off" else MachineState.SWITCHING_ON
-                self.machines.set_state(machine, state, self.engine.now)
-                self.switching += 1
-                yield (self.engine.spawn, submitters.switch_machine(self, machine, pstate, way), machine.host.name)
-            else:
-                yield from self.set_pstate(machine, pstate)
-                resources = self.machines.end_switch(number, pstate, self.engine.now)
-                if resources is not None:
-                    self.outbox.resources_changed(resources, pstate, self.engine.now)
-        self.machines.trace_states(self.engine.now)
-
-    def _check_switch(self, where: str, number: int, pstate: int, text: str) -> None:
-        machine = self.machines[number]
-        known = machine.computes_in(pstate) or pstate in machine.sleep_pstates
-        if not known:
-            raise ProtocolError(f"{where}: machine {number} has no P-state {text[:20]!r} to take")
-        if machine.pstate in machine.sleep_pstates:
-            possible = machine.state is MachineState.SLEEPING and machine.computes_in(pstate)
-        elif pstate in machine.sleep_pstates:
-            possible = machine.state is MachineState.IDLE
-        else:
-            possible = machine.computes_in(machine.pstate)
-        if not possible:
-            raise ProtocolError(
-                f"{where}: machine {number} is {machine.state.name} in P-state {machine.pstate}; "
-                f"it cannot change to {pstate} now"
-            )
-
-    def _query(self, decision: Decision) -> Script:
-        for request in decision.object("requests"):
-            meter = self.machines.meter
-            if request != "consumed_energy" or meter is None:
-                needed = " without -E" if request == "consumed_energy" else ""
-                raise ProtocolError(f"{decision.where}: {request[:60]!r} cannot be asked for{needed}")
-            yield from self.look_at_energy()
-            self.outbox.energy_answer(float(meter.total(self.engine.now)), self.engine.now)
-
-    def _register_job(self, decision: Decision) -> None:
-        self._need_dynamic(decision)
-        workload, _, number = decision.text("job_id").partition("!")
-        profiles = self.profiles.setdefault(workload, Profiles(workload))
-        job = make_job(decision.object("job"), workload, profiles, {}, decision.where, ProtocolError, number)
-        if job.identifier in self.jobs or any(r.job_id == number and r.workload == workload for r in self.rows[-1:]):
-            raise ProtocolError(f"{decision.where}: job {job.identifier!r} is there already")
-        self.jobs[job.identifier] = job
-        self._submit(job, tell=self.options.acknowledge_dynamic_jobs)
-
-    def _register_profile(self, decision: Decision) -> None:
-        self._need_dynamic(decision)
-        workload, name = decision.text("workload_name"), decision.text("profile_name")
-        profiles = self.profiles.setdefault(workload, Profiles(workload))
-        if name in profiles:
-            raise ProtocolError(f"{decision.where}: profile {name[:60]!r} is there already")
-        profiles[name] = make_profile(name, decision.object("profile"), profiles, {}, decision.where, ProtocolError)
-
-    def _need_dynamic(self, decision: Decision) -> None:
-        if not self.options.dynamic_jobs:
-            raise ProtocolError(f"{decision.where}: needs --enable-dynamic-jobs")
-        if not self._registering:
-            raise ProtocolError(f"{decision.where}: comes after registration_finished")
-
-    def _set_metadata(self, decision: Decision) -> None:
-        text = decision.text("metadata")
-        if '"' in text or "\n" in text or "\r" in text:
-            raise ProtocolError(f"{decision.where}: metadata must not hold quotes or line ends")
-        self._job(decision).metadata = text
-
-    def _to_job(self, decision: Decision) -> None:
-        self._job(decision).messages.append(decision.text("msg"))
-
-    def _notified(self, decision: Decision) -> None:
-        kind = decision.text("type")
-        if kind == "registration_finished":
-            self._need_dynamic(decision)
-            self._registering = False
-        elif kind == "continue_registration" and self.options.dynamic_jobs:
-            self._registering = True
-        else:
-            raise ProtocolError(f"{decision.where}: type {kind[:60]!r} is not known")
-
-
-_ENDED = ("COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED")

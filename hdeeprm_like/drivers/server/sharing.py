@@ -127,6 +127,7 @@ def _fair_bottleneck(component: Iterable[Variable]) -> None:
             if weight > 0.0:
                 left[constraint] = constraint.bound
     open_constraints = list(left)
+    grown: dict[Variable, float] = {}
     while growing:
         offers: dict[Constraint, float] = {}
         still_open: list[Constraint] = []
@@ -135,13 +136,12 @@ def _fair_bottleneck(component: Iterable[Variable]) -> None:
             if takers:
                 offers[constraint] = left[constraint] / (1 if constraint.fatpipe else takers)
                 still_open.append(constraint)
-        grown = _grow(growing, offers)
+        _grow(growing, offers, grown)
         open_constraints = _exhaust(still_open, offers, left, grown, growing)
 
 
-def _grow(growing: dict[Variable, None], offers: dict[Constraint, float]) -> dict[Variable, float]:
-    """Give every growing variable the smallest of its offers; return how much each grew."""
-    grown: dict[Variable, float] = {}
+def _grow(growing: dict[Variable, None], offers: dict[Constraint, float], grown: dict[Variable, float]) -> None:
+    """Give every growing variable the smallest of its offers; note how much each grew when it last did."""
     for variable in list(growing):
         step = min((offers[c] / weight for c, weight in variable.weights.items() if weight > 0.0), default=0.0)
         if variable.bound > 0.0:
@@ -150,7 +150,6 @@ def _grow(growing: dict[Variable, None], offers: dict[Constraint, float]) -> dic
         variable.value += step
         if variable.value == variable.bound or step <= 0.0:
             del growing[variable]
-    return grown
 
 
 def _exhaust(

@@ -1,0 +1,63 @@
+"""ZeroMQ: Batsim asks (REQ, connects), the scheduler answers (REP, binds)."""
+
+from types import TracebackType
+
+import zmq
+
+from hdeeprm_like.errors import OptionsError, ProtocolError
+
+LARGEST_REPLY = 1 << 28  # bytes
+
+
+class Carrier:
+    """A connection to the scheduler."""
+
+    def __init__(self, endpoint: str, timeout: float | None = None) -> None:
+        """Connect, whether or not somebody is there yet.
+
+        Args:
+            timeout: s to wait for each reply; None waits for ever, as Batsim does.
+
+        Raises:
+            OptionsError: the endpoint is none.
+        """
+        self._timeout = timeout
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.REQ)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_REPLY)
+        try:
+            self._socket.connect(endpoint)
+        except zmq.ZMQError as cause:
+            self.close()
+            raise OptionsError(f"socket endpoint {endpoint!r}: {cause}") from cause
+
+    def __enter__(self) -> "Carrier":
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        self.close()
+
+    def ask(self, text: str) -> bytes:
+        """Send a message and return the reply.
+
+        Raises:
+            ProtocolError: no reply came in time, or one of several parts.
+        """
+        self._socket.send_string(text)
+        patience = None if self._timeout is None else int(self._timeout * 1000)
+        if not self._socket.poll(patience):
+            raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s")
+        parts = self._socket.recv_multipart()
+        if len(parts) != 1:
+            raise ProtocolError(f"reply: has {len(parts)} parts; one is needed")
+        return bytes(parts[0])
+
+    def close(self) -> None:
+        """Close the connection; what was not sent is dropped."""
+        self._socket.close(linger=0)
+        self._context.term()

@@ -1,0 +1,35 @@
+"""Runs a scenario in SimGrid itself; started with the system's Python, which has the module, by the test beside it."""
+
+import json
+import sys
+
+from simgrid import Actor, Engine, Host, this_actor
+
+
+def run_task(index, task, ends):
+    this_actor.sleep_until(task["start"])
+    hosts = [Host.by_name(name) for name in task["hosts"]]
+    this_actor.parallel_execute(hosts, task["flops"], task["bytes"])
+    ends[index] = Engine.clock
+
+
+def change_pstates(changes):
+    for time, name, pstate in changes:
+        this_actor.sleep_until(time)
+        Host.by_name(name).pstate = pstate
+
+
+def main():
+    scenario = json.load(open(sys.argv[1]))
+    engine = Engine(["simgrid_peer", "--cfg=host/model:ptask_L07", "--log=root.thresh:critical"])
+    engine.load_platform(scenario["platform"])
+    ends = [None] * len(scenario["tasks"])
+    master = Host.by_name("master_host")
+    Actor.create("changes", master, change_pstates, scenario["changes"])
+    for index, task in enumerate(scenario["tasks"]):
+        Actor.create(f"task {index}", master, run_task, index, task, ends)
+    engine.run()
+    print(json.dumps(ends))
+
+
+main()

@@ -1,0 +1,148 @@
+"""Parallel tasks end when SimGrid itself says so; skipped where the system's Python has no simgrid module."""
+
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hdeeprm_like.drivers.server.execution import work_of
+from hdeeprm_like.drivers.server.jobs import Job, Profile
+from hdeeprm_like.drivers.server.options import ServerOptions
+from hdeeprm_like.drivers.server.session import Session
+
+PYTHON = "/usr/bin/python3"
+
+
+def simgrid_is_there():
+    try:
+        return subprocess.run([PYTHON, "-c", "import simgrid"], capture_output=True, timeout=60).returncode == 0
+    except OSError:
+        return False
+
+
+pytestmark = pytest.mark.skipif(not simgrid_is_there(), reason=f"{PYTHON} cannot import simgrid")
+
+
+def platform_text(dice):
+    """Two zones of hosts behind links of random speed and policy, and a cluster with a backbone."""
+    zones, routes, ends = [], [], {"master": "master_host"}
+    for zone in ("a", "b"):
+        hosts, links, local = [], [], []
+        for number in range(dice.randint(2, 5)):
+            speeds = sorted((dice.uniform(0.2, 4.0) for _ in range(3)), reverse=True)
+            name = f"{zone}{number}"
+            hosts.append(f'<host id="{name}" speed="{",".join(f"{s:.4f}Gf" for s in speeds)}"/>')
+            policy = dice.choice(["SPLITDUPLEX", "SHARED", "FATPIPE"])
+            links.append(
+                f'<link id="l_{name}" bandwidth="{dice.uniform(50, 2000):.3f}MBps" '
+                f'latency="{dice.choice([0, 1, 50, 300])}us" sharing_policy="{policy}"/>'
+            )
+            up, down = (' direction="UP"', ' direction="DOWN"') if policy == "SPLITDUPLEX" else ("", "")
+            local.append((name, f'<link_ctn id="l_{name}"{up}/>', f'<link_ctn id="l_{name}"{down}/>'))
+        inner = [
+            f'<route src="{x}" dst="{y}" symmetrical="NO">{up}{down}</route>'
+            for x, up, _ in local
+            for y, _, down in local
+            if x != y
+        ]
+        for x, up, down in local:
+            inner.append(f'<route src="{x}" dst="r_{zone}" symmetrical="NO">{up}</route>')
+            inner.append(f'<route src="r_{zone}" dst="{x}" symmetrical="NO">{down}</route>')
+        zones.append(
+            f'<zone id="{zone}" routing="Full">{"".join(hosts)}<router id="r_{zone}"/>{"".join(links + inner)}</zone>'
+        )
+        ends[zone] = f"r_{zone}"
+    zones.append(
+        f'<cluster id="c" prefix="c" suffix="" radical="0-3" speed="{dice.uniform(1, 3):.3f}Gf,0.9Gf,0.5Gf" '
+        f'bw="{dice.uniform(100, 900):.3f}MBps" lat="20us" bb_bw="1GBps" bb_lat="10us" router_id="r_c"/>'
+    )
+    ends["c"] = "r_c"
+    names = list(ends)
+    wires = []
+    for i, x in enumerate(names):
+        for y in names[i + 1 :]:
+            wires.append(f'<link id="g_{x}_{y}" bandwidth="{dice.uniform(100, 3000):.3f}MBps" latency="200us"/>')
+            routes.append(
+                f'<zoneRoute src="{x}" dst="{y}" gw_src="{ends[x]}" gw_dst="{ends[y]}"><link_ctn id="g_{x}_{y}"/></zoneRoute>'
+            )
+    return (
+        '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
+        '<platform version="4.1"><zone id="main" routing="Full">'
+        '<zone id="master" routing="Full"><host id="master_host" speed="1Gf"/></zone>'
+        f"{''.join(zones)}{''.join(wires)}{''.join(routes)}</zone></platform>\n"
+    )
+
+
+def random_task(dice, names, start, talks):
+    hosts = dice.sample(names, dice.randint(1, min(5, len(names))))
+    n = len(hosts)
+    flops = [dice.choice([0.0, dice.uniform(1e8, 8e9)]) for _ in hosts]
+    sizes = [dice.choice([0.0, dice.uniform(1e5, 5e8)]) if talks and i // n != i % n else 0.0 for i in range(n * n)]
+    if not any(flops) and not any(sizes):
+        flops[0] = 1e9
+    return {"start": start, "hosts": hosts, "flops": flops, "bytes": sizes}
+
+
+def in_simgrid(scenario, tmp_path):
+    path = tmp_path / "scenario.json"
+    path.write_text(json.dumps(scenario))
+    peer = Path(__file__).with_name("simgrid_peer.py")
+    done = subprocess.run([PYTHON, str(peer), str(path)], capture_output=True, text=True, timeout=120, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def in_our_engine(scenario, tmp_path):
+    workload = tmp_path / "none.json"
+    workload.write_text('{"nb_res": 1, "jobs": [], "profiles": {}}')
+    session = Session(ServerOptions(Path(scenario["platform"]), (workload,)), lambda text: b"")
+    engine = session.engine
+    number = {machine.host.name: machine.number for machine in session.machines.all}
+    ends = [None] * len(scenario["tasks"])
+
+    def change():
+        for time, name, pstate in scenario["changes"]:
+            if time > engine.now:
+                yield (engine.sleep, time - engine.now)
+            yield from session.set_pstate(session.machines[number[name]], pstate)
+
+    def task(index, description):
+        if description["start"] > 0:
+            yield (engine.sleep, description["start"])
+        profile = Profile("p", "parallel", "{}", cpu=description["flops"], com=description["bytes"])
+        job = Job("w0", "1", profile, 0.0, len(description["hosts"]), -1.0, "{}")
+        job.ranks = [number[name] for name in description["hosts"]]
+        action = yield (engine.start, work_of(session, profile, job))
+        yield (engine.wait, action, -1.0)
+        ends[index] = engine.now
+
+    engine.begin(change(), "master_host")
+    for index, description in enumerate(scenario["tasks"]):
+        engine.begin(task(index, description), "master_host")
+    engine.run()
+    return ends
+
+
+def scenario_of(dice, tmp_path, talks, together):
+    platform = tmp_path / "platform.xml"
+    platform.write_text(platform_text(dice))
+    from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
+
+    names = [name for name in read_simgrid_xml(platform).hosts if name != "master_host"]
+    gap = 3.0 if together else 1000.0
+    tasks = [random_task(dice, names, round(i * gap * dice.uniform(0.9, 1.0), 3), talks) for i in range(12)]
+    last = tasks[-1]["start"] + 10
+    changes = sorted((round(dice.uniform(0, last), 3), dice.choice(names), dice.randint(0, 2)) for _ in range(60))
+    return {"platform": str(platform), "tasks": tasks, "changes": changes}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("talks", "together"),
+    [(False, False), (False, True), (True, False), (True, True)],
+    ids=["computing-alone", "computing-together", "talking-alone", "talking-together"],
+)
+def test_parallel_tasks_end_when_simgrid_says(seed, talks, together, tmp_path):
+    scenario = scenario_of(random.Random(seed * 4 + talks * 2 + together), tmp_path, talks, together)
+    assert in_our_engine(scenario, tmp_path) == pytest.approx(in_simgrid(scenario, tmp_path), rel=1e-6)
