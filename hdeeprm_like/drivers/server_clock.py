@@ -66,19 +66,18 @@ def next_event(s: Simulation) -> float:
 def fire(t: Tables, s: Simulation) -> None:
     """Post the letters of everything that is due at this moment of the clock."""
     sim = s.sim[0]
-    due = sim.clock + TIMER_PRECISION
     while sim.heap > 0 and has_fired(s, s.heap[0]):
         j = s.heap[0]
         finish(t, s, j, outcome_of(s, j))
         write_log(t, sim.clock, LOG_END, j, 0)
         post(s, END, j)
-    if sim.submission < due:
+    if sim.submission - sim.clock < TIMER_PRECISION:
         sim.submission = np.inf
         post(s, SUBMIT, 0)
-    if sim.call < due:
+    if sim.call - sim.clock < TIMER_PRECISION:
         sim.call = np.inf
         post(s, CALL, 0)
-    if sim.reply < due:
+    if sim.reply - sim.clock < TIMER_PRECISION:
         sim.reply = np.inf
         post_next_command(t, s)
 
