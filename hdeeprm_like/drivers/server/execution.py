@@ -215,7 +215,8 @@ def _add_flows(
             latency = max(latency, delay)
             bytes_delay = max(bytes_delay, delay * amount)
             for link in links:
-                weights[link] = weights.get(link, 0.0) + amount
+                used = weights.get(link, 0.0)
+                weights[link] = max(used, amount) if link.fatpipe else used + amount
     return latency, bytes_delay
 
 
