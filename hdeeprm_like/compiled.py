@@ -1,11 +1,51 @@
-"""The one door to numba: functions on arrays, compiled at their first call and cached on disk."""
+"""The one door to numba: functions on arrays, compiled at their first call and cached on disk.
 
+numba recompiles a function when its own file changes, but not when a function or a constant that it uses from another
+file does. So the machine code lies in a folder named after the content of all files that it can be made of.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numba
 
+PACKAGE = Path(__file__).parent
+SOURCES = ("compiled.py", "cluster/*.py", "decision/**/*.py", "drivers/*.py")
+KEPT = 4  # folders of machine code of other versions
+
 F = TypeVar("F", bound=Callable[..., object])
+
+
+def source_digest() -> str:
+    """Return a name for the content of every file that compiled code is made of."""
+    digest = hashlib.sha256()
+    for path in sorted(path for pattern in SOURCES for path in PACKAGE.glob(pattern)):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Return a folder of the user's own for the machine code of these sources; old ones are cleared away."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hdeeprm_like"
+    folder = home / source_digest()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.utime(folder)
+        others = sorted(home.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in others[KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
+    except OSError:  # no home to write to: the machine code lasts as long as the process
+        folder = Path(tempfile.mkdtemp(prefix="hdeeprm_like-"))
+    return folder
+
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    cast(Any, numba.config).CACHE_DIR = str(cache_folder())
 
 
 def compiled(function: F) -> F:
