@@ -1,0 +1,39 @@
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO := demo
+
+.PHONY: demo test bench format clean
+
+demo: .venv/installed
+	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --quiet
+	$(BIN)/hdeeprm-like launch --options agents/gaia-shortest-high_gflops.json --output $(DEMO)/shortest-high_gflops --quiet
+	$(BIN)/hdeeprm-like metrics $(DEMO)/first-high_gflops $(DEMO)/shortest-high_gflops --save $(DEMO)/metrics.png
+	$(BIN)/hdeeprm-like visual compare --run $(DEMO)/first-high_gflops --run $(DEMO)/shortest-high_gflops --save $(DEMO)/utilization.png
+	$(BIN)/hdeeprm-like visual gantt_no_label --run $(DEMO)/first-high_gflops --save $(DEMO)/gantt-first.png
+	$(BIN)/hdeeprm-like visual gantt_no_label --run $(DEMO)/shortest-high_gflops --save $(DEMO)/gantt-shortest.png
+	@echo "The runs and their pictures are in $(DEMO)/"
+
+test: .venv/tested
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+bench: .venv/tested
+	$(BIN)/python -m pytest tests/bench -m bench -s -p no:warnings
+
+format: .venv/tested
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/tested: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[learn,test]"
+	touch $@
