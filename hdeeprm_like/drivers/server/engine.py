@@ -319,13 +319,14 @@ class Engine:
         self.now += step
         left -= rates * step
         ended: dict[int, Action] = {}
-        for row, slot in np.argwhere(left < self._precision).tolist():
+        rows, slots = (left < self._precision).nonzero()
+        for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
             action = self._actions[slot]
             if row == 2:
                 self._end_latency(action)
             else:
                 ended[action.sequence] = action
-        for sequence in sorted(ended):
+        for sequence in sorted(ended) if len(ended) > 1 else ended:
             self._end(ended[sequence])
         return True
 
