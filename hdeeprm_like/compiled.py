@@ -15,8 +15,8 @@ from typing import Any, TypeVar, cast
 import numba
 
 PACKAGE = Path(__file__).parent
-SOURCES = ("compiled.py", "cluster/*.py", "decision/**/*.py", "drivers/*.py")
-KEPT = 4  # folders of machine code of other versions
+CONSTANTS = ("cluster/tables.py", "cluster/pstates.py")  # compiled code holds their values; all else is in its own files
+KEPT = 4  # folders of machine code of other sources
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -24,8 +24,10 @@ F = TypeVar("F", bound=Callable[..., object])
 def source_digest() -> str:
     """Return a name for the content of every file that compiled code is made of."""
     digest = hashlib.sha256()
-    for path in sorted(path for pattern in SOURCES for path in PACKAGE.glob(pattern)):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name, content = path.relative_to(PACKAGE).as_posix(), path.read_bytes()
+        if b"@compiled" in content or name in CONSTANTS:
+            digest.update(name.encode() + b"\0" + content + b"\0")
     return digest.hexdigest()[:16]
 
 
