@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 PACKAGE = Path(__file__).parent
-CONSTANTS = ("cluster/tables.py", "cluster/pstates.py")  # compiled code holds their values; all else is in its own files
+CONSTANTS = ("cluster/tables.py", "cluster/pstates.py")  # compiled code holds their values
 KEPT = 4  # folders of machine code of other sources
 
 F = TypeVar("F", bound=Callable[..., object])
