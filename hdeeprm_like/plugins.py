@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import sys
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -68,7 +69,7 @@ def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleT
     path = path.resolve()
     if not path.is_file():
         raise error(f"{path}: no such file")
-    name = f"hdeeprm_like_user_{abs(hash(str(path))):x}_{path.stem}"
+    name = f"hdeeprm_like_user_{zlib.crc32(str(path).encode()):08x}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise error(f"{path}: is no Python file; its name must end in .py")

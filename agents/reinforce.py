@@ -1,0 +1,70 @@
+"""REINFORCE, the policy gradient agent of the HDeepRM thesis (3.2.2, figure 3.5).
+
+Five dense layers with LeakyReLU between them and a softmax at the end; Adam; after each batch of episodes one step
+against minus log probability x discounted and standardized return.
+
+| option | default | meaning |
+|---|---|---|
+| ``hidden`` | 16 | units of the input layer and each of the three hidden layers |
+| ``lr`` | 0.001 | learning rate |
+| ``gamma`` | 0.99 | discount of one decision |
+| ``baseline`` | ``"none"`` | ``"mean"`` subtracts each step's mean return over the batch (dissertation algorithm 1) |
+| ``entropy`` | 0.0 | weight of the entropy bonus (dissertation equation 2.16) |
+"""
+
+from collections.abc import Mapping
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, entropy
+from hdeeprm_like.learning.returns import discounted_returns, mean_at_each_step
+from hdeeprm_like.types import Floats
+
+
+class Reinforce(PolicyLearningAgent):
+    """See the module."""
+
+    def __init__(
+        self,
+        gamma: float,
+        action_size: int,
+        observation_size: int,
+        hidden: int = 16,
+        baseline: str = "none",
+        entropy: float = 0.0,
+    ) -> None:
+        if baseline not in ("none", "mean"):
+            raise OptionsError(f"agent.baseline is {baseline!r}; 'none' or 'mean' is needed")
+        self.baseline = baseline
+        self.entropy = entropy
+        self.layers = nn.ModuleList(
+            [nn.Linear(observation_size, hidden)] + [nn.Linear(hidden, hidden) for _ in range(3)]
+        )
+        self.output = nn.Linear(hidden, action_size)
+
+    def forward_policy(self, observation: Tensor) -> Tensor:
+        """Return (B, A) probabilities."""
+        out = observation
+        for layer in self.layers:
+            out = F.leaky_relu(layer(out))
+        return F.softmax(self.output(out), dim=1)
+
+    def transform_rewards(self, batch: Batch) -> Floats:
+        """Return (S,) the weights of the decisions."""
+        if self.baseline == "none":
+            return super().transform_rewards(batch)
+        if len(batch.lengths) < 2:
+            raise OptionsError("agent.baseline 'mean' needs several episodes in an update; use --envs 2 or more")
+        returns = discounted_returns(batch.rewards, batch.lengths, self.gamma)
+        return returns - mean_at_each_step(returns, batch.lengths)
+
+    def loss(self, batch: Batch) -> Mapping[str, Tensor]:
+        """Return the policy loss and the entropy bonus."""
+        weights = batch.tensor(self.transform_rewards(batch))
+        parts = {"policy_loss": self.policy_loss(batch, weights)}
+        if self.entropy > 0.0:
+            uncertain = entropy(self.log_probabilities(batch.observations, batch.masks))
+            parts["entropy_loss"] = -self.entropy * uncertain.sum() / len(batch.lengths)
+        return parts

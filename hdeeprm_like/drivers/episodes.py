@@ -1,0 +1,119 @@
+"""Episodes to learn from: fragments of a workload, and plays of them on the embedded simulator."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.observations.summary import Kind, Summary
+from hdeeprm_like.decision.rewards import Mode, Objective, Reward
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.drivers.play import Play
+from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.errors import OptionsError
+
+TRAINING_SHARE = 0.8  # of a workload is for training, the rest is held out
+TRAIN, HELD_OUT = 0, 1
+
+
+def fragment(workload: Workload, first: int, jobs: int) -> Workload:
+    """Return consecutive jobs of a workload; the clock starts with the first of them."""
+    rows = slice(first, first + jobs)
+    columns = {field.name: getattr(workload, field.name) for field in fields(workload) if field.name != "capacity"}
+    part = replace(workload, **{name: column[rows] for name, column in columns.items()})
+    return replace(part, submit=part.submit - part.submit[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Fragments:
+    """Fragments of a workload by number, the same for the same seed.
+
+    Attributes:
+        workload: the whole. jobs: of a fragment.
+        seed: of the places where fragments begin.
+        held_out: whether they come from the last part of the workload, which the others never touch; they are spread
+            evenly over it then, in no random order. count: how many of those there are.
+    """
+
+    workload: Workload
+    jobs: int
+    seed: int = 0
+    held_out: bool = False
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.jobs <= min(self.split, len(self.workload) - self.split):
+            raise OptionsError(
+                f"fragments of {self.jobs} jobs do not fit; {self.split} jobs are for training and "
+                f"{len(self.workload) - self.split} are held out"
+            )
+
+    @property
+    def split(self) -> int:
+        """First job that is held out."""
+        return int(TRAINING_SHARE * len(self.workload))
+
+    def __call__(self, number: int) -> Workload:
+        """Return a fragment."""
+        if self.held_out:
+            room = len(self.workload) - self.jobs - self.split
+            first = self.split + (room * number // max(self.count - 1, 1))
+        else:
+            rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+            first = int(rng.integers(self.split - self.jobs + 1))
+        return fragment(self.workload, first, self.jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class Plays:
+    """Plays of episodes by number: what ``learning.training.train`` takes as *new_episode* and *evaluation*.
+
+    Attributes:
+        platform: what exists. workload_of: number to the jobs of an episode.
+        actions: what can be done. objective, mode: what is rewarded.
+        observation: kind of summary. queue_sensitivity: of it.
+        limits_of: the workload whose largest requests scale observations; None takes each episode's own.
+        seed: of the random policies.
+    """
+
+    platform: Platform
+    workload_of: Callable[[int], Workload]
+    actions: PolicyPairs
+    objective: Objective
+    mode: Mode = "sample"
+    observation: Kind = "normal"
+    queue_sensitivity: float = 0.05
+    limits_of: Workload | None = None
+    seed: int = 0
+
+    def __call__(self, number: int) -> Play:
+        """Return an episode at its beginning."""
+        workload = self.workload_of(number)
+        state = State(
+            self.platform,
+            workload,
+            policies=self.actions.job_policies,
+            seed=self.seed,
+            log=False,
+            limits=self.limits_of.limits() if self.limits_of is not None else None,
+        )
+        observer = Summary(state, self.observation, self.queue_sensitivity)
+        system = DecisionSystem(state, self.actions, observer, Reward(self.objective, self.mode))
+        return Play(Simulator(state, workload), system)
+
+
+def mean_slowdown(play: Play) -> float:
+    """Mean over the finished jobs of time in the system over run time (thesis 5.2.3), the fewer the better."""
+    tasks, jobs = play.simulator.simulation.tasks, play.system.state.tables.jobs
+    done = np.isfinite(tasks["finish"])
+    run = tasks["finish"][done] - tasks["start"][done]
+    return float(np.mean((tasks["finish"][done] - jobs["submit"][done]) / np.maximum(run, 1e-5)))
+
+
+def makespan(play: Play) -> float:
+    """Time of the last instant in s."""
+    return play.system.state.now

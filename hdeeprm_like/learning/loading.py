@@ -1,0 +1,129 @@
+"""From a user's file to an agent: finding its class, giving it what its constructor asks for, seeding, devices."""
+
+import inspect
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+
+from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
+from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.user_code import code_of, reported
+from hdeeprm_like.plugins import attribute_of, import_file, import_module
+
+GENERAL = ("gamma", "hidden", "lr")  # options that every learning experiment may give, used by its agent or not
+
+
+def load_agent_class(name: str, folder: Path | None = None) -> type[LearningAgent]:
+    """Return the agent class of ``my_agent.py``, ``my_agent.py:Class`` or ``package.module:Class``.
+
+    Args:
+        folder: paths are relative to it; None for the current one.
+
+    Raises:
+        AgentError: there is none, or several and no name.
+    """
+    place, colon, wanted = name.rpartition(":")
+    if not colon or wanted.endswith(".py"):
+        place, wanted = name, ""
+    is_file = place.endswith(".py")
+    module = import_file((folder or Path()) / place, AgentError) if is_file else import_module(place, AgentError)
+    if wanted:
+        found = attribute_of(module, wanted, f"agent {name!r}", AgentError)
+        if not (isinstance(found, type) and issubclass(found, LearningAgent)):
+            raise AgentError(
+                f"{place}:{wanted} is no class on PolicyLearningAgent, ValueLearningAgent or LearningAgent"
+            )
+        return found
+    return _only_class(module, place)
+
+
+def _only_class(module: ModuleType, place: str) -> type[LearningAgent]:
+    classes = [
+        item
+        for item in vars(module).values()
+        if isinstance(item, type) and issubclass(item, LearningAgent) and item.__module__ == module.__name__
+    ]
+    if not classes:
+        raise AgentError(f"{place}: has no class on PolicyLearningAgent, ValueLearningAgent or LearningAgent")
+    if len(classes) > 1:
+        names = ", ".join(f"{place}:{item.__name__}" for item in classes)
+        raise AgentError(f"{place}: has several agents; say which one: {names}")
+    return classes[0]
+
+
+def build_agent(
+    kind: type[LearningAgent],
+    options: Mapping[str, Any],
+    observation_shape: Sequence[int],
+    action_size: int,
+    device: str = "cpu",
+    seed: int = 0,
+) -> LearningAgent:
+    """Return an agent: its constructor's parameters are filled by name, its weights drawn from the seed.
+
+    Args:
+        options: of the ``agent`` section, without ``type`` and ``run``: ``gamma``, ``hidden``, ``lr`` and what else
+            the constructor takes. It may also take ``action_size``, ``observation_size``, ``observation_shape``.
+        device: ``cpu``, ``cuda``, ``mps``, ``auto``, or a name that torch knows.
+
+    Raises:
+        OptionsError: the constructor wants an option that is not given, or an option is not known.
+        AgentError: the constructor raised something.
+    """
+    known: dict[str, Any] = {
+        **options,
+        "action_size": int(action_size),
+        "observation_size": int(np.prod(observation_shape)),
+        "observation_shape": tuple(observation_shape),
+    }
+    if "lr" in options:
+        known["learning_rate"] = options["lr"]
+    parameters = inspect.signature(kind.__init__).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    names = [n for n, p in parameters.items() if n != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    missing = [name for name in names if name not in known and parameters[name].default is inspect.Parameter.empty]
+    if missing:
+        raise OptionsError(
+            f"{code_of(kind)}: {kind.__name__} wants the agent option {missing[0]!r}, which is not given"
+        )
+    unknown = [name for name in options if name not in names and name not in GENERAL and not takes_all]
+    if unknown:
+        raise OptionsError(
+            f"agent.{unknown[0]}: {kind.__name__} has no such option{did_you_mean(unknown[0], {*names, *GENERAL})}"
+        )
+    seed_all(seed)
+    with reported(kind):
+        agent = kind(**{name: known[name] for name in names if name in known})
+    agent.gamma = float(options.get("gamma", agent.gamma))
+    agent.learning_rate = float(options.get("lr", agent.learning_rate))
+    agent.generator.manual_seed(seed)
+    return agent.to(find_device(device))
+
+
+def seed_all(seed: int) -> None:
+    """Seed the generators that are global, which torch's initial weights, and perhaps a user's agent, draw from."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    torch.manual_seed(seed)
+
+
+def find_device(name: str) -> torch.device:
+    """Return a device by its name; ``auto`` takes CUDA, else MPS, else the CPU.
+
+    Raises:
+        OptionsError: this machine has no such device.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as cause:
+        text = str(cause).splitlines()[0] if str(cause) else "not available"
+        raise OptionsError(f"device {name!r} cannot be used here: {text}") from cause
+    return device

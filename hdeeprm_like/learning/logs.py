@@ -1,0 +1,154 @@
+"""The logs of a training, one line an episode, and how they are taken back to a checkpoint.
+
+| file | content |
+|---|---|
+| ``losses.log``, ``rewards.log`` | the loss that the episode was learned with, the sum of its rewards (as HDeepRM's) |
+| ``progress.csv`` | episode, decisions, reward, loss and its parts, end of the simulation, seconds; probabilities |
+| ``probs.json`` | ``{"probs": [[of action 0, episode by episode], ...]}`` (as HDeepRM's), with each checkpoint |
+| ``evaluations.csv`` | episode, mean reward and measures over the evaluation set |
+
+The probabilities are those of the policy that played the episode, mean over its decisions.
+"""
+
+import csv
+import json
+import os
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.types import Floats
+
+LOSSES, REWARDS, PROGRESS, PREFERENCES = "losses.log", "rewards.log", "progress.csv", "probs.json"
+EVALUATIONS = "evaluations.csv"
+FILES = (LOSSES, REWARDS, PROGRESS, PREFERENCES, EVALUATIONS)
+PROBABILITY = "p:"  # begins the columns of probabilities
+
+
+class TrainingLog:
+    """Appends to the logs in a directory.
+
+    Attributes:
+        folder: where they are. actions: names of the actions.
+    """
+
+    def __init__(self, folder: Path, actions: Sequence[str], episodes: int = 0, tensorboard: bool = True) -> None:
+        self.folder = folder
+        self.actions = tuple(actions)
+        self._files: dict[str, TextIO] = {}
+        self._columns: list[str] = []
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._take_back(episodes)
+            for name in (LOSSES, REWARDS, PROGRESS):
+                self._open(name)
+        except OSError as cause:
+            raise ResultsError(f"{folder}: cannot be written: {cause.strerror or cause}") from cause
+        self._events = _event_writer(folder, episodes) if tensorboard else None
+
+    def write_episode(
+        self, episode: int, row: Mapping[str, float], losses: Mapping[str, float], preferences: Floats | None
+    ) -> None:
+        """Append one episode, numbered from 1.
+
+        Args:
+            row: columns of ``progress.csv``, ``reward`` among them. losses: ``loss`` and its parts.
+            preferences: (A,) probabilities, None for agents without.
+        """
+        self._files[LOSSES].write(f"{losses['loss']!r}\n")
+        self._files[REWARDS].write(f"{row['reward']!r}\n")
+        columns = {"episode": episode, **row, **losses}
+        if preferences is not None:
+            columns |= {
+                f"{PROBABILITY}{name}": float(f"{p:.9g}") for name, p in zip(self.actions, preferences, strict=True)
+            }
+        self._write_row(PROGRESS, columns)
+        if self._events is not None:
+            for name, value in {**row, **losses}.items():
+                self._events.add_scalar(f"train/{name}", value, episode)
+
+    def write_evaluation(self, episode: int, measures: Mapping[str, float]) -> None:
+        """Append one evaluation."""
+        if EVALUATIONS not in self._files:
+            self._open(EVALUATIONS)
+        self._write_row(EVALUATIONS, {"episode": episode, **measures})
+        if self._events is not None:
+            for name, value in measures.items():
+                self._events.add_scalar(f"evaluation/{name}", value, episode)
+
+    def flush(self) -> None:
+        """Let everything reach the disk: what a checkpoint counts must be in the logs."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        self._write_preferences()
+        if self._events is not None:
+            self._events.flush()
+
+    def close(self) -> None:
+        """Flush and close."""
+        self.flush()
+        for file in self._files.values():
+            file.close()
+        if self._events is not None:
+            self._events.close()
+
+    def _open(self, name: str) -> None:
+        self._files[name] = open(self.folder / name, "a", encoding="utf-8", newline="")  # noqa: SIM115
+
+    def _write_row(self, name: str, columns: Mapping[str, float]) -> None:
+        file = self._files[name]
+        writer = csv.writer(file, lineterminator="\n")
+        if file.tell() == 0:
+            writer.writerow(columns)
+        writer.writerow(repr(value) if isinstance(value, float) else value for value in columns.values())
+
+    def _take_back(self, episodes: int) -> None:
+        """Cut the logs to the first *episodes*, which a kill after the last checkpoint may have outgrown."""
+        for name, header in ((LOSSES, 0), (REWARDS, 0), (PROGRESS, 1)):
+            path = self.folder / name
+            if path.exists():
+                with path.open("rb") as file:
+                    size = sum(map(len, islice(file, episodes + header if episodes else 0)))
+                os.truncate(path, size)
+        path = self.folder / EVALUATIONS
+        if path.exists():
+            lines = path.read_bytes().splitlines(keepends=True)
+            kept = [line for line in lines[1:] if line.endswith(b"\n") and int(line.split(b",")[0]) <= episodes]
+            os.truncate(path, sum(map(len, lines[:1] + kept)) if episodes else 0)
+        if not episodes:
+            (self.folder / PREFERENCES).unlink(missing_ok=True)
+
+    def _write_preferences(self) -> None:
+        probabilities = read_preferences(self.folder / PROGRESS)
+        if probabilities is not None:
+            write_json(self.folder / PREFERENCES, {"probs": probabilities.T.tolist()}, indent=None)
+
+
+def read_preferences(path: Path) -> Floats | None:
+    """Return (E, A) the probabilities in a ``progress.csv``; None if it has none."""
+    with path.open(encoding="utf-8", newline="") as file:
+        names = file.readline().rstrip("\n").split(",")
+        columns = [i for i, name in enumerate(names) if name.startswith(PROBABILITY)]
+        if not columns:
+            return None
+        return np.loadtxt(file, delimiter=",", usecols=columns, ndmin=2)
+
+
+def _event_writer(folder: Path, episodes: int) -> Any:
+    """Return a writer of TensorBoard events; None where the extra ``tensorboard`` is not installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=episodes + 1 if episodes else None)
+
+
+def read_log(path: Path) -> list[float]:
+    """Return the numbers of a ``losses.log`` or ``rewards.log``."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split()]
