@@ -98,7 +98,7 @@ def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:
 
 def load_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
     """Read a platform from HDeepRM's JSON, or from the XML that was made of one."""
-    if path.suffix == ".xml":
+    if path.name.endswith((".xml", ".xml.gz")):
         if types:
             raise PlatformError(f"{path}: an XML carries its figures; types extend a platform in JSON")
         return read_platform_xml(path)
@@ -111,7 +111,7 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
         raise OptionsError("--trace and --workload exclude one another: the jobs come from one of them")
     source = overrides.workload or overrides.trace
     source = source or named_path(path, options.workload_file_path, "workload_file_path", "--trace or --workload")
-    if overrides.workload or (not overrides.trace and source.suffix == ".json"):
+    if overrides.workload or (not overrides.trace and source.name.endswith((".json", ".json.gz"))):
         workload = read_workload(source, reference_flops=platform.reference_flops, capacity=platform.cores)
         return Experiment(options, Path(), source, platform, workload)
     trace = read_swf(source)

@@ -20,7 +20,7 @@ from hdeeprm_like.drivers.record import Record
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import Experiment
-from hdeeprm_like.formats.files import read_json, write_json
+from hdeeprm_like.formats.files import read_json, read_text, replacing, write_json
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.workload_json import write_workload
 
@@ -83,14 +83,20 @@ def write_inputs(experiment: Experiment, folder: Path) -> None:
     """Write the inputs as they were used, so that ``launch --options DIR/options.json`` runs the same again."""
     own_files = {"workload_file_path": "workload.json", "platform_file_path": "platform.xml", "type_file_paths": []}
     write_json(folder / "options.json", experiment.options.model_dump(mode="json") | own_files)
-    if experiment.workload_path.suffix == ".json":
-        shutil.copyfile(experiment.workload_path, folder / "workload.json")
+    if experiment.workload_path.name.endswith((".json", ".json.gz")):
+        copy_text(experiment.workload_path, folder / "workload.json")
     else:
         write_workload(experiment.workload, folder / "workload.json")
-    if experiment.platform_path.suffix == ".xml":
-        shutil.copyfile(experiment.platform_path, folder / "platform.xml")
+    if experiment.platform_path.name.endswith((".xml", ".xml.gz")):
+        copy_text(experiment.platform_path, folder / "platform.xml")
     else:
         write_platform_xml(experiment.platform, folder / "platform.xml")
+
+
+def copy_text(source: Path, target: Path) -> None:
+    """Copy a text file, unpacked if it ends in ``.gz``."""
+    with replacing(target) as file:
+        file.write(read_text(source, ResultsError))
 
 
 def description(experiment: Experiment, runs: int) -> dict[str, Any]:

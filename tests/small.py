@@ -1,0 +1,123 @@
+"""Platforms and workloads small enough to work out on paper, and runs of them; shared by the tests of all folders."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.drivers.record import Record
+from hdeeprm_like.drivers.simulator import Simulator
+
+MOMENT = 1e-6  # s; Batsim's messages take nanoseconds each
+
+
+def platform(*nodes, network=None):
+    """Nodes as (MB of memory, processors), processors as (cores, GFLOP/s, W, GB/s); one core of 1 GFLOP/s if none."""
+    nodes = nodes or ((1000.0, [(1, 1.0, 100.0, 10.0)]),)
+    processors = [(node, *figures) for node, (_, own) in enumerate(nodes) for figures in own]
+    node, cores, gflops, watts, bandwidth = (np.array(column) for column in zip(*processors, strict=True))
+    core_processor = np.repeat(np.arange(len(processors)), cores.astype(np.int64))
+    return Platform(
+        name="small",
+        cluster_names=("c",),
+        node_cluster=np.zeros(len(nodes), np.int64),
+        node_memory=np.array([memory for memory, _ in nodes], np.float64),
+        node_types=("n",) * len(nodes),
+        processor_node=node.astype(np.int64),
+        processor_bandwidth=bandwidth.astype(np.float64),
+        processor_types=("p",) * len(processors),
+        processor_flops=np.array([flops_by_pstate(figure) for figure in gflops]),
+        processor_watts=np.array([watts_by_pstate(figure) for figure in watts]),
+        core_processor=core_processor,
+        core_names=tuple(f"cor_{core:04}" for core in range(len(core_processor))),
+        network=network,
+    )
+
+
+def jobs(submit=0.0, seconds=1.0, size=1, memory=0.0, bandwidth=0.0, estimate=None, **more):
+    """Jobs that compute so many seconds on a core of 1 GFLOP/s, as their users *estimate* unless told otherwise."""
+    columns = {"submit": submit, "seconds": seconds, "size": size, "memory": memory, "bandwidth": bandwidth, **more}
+    columns["estimate"] = seconds if estimate is None else estimate
+    columns = {"delay": -1.0, "walltime": np.inf} | columns
+    ids = columns.pop("ids", None)
+    count = max([np.size(column) for column in columns.values()] + [len(ids or ())])
+    columns = {name: np.broadcast_to(np.asarray(column, np.float64), count) for name, column in columns.items()}
+    ids = ids or [f"w0!{j:06}" for j in range(count)]
+    order = sorted(range(count), key=lambda j: (columns["submit"][j], ids[j].encode()))
+    columns = {name: column[order].copy() for name, column in columns.items()}
+    computes = columns["delay"] < 0
+    return Workload(
+        ids=tuple(ids[j] for j in order),
+        profiles=("p",) * count,
+        submit=columns["submit"],
+        size=columns["size"].astype(np.int64),
+        requested_time=columns["estimate"],
+        requested_ops=columns["estimate"] * 1e9,
+        ops=np.where(computes, columns["seconds"] * 1e9, 0.0),
+        delay=columns["delay"],
+        memory=columns["memory"],
+        bandwidth=columns["bandwidth"],
+        walltime=columns["walltime"],
+        capacity=4,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """A run that is over, by job row."""
+
+    simulator: Simulator
+    workload: Workload
+
+    @property
+    def state(self):
+        """The cluster at the end."""
+        return self.simulator.state
+
+    @cached_property
+    def record(self):
+        """What the run leaves behind."""
+        return Record(self.simulator, self.workload)
+
+    @property
+    def start_time(self):
+        """(J,) s, without the nanoseconds of the messages."""
+        return np.round(self.simulator.simulation.tasks["start"], 6)
+
+    @property
+    def finish_time(self):
+        """(J,) s, without the nanoseconds of the messages."""
+        return np.round(self.simulator.simulation.tasks["finish"], 6)
+
+    @property
+    def energy(self):
+        """(J,) J of the cores of each job."""
+        return self.simulator.simulation.tasks["joules"]
+
+    @property
+    def status(self):
+        """(J,) as the decision system knows it."""
+        return self.state.tables.jobs["status"]
+
+    @property
+    def cores(self):
+        """(J,) lists of the cores of each job, None for one that never started."""
+        started = np.isfinite(self.simulator.simulation.tasks["start"])
+        return [self.state.cores_of(j).tolist() if started[j] else None for j in range(len(self.workload))]
+
+
+def begun(platform, workload, policy=("first", "high_gflops"), seed=0):
+    """A simulator before its first event, and the numbers of the policy pair."""
+    pair = JOB_POLICIES[policy[0]], CORE_POLICIES[policy[1]]
+    return Simulator(State(platform, workload, policies=pair[:1], seed=seed), workload), pair
+
+
+def run(platform, workload, policy=("first", "high_gflops"), seed=0):
+    """Run a workload to its end under one policy pair."""
+    simulator, pair = begun(platform, workload, policy, seed)
+    list(simulator.run_pair(*pair))
+    return Finished(simulator, workload)
