@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not options.command:
         parser().print_help()
         return USER_ERROR
-    logging.basicConfig(level=options.log_level or "WARNING", format=f"{PROGRAM}: %(message)s", force=True)
+    logging.basicConfig(level="ERROR" if options.quiet else options.log_level or "WARNING", format=f"{PROGRAM}: %(message)s", force=True)
     try:
         run: Callable[[argparse.Namespace], None] = options.run
         run(options)

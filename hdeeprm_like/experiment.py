@@ -1,6 +1,7 @@
 """An experiment: the options file, what it names, and the one place where the parts are wired together."""
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,7 +94,7 @@ def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:
     """Return a path of the options file, which is relative to that file."""
     if not name:
         raise OptionsError(f"{options_path}: {key}: is missing; set it or give {flag}")
-    return options_path.parent / name
+    return Path(os.path.normpath(options_path.parent / name))
 
 
 def load_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
