@@ -11,7 +11,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.errors import OptionsError, PlatformError
+from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.swf import convert, knows_memory, read_swf
@@ -114,6 +114,7 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
     source = source or named_path(path, options.workload_file_path, "workload_file_path", "--trace or --workload")
     if overrides.workload or (not overrides.trace and source.name.endswith((".json", ".json.gz"))):
         workload = read_workload(source, reference_flops=platform.reference_flops, capacity=platform.cores)
+        check_sizes(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
     trace = read_swf(source)
     how = options.workload
@@ -129,7 +130,7 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
         first=options.nb_jobs,
         skip=how.skip,
         max_time=how.max_time,
-        max_cores=how.max_cores,
+        max_cores=min(how.max_cores or platform.cores, platform.cores),
         max_memory=how.max_memory,
         max_bandwidth=how.max_bandwidth,
         missing_memory=missing_memory,
@@ -140,6 +141,19 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
     if options.nb_jobs and len(workload) < options.nb_jobs:
         log.warning("%s: holds %d jobs, %d were asked for", source, len(workload), options.nb_jobs)
     return Experiment(options, Path(), source, platform, workload, skipped)
+
+
+def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
+    """Refuse a ready workload with a job that asks for more cores than there are.
+
+    A job that only lacks memory is left to the decision system, which rejects it.
+    """
+    largest = int(np.argmax(workload.size))
+    if workload.size[largest] > platform.cores:
+        raise WorkloadError(
+            f"{path}: job {workload.ids[largest].partition('!')[2]} asks for {workload.size[largest]} cores; the platform "
+            f"has {platform.cores}"
+        )
 
 
 def reasons(skipped: Counter[str]) -> Iterator[str]:
