@@ -85,7 +85,7 @@ def load_experiment(path: Path, overrides: Overrides | None = None) -> Experimen
         message = f"{path}: nb_resources: {options.nb_resources}, but {platform_path} has {platform.cores} cores"
         if overrides.platform is None:
             raise OptionsError(message)
-        log.warning("%s; the platform counts", message)
+        log.info("%s; the platform counts", message)
     experiment = load_jobs(path, options, platform, overrides)
     return replace(experiment, platform_path=platform_path)
 
@@ -150,9 +150,9 @@ def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
     """
     largest = int(np.argmax(workload.size))
     if workload.size[largest] > platform.cores:
+        _, _, job = workload.ids[largest].partition("!")
         raise WorkloadError(
-            f"{path}: job {workload.ids[largest].partition('!')[2]} asks for {workload.size[largest]} cores; the platform "
-            f"has {platform.cores}"
+            f"{path}: job {job} asks for {workload.size[largest]} cores; the platform has {platform.cores}"
         )
 
 
