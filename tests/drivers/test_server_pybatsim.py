@@ -27,14 +27,15 @@ def test_a_scheduler_of_pybatsim_runs_800_jobs_to_the_end(scheduler, delays_only
     (tmp_path / "w.json").write_text(json.dumps(random_workload(7, 800, 32, delays_only)))
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     words = [str(PYBATSIM), scheduler, "-s", endpoint, "-t", "60000", "-v", "error"]
-    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as peer:
+    log = tmp_path / "pybatsim.log"
+    with log.open("w") as file, subprocess.Popen(words, cwd=tmp_path, stdout=file, stderr=file) as peer:
         try:
             files = ["-p", str(tmp_path / "p.xml"), "-w", str(tmp_path / "w.json"), "-e", str(tmp_path / "out")]
             assert cli.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "60"]) == 0
-            _, errors = peer.communicate(timeout=20)
+            peer.wait(timeout=20)
         finally:
             peer.kill()
-    assert peer.returncode == 0, errors
+    assert peer.returncode == 0, log.read_text()[-2000:]
     jobs = list(csv.DictReader((tmp_path / "out_jobs.csv").read_text().splitlines()))
     assert len(jobs) == 800
     assert {job["final_state"] for job in jobs} == {"COMPLETED_SUCCESSFULLY"}

@@ -3,9 +3,10 @@
 import csv
 import json
 import logging
+from dataclasses import replace
 
 import pytest
-from server_inputs import Filler, Script, platform_xml, random_workload, reply, workload, write_inputs
+from server_inputs import HEAD, MASTER, Filler, Script, platform_xml, random_workload, reply, workload, write_inputs
 
 from hdeeprm_like.drivers.server.cli import play
 from hdeeprm_like.errors import PlatformError, WorkloadError
@@ -25,8 +26,15 @@ def rows(folder, name="out_jobs.csv"):
     return list(csv.DictReader((folder / name).read_text().splitlines()))
 
 
-def ends(folder, jobs, **changes):
-    options = write_inputs(folder, workload(jobs, PROFILES))
+CLUSTER = (
+    f'{HEAD}<zone id="main" routing="Full">{MASTER}<cluster id="c" prefix="h" suffix="" radical="0-3" speed="1Gf" '
+    'bw="10Gbps" lat="0us" router_id="r"/><link id="b" bandwidth="10Gbps" latency="0us"/>'
+    '<zoneRoute src="c" dst="master" gw_src="r" gw_dst="master_host"><link_ctn id="b"/></zoneRoute></zone></platform>'
+)
+
+
+def ends(folder, jobs):
+    options = write_inputs(folder, workload(jobs, PROFILES), CLUSTER)
     filler = Filler()
     assert play(options, filler.ask)
     return {row["job_id"]: (float(row["finish_time"]), row["final_state"]) for row in rows(folder)}
@@ -62,7 +70,6 @@ def test_a_slower_machine_slows_the_whole_job(tmp_path):
     options = write_inputs(tmp_path, workload([(0, 2, "work4", None)], PROFILES))
     start = reply(0.0, ("EXECUTE_JOB", {"job_id": "w0!0", "alloc": "0-1"}), ("CALL_ME_LATER", {"timestamp": 2.0}))
     slow = reply(2.0, ("SET_RESOURCE_STATE", {"resources": "1", "state": "1"}))
-    from dataclasses import replace
 
     def when_called(message):
         return slow if message["now"] == 2.0 else reply(message["now"])
@@ -75,8 +82,6 @@ def test_a_slower_machine_slows_the_whole_job(tmp_path):
 
 
 def test_two_jobs_share_a_machine_when_that_is_allowed(tmp_path):
-    from dataclasses import replace
-
     options = replace(write_inputs(tmp_path, workload([(0, 1, "work4", None)] * 2, PROFILES)), compute_sharing=True)
     both = [("EXECUTE_JOB", {"job_id": f"w0!{number}", "alloc": "2"}) for number in (0, 1)]
     assert play(options, Script(reply(0.0), reply(0.0, *both)).ask)
@@ -103,8 +108,6 @@ def test_a_job_that_is_never_started_is_a_deadlock_with_complete_files(tmp_path,
 
 
 def test_nothing_is_lost_in_a_thousand_jobs(tmp_path):
-    from dataclasses import replace
-
     options = write_inputs(tmp_path, random_workload(3, 1000, 16), platform_xml(16))
     filler = Filler()
     assert play(replace(options, energy=True), filler.ask)
@@ -145,8 +148,6 @@ def test_a_workload_that_cannot_be_used_is_refused_in_one_line(change, hint, tmp
 
 
 def test_energy_needs_the_property_of_today(tmp_path):
-    from dataclasses import replace
-
     options = write_inputs(tmp_path, workload([], {}), platform_xml(2, prop="watt_per_state"))
     with pytest.raises(PlatformError, match="older watt_per_state"):
         play(replace(options, energy=True), Script().ask)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 from simgrid import Actor, Engine, Host, this_actor
 
@@ -20,7 +21,7 @@ def change_pstates(changes):
 
 
 def main():
-    scenario = json.load(open(sys.argv[1]))
+    scenario = json.loads(Path(sys.argv[1]).read_text())
     engine = Engine(["simgrid_peer", "--cfg=host/model:ptask_L07", "--log=root.thresh:critical"])
     engine.load_platform(scenario["platform"])
     ends = [None] * len(scenario["tasks"])
@@ -29,7 +30,7 @@ def main():
     for index, task in enumerate(scenario["tasks"]):
         Actor.create(f"task {index}", master, run_task, index, task, ends)
     engine.run()
-    print(json.dumps(ends))
+    sys.stdout.write(json.dumps(ends) + "\n")
 
 
 main()

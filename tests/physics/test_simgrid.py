@@ -11,6 +11,7 @@ from hdeeprm_like.drivers.server.execution import work_of
 from hdeeprm_like.drivers.server.jobs import Job, Profile
 from hdeeprm_like.drivers.server.options import ServerOptions
 from hdeeprm_like.drivers.server.session import Session
+from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 
 PYTHON = "/usr/bin/python3"
 
@@ -65,7 +66,8 @@ def platform_text(dice):
         for y in names[i + 1 :]:
             wires.append(f'<link id="g_{x}_{y}" bandwidth="{dice.uniform(100, 3000):.3f}MBps" latency="200us"/>')
             routes.append(
-                f'<zoneRoute src="{x}" dst="{y}" gw_src="{ends[x]}" gw_dst="{ends[y]}"><link_ctn id="g_{x}_{y}"/></zoneRoute>'
+                f'<zoneRoute src="{x}" dst="{y}" gw_src="{ends[x]}" gw_dst="{ends[y]}">'
+                f'<link_ctn id="g_{x}_{y}"/></zoneRoute>'
             )
     return (
         '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
@@ -127,8 +129,6 @@ def in_our_engine(scenario, tmp_path):
 def scenario_of(dice, tmp_path, talks, together):
     platform = tmp_path / "platform.xml"
     platform.write_text(platform_text(dice))
-    from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
-
     names = [name for name in read_simgrid_xml(platform).hosts if name != "master_host"]
     gap = 3.0 if together else 1000.0
     tasks = [random_task(dice, names, round(i * gap * dice.uniform(0.9, 1.0), 3), talks) for i in range(12)]

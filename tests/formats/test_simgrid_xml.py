@@ -1,0 +1,162 @@
+"""SimGrid platforms are read as SimGrid reads them, and what is not imitated is refused in one line."""
+
+from pathlib import Path
+
+import pytest
+
+from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "batsim4"
+
+
+def read(tmp_path, inside, head="", outer='<zone id="main" routing="Full">'):
+    path = tmp_path / "platform.xml"
+    path.write_text(f'<?xml version="1.0"?>\n{head}<platform version="4.1">{outer}{inside}</zone></platform>')
+    return read_simgrid_xml(path)
+
+
+HOST = '<host id="h" speed="1Gf"/>'
+PAIR = '<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>'
+
+
+@pytest.mark.parametrize(
+    ("text", "speed"),
+    [
+        ("1f", 1.0),
+        ("2.5kf", 2500.0),
+        ("1.5Gf", 1.5e9),
+        ("1e-9Mf", 1e-3),
+        ("3", 3.0),
+        ("1Mif", 2.0**20),
+        ("1Tflops", 1e12),
+    ],
+)
+def test_speeds_have_units(text, speed, tmp_path):
+    assert read(tmp_path, f'<host id="h" speed="{text}"/>').hosts["h"].speeds == (speed,)
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "latency", "numbers"),
+    [
+        ("10Gbps", "500us", (1.25e9, 5e-4)),
+        ("1.25GBps", "1ms", (1.25e9, 1e-3)),
+        ("1KiBps", "2ns", (1024.0, 2e-9)),
+        ("125", "0.5", (125.0, 0.5)),
+        ("1MBps", "1m", (1e6, 60.0)),
+    ],
+)
+def test_links_have_units(bandwidth, latency, numbers, tmp_path):
+    wire = f'<link id="l" bandwidth="{bandwidth}" latency="{latency}"/>'
+    platform = read(tmp_path, f'{PAIR}{wire}<route src="a" dst="b"><link_ctn id="l"/></route>')
+    (link,), latency = platform.route("b", "a")
+    assert (link.bandwidth, link.latency) == pytest.approx(numbers)
+    assert latency == link.latency
+
+
+def test_a_host_has_pstates_properties_and_power(tmp_path):
+    host = read(
+        tmp_path,
+        '<prop id="room" value="1"/><host id="h" speed="2Gf, 1Gf,1f" pstate="1">'
+        '<prop id="wattage_per_state" value="30:40:100, 30:80, 5:5:5"/><prop id="sleep_pstates" value="2:0:1"/></host>',
+    ).hosts["h"]
+    assert (host.speeds, host.pstate, host.zone_properties) == ((2e9, 1e9, 1.0), 1, {"room": "1"})
+    assert host.power_ranges() == ((30.0, 40.0, 100.0), (30.0, 30.0, 80.0), (5.0, 5.0, 5.0))
+    assert host.sleep_pstates() == {2: (0, 1)}
+
+
+def test_a_route_crosses_zones_through_their_gateways():
+    platform = read_simgrid_xml(GOLDEN / "two_net.xml")
+    links, latency = platform.route("a0", "b1")
+    assert [link.name for link in links] == ["l_a0_UP", "g_a_UP", "g_b_DOWN", "l_b1_DOWN"]
+    assert latency == pytest.approx(1.1e-3)
+
+
+def test_the_way_back_of_a_symmetrical_route_is_reversed(tmp_path):
+    wires = "".join(f'<link id="{x}" bandwidth="1Gbps" sharing_policy="SPLITDUPLEX"/>' for x in "xy")
+    parts = '<link_ctn id="x" direction="UP"/><link_ctn id="y" direction="DOWN"/>'
+    platform = read(tmp_path, f'{PAIR}{wires}<route src="a" dst="b">{parts}</route>')
+    assert [link.name for link in platform.route("a", "b")[0]] == ["x_UP", "y_DOWN"]
+    assert [link.name for link in platform.route("b", "a")[0]] == ["y_UP", "x_DOWN"]
+
+
+def test_a_host_reaches_itself_over_the_loopback(tmp_path):
+    links, latency = read(tmp_path, HOST).route("h", "h")
+    assert (links[0].bandwidth, links[0].fatpipe, latency) == (1e10, True, 0.0)
+
+
+def test_a_cluster_has_a_link_per_host_and_a_backbone_crossed_once(tmp_path):
+    platform = read(
+        tmp_path,
+        '<cluster id="c" prefix="n" suffix=".x" radical="0-1,5" speed="1Gf" '
+        'bw="1Gbps" lat="10us" bb_bw="2Gbps" bb_lat="1us"/>',
+    )
+    assert list(platform.hosts) == ["n0.x", "n1.x", "n5.x"]
+    links, latency = platform.route("n0.x", "n5.x")
+    assert [link.name for link in links] == ["c_link_0_UP", "c_backbone", "c_link_5_DOWN"]
+    assert latency == pytest.approx(21e-6)
+
+
+@pytest.mark.parametrize(
+    ("inside", "hint"),
+    [
+        ("", "no host"),
+        ('<host id="h"/>', "no speed"),
+        ('<host id="h" speed="fast"/>', "unit|number"),
+        ('<host id="h" speed="1Gx"/>', "unknown unit"),
+        ('<host id="h" speed="-1Gf"/>', "usable"),
+        ('<host id="h" speed="nan"/>', "unit|number|usable"),
+        ('<host id="h" speed="1Gf" core="4"/>', "one core"),
+        ('<host id="h" speed="1Gf" pstate="3"/>', "P-states"),
+        ('<host id="h" speed="1Gf" state_file="x"/>', "state_file"),
+        ('<host id="h" speed="1Gf"><disk id="d"/></host>', "disk"),
+        ('<host id="h" speed="1Gf"><prop id="role" value="storage"/></host>', "role"),
+        (HOST + HOST, "twice"),
+        ('<hosts id="h"/>', "did you mean 'host'"),
+        ('<zone id="z" routing="Floyd"/>', "Floyd"),
+        ('<zone id="main" routing="Full"/>', "twice"),
+        ('<link id="l" bandwidth="0"/>', "more than 0"),
+        ('<link id="l" bandwidth="1Gbps" sharing_policy="WIFI"/>', "WIFI"),
+        (PAIR + '<route src="a" dst="c"><link_ctn id="l"/></route>', "'c'"),
+        (PAIR + '<route src="a" dst="b"><link_ctn id="l"/></route>', "'l'"),
+        ('<cluster id="c" radical="0-x" speed="1Gf" bw="1"/>', "radical"),
+        ('<cluster id="c" radical="0-9" speed="1Gf" bw="1" topology="TORUS"/>', "flat"),
+    ],
+)
+def test_what_is_not_imitated_is_refused_in_one_line(inside, hint, tmp_path):
+    with pytest.raises(PlatformError, match=hint) as error:
+        read(tmp_path, inside)
+    assert "\n" not in str(error.value)
+
+
+def test_hosts_without_a_route_are_found_out_when_they_talk(tmp_path):
+    with pytest.raises(PlatformError, match="no route"):
+        read(tmp_path, PAIR).route("a", "b")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<!DOCTYPE platform [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>',
+        '<!DOCTYPE platform [<!ENTITY a SYSTEM "file:///etc/passwd">]>',
+    ],
+)
+def test_entities_are_refused(head, tmp_path):
+    with pytest.raises(PlatformError, match="entities"):
+        read(tmp_path, HOST, head=head)
+
+
+@pytest.mark.parametrize("content", [b"", b"<platform", b"{}", b"\xff\xfe", b"<x/>", b"<platform/>"])
+def test_what_is_no_platform_is_refused(content, tmp_path):
+    path = tmp_path / "p.xml"
+    path.write_bytes(content)
+    with pytest.raises(PlatformError) as error:
+        read_simgrid_xml(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("watts", ["1:2:3", "1:2:3, 1", "a:b", "1:2:3, x:1:2", ""])
+def test_power_ranges_must_fit_the_pstates(watts, tmp_path):
+    host = f'<host id="h" speed="2Gf,1Gf"><prop id="wattage_per_state" value="{watts}"/></host>'
+    with pytest.raises(PlatformError, match="wattage_per_state"):
+        read(tmp_path, host).hosts["h"].power_ranges()
