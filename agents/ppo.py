@@ -145,7 +145,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         with torch.no_grad():
             clipped = ((ratio - 1.0).abs() > self.clip).float().mean()
             kl = (ratio - 1.0 - change).mean()  # Schulman's estimator of least variance
-        return [float(x) for x in (loss, policy_loss, value_loss, uncertain, clipped, kl)]
+        return [x.item() for x in (loss, policy_loss, value_loss, uncertain, clipped, kl)]
 
     @staticmethod
     def _chosen(logarithms: Tensor, actions: Tensor) -> Tensor:

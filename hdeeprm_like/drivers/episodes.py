@@ -16,8 +16,7 @@ from hdeeprm_like.drivers.play import Play
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.errors import OptionsError
 
-TRAINING_SHARE = 0.8  # of a workload is for training, the rest is held out
-TRAIN, HELD_OUT = 0, 1
+GROUP = 5  # fragments that stand together; the last of them is held out
 
 
 def fragment(workload: Workload, first: int, jobs: int) -> Workload:
@@ -32,40 +31,40 @@ def fragment(workload: Workload, first: int, jobs: int) -> Workload:
 class Fragments:
     """Fragments of a workload by number, the same for the same seed.
 
+    The workload is cut into stretches of five fragments. Those to learn from begin anywhere in the first four fifths of
+    a stretch, as far as they stay within; the last fifth is held out. So both see quiet and busy times.
+
     Attributes:
-        workload: the whole. jobs: of a fragment.
-        seed: of the places where fragments begin.
-        held_out: whether they come from the last part of the workload, which the others never touch; they are spread
-            evenly over it then, in no random order. count: how many of those there are.
+        workload: the whole. jobs: of a fragment. seed: of the places where those to learn from begin.
     """
 
     workload: Workload
     jobs: int
     seed: int = 0
-    held_out: bool = False
-    count: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.jobs <= min(self.split, len(self.workload) - self.split):
+        if self.jobs < 1 or not self.stretches:
             raise OptionsError(
-                f"fragments of {self.jobs} jobs do not fit; {self.split} jobs are for training and "
-                f"{len(self.workload) - self.split} are held out"
+                f"fragments of {self.jobs} jobs cannot be had from {len(self.workload)} jobs; {GROUP} must fit in"
             )
 
     @property
-    def split(self) -> int:
-        """First job that is held out."""
-        return int(TRAINING_SHARE * len(self.workload))
+    def stretches(self) -> int:
+        """How many stretches there are, and so how many fragments are held out."""
+        return len(self.workload) // (GROUP * self.jobs)
 
     def __call__(self, number: int) -> Workload:
-        """Return a fragment."""
-        if self.held_out:
-            room = len(self.workload) - self.jobs - self.split
-            first = self.split + (room * number // max(self.count - 1, 1))
-        else:
-            rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-            first = int(rng.integers(self.split - self.jobs + 1))
-        return fragment(self.workload, first, self.jobs)
+        """Return a fragment to learn from."""
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+        stretch = int(rng.integers(self.stretches))
+        return fragment(self.workload, self._first(stretch) + int(rng.integers((GROUP - 2) * self.jobs + 1)), self.jobs)
+
+    def held_out(self, number: int) -> Workload:
+        """Return a fragment that is held out, numbered from 0 in the order of the workload; after the last the first."""
+        return fragment(self.workload, self._first(number % self.stretches) + (GROUP - 1) * self.jobs, self.jobs)
+
+    def _first(self, stretch: int) -> int:
+        return stretch * GROUP * self.jobs
 
 
 @dataclass(frozen=True, eq=False)

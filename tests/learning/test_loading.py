@@ -1,0 +1,108 @@
+"""From a user's file to an agent."""
+
+import pytest
+import torch
+from test_agents import APPENDIX_G
+
+from hdeeprm_like.errors import AgentError, OptionsError
+from hdeeprm_like.learning.loading import build_agent, find_device, load_agent_class
+
+TWO = APPENDIX_G + "\nclass Another(MyLearningAgent):\n    pass\n"
+
+
+def written(tmp_path, source, name="my_agent.py"):
+    path = tmp_path / name
+    path.write_text(source)
+    return path
+
+
+def test_the_only_class_of_a_file_is_found(tmp_path):
+    assert load_agent_class(str(written(tmp_path, APPENDIX_G))).__name__ == "MyLearningAgent"
+
+
+def test_paths_are_relative_to_the_folder_of_the_options(tmp_path):
+    written(tmp_path, APPENDIX_G)
+    assert load_agent_class("my_agent.py", tmp_path).__name__ == "MyLearningAgent"
+
+
+def test_several_classes_and_no_name_are_refused_with_all_of_them(tmp_path):
+    path = written(tmp_path, TWO)
+    with pytest.raises(AgentError, match=r"my_agent\.py:MyLearningAgent, .*my_agent\.py:Another"):
+        load_agent_class(str(path))
+    assert load_agent_class(f"{path}:Another").__name__ == "Another"
+
+
+def test_a_name_that_is_not_there_is_refused_with_the_nearest(tmp_path):
+    path = written(tmp_path, TWO)
+    with pytest.raises(AgentError, match="did you mean 'Another'"):
+        load_agent_class(f"{path}:Anoter")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("x = 1\n", "has no class on"),
+        ("def f(:\n", r"my_agent\.py:1: invalid syntax"),
+        ("import math\nmath.sqrt(-1)\n", r"my_agent\.py:2: ValueError"),
+        ("import hdeeprm_lik\n", r"my_agent\.py:1: ModuleNotFoundError"),
+    ],
+)
+def test_a_file_without_an_agent_is_refused_in_one_line(tmp_path, source, said):
+    with pytest.raises(AgentError, match=said) as refused:
+        load_agent_class(str(written(tmp_path, source)))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(AgentError, match="no such file"):
+        load_agent_class(str(tmp_path / "nothing.py"))
+
+
+def test_a_file_may_import_its_neighbours(tmp_path):
+    written(tmp_path, "WIDTH = 3\n", "shared_numbers.py")
+    load_agent_class(str(written(tmp_path, "from shared_numbers import WIDTH\n" + APPENDIX_G)))
+
+
+OWN_OPTION = APPENDIX_G.replace("observation_size):", "observation_size, temperature=1.0):").replace(
+    "self.input =", "self.temperature = temperature\n        self.input ="
+)
+
+
+def test_further_options_reach_the_constructor_by_name(tmp_path):
+    kind = load_agent_class(str(written(tmp_path, OWN_OPTION)))
+    agent = build_agent(kind, {"gamma": 0.9, "hidden": 4, "temperature": 2.5}, (6,), 3)
+    assert agent.temperature == 2.5
+    assert (agent.input.in_features, agent.output.out_features) == (6, 3)
+
+
+def test_an_option_that_the_agent_does_not_know_is_refused_with_the_nearest(tmp_path):
+    kind = load_agent_class(str(written(tmp_path, OWN_OPTION)))
+    with pytest.raises(OptionsError, match=r"agent\.temperatur: .*did you mean 'temperature'"):
+        build_agent(kind, {"gamma": 0.9, "hidden": 4, "temperatur": 2.5}, (6,), 3)
+
+
+def test_an_option_that_the_agent_needs_is_asked_for(tmp_path):
+    kind = load_agent_class(str(written(tmp_path, APPENDIX_G)))
+    with pytest.raises(OptionsError, match="wants the agent option 'hidden'"):
+        build_agent(kind, {"gamma": 0.9}, (6,), 3)
+
+
+def test_an_exception_in_the_constructor_is_reported_with_file_and_line(tmp_path):
+    source = APPENDIX_G.replace("hidden, action_size)\n\n", "hiden, action_size)\n\n")
+    kind = load_agent_class(str(written(tmp_path, source)))
+    with pytest.raises(AgentError, match=r"my_agent\.py:10: NameError.*hiden"):
+        build_agent(kind, {"gamma": 0.9, "hidden": 4}, (6,), 3)
+
+
+def test_the_same_seed_gives_the_same_weights(tmp_path):
+    kind = load_agent_class(str(written(tmp_path, APPENDIX_G)))
+    first, second, other = (build_agent(kind, {"gamma": 1.0, "hidden": 4}, (6,), 3, seed=s) for s in (1, 1, 2))
+    assert torch.equal(first.input.weight, second.input.weight)
+    assert not torch.equal(first.input.weight, other.input.weight)
+
+
+def test_devices():
+    assert find_device("cpu").type == "cpu"
+    assert find_device("auto").type in ("cpu", "cuda", "mps")
+    with pytest.raises(OptionsError, match="device 'tpux' cannot be used here"):
+        find_device("tpux")
