@@ -290,7 +290,7 @@ class _Reader:
             if element.get(refused):
                 raise self.fail(f"host {name!r}: {refused} is not imitated")
         if self.text(element, "core", "1") != "1":
-            raise self.fail(f"host {name!r}: only hosts of one core are imitated, as SimGrid's parallel tasks need")
+            raise self.fail(f"host {name!r}: only hosts of one core are imitated")
         if properties.get("role", "") not in ("", "master", "compute_node"):
             raise self.fail(f"host {name!r}: role {properties['role']!r} is not imitated; use master or compute_node")
         where = f"{self.path}: host {name!r}: speed"

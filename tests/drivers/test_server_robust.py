@@ -17,7 +17,7 @@ from server_inputs import Script, free_port, reply, workload, write_inputs
 
 from hdeeprm_like.drivers.server import cli
 from hdeeprm_like.drivers.server.decisions import KINDS, read_reply
-from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.errors import ProtocolError, WorkloadError
 
 JOBS = [(0, 2, "d", 10), (0, 1, "d", None)]
 PROFILES = {"d": {"type": "delay", "delay": 5}}
@@ -66,6 +66,7 @@ NONSENSE = {
     "a job of its own": event("REGISTER_JOB", {"job_id": "d!1", "job": {}}),
     "an unknown notice": event("NOTIFY", {"type": "hello"}),
     "metadata with quotes": event("SET_JOB_METADATA", {"job_id": "w0!0", "metadata": 'a"b'}),
+    "half a surrogate pair": event("SET_JOB_METADATA", {"job_id": "w0!0", "metadata": "\ud800"}),
     "another job state": event("CHANGE_JOB_STATE", {"job_id": "w0!0", "job_state": "COMPLETED_KILLED"}),
 }
 
@@ -220,6 +221,13 @@ def test_the_version_says_what_is_imitated(capsys):
         cli.main(["--version"])
     assert stop.value.code == 0
     assert capsys.readouterr().out.startswith("v4.2.1 (imitated by hdeeprm_like ")
+
+
+def test_a_workload_with_half_a_surrogate_pair_is_refused(tmp_path):
+    content = workload(JOBS, PROFILES)
+    content["jobs"][0]["user"] = "\ud800"
+    with pytest.raises(WorkloadError, match="surrogate"):
+        cli.play(write_inputs(tmp_path, content), Script().ask)
 
 
 def test_importing_the_package_does_not_import_zmq():

@@ -12,11 +12,11 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from hdeeprm_like import __version__
 from hdeeprm_like.drivers.server.options import ServerOptions
 from hdeeprm_like.drivers.server.outputs import write_outputs
 from hdeeprm_like.drivers.server.session import Ask, Session
@@ -131,6 +131,7 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
         if not getattr(given, name):
             raise OptionsError(f"--{name} must not be empty")
     config = read_text(Path(given.sched_cfg_file), OptionsError) if given.sched_cfg_file else given.sched_cfg
+    config = config.encode(errors="replace").decode()
     export = Path(given.export)
     if export.parent.exists() and not export.parent.is_dir():
         raise ResultsError(f"{export.parent}: is no folder to write results to")
@@ -186,15 +187,8 @@ def _parser() -> argparse.ArgumentParser:
     add("-q", "--quiet", action="store_true", help="log errors only")
     add("-v", "--verbosity", default="information", metavar="LEVEL", help=", ".join(LEVELS))
     add("--timeout", type=float, metavar="S", help="end when the scheduler is silent for S seconds (default: wait)")
-    add("--version", action="version", version=f"{BATSIM_VERSION} (imitated by hdeeprm_like {_own_version()})")
+    add("--version", action="version", version=f"{BATSIM_VERSION} (imitated by hdeeprm_like {__version__})")
     return parser
-
-
-def _own_version() -> str:
-    try:
-        return version("hdeeprm_like")
-    except PackageNotFoundError:
-        return "0.1.0"
 
 
 @contextmanager

@@ -108,12 +108,21 @@ def _read_event(event: Any, where: str, now: float) -> Decision:
     return Decision(str(kind), timestamp, data, where)
 
 
-def _read_json(raw: bytes) -> Any:
-    def refuse(constant: str) -> float:
-        raise ProtocolError(f"reply: {constant} is not a number that JSON knows")
+def _refuse(constant: str) -> float:
+    raise ProtocolError(f"reply: {constant} is not a number that JSON knows")
 
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _read_json(raw: bytes) -> Any:
     try:
-        return json.loads(raw.decode("utf-8"), parse_constant=refuse)
+        content = _DECODER.decode(raw.decode("utf-8"))
+        if b"\\ud" in raw.lower():
+            json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair could never be sent on
+        return content
+    except UnicodeEncodeError as cause:
+        raise ProtocolError("reply: holds half a surrogate pair, which is no text") from cause
     except UnicodeDecodeError as cause:
         raise ProtocolError(f"reply: is not UTF-8 text (byte {cause.start})") from cause
     except json.JSONDecodeError as cause:

@@ -165,7 +165,7 @@ def make_job(
     if profile.kind == "parallel" and len(profile.cpu) != size:
         raise error(f"{where}: profile {profile.name!r} is for {len(profile.cpu)} hosts, the job asks for {size}")
     profiles.users[profile.name] = profiles.users.get(profile.name, 0) + 1
-    text = encode({**description, "id": f"{workload}!{number}"} if "id" in description else description)
+    text = _text({**description, "id": f"{workload}!{number}"} if "id" in description else description, where, error)
     return Job(workload, number, profile, submit, size, walltime, text)
 
 
@@ -192,7 +192,7 @@ def make_profile(
     ret = description.get("ret", 0)
     if not isinstance(ret, int) or isinstance(ret, bool) or abs(ret) >= 1 << 31:
         raise error(f"{where}: ret must be an integer, not {str(ret)[:40]}")
-    profile = Profile(name, kind, encode(description), ret)
+    profile = Profile(name, kind, _text(description, where, error), ret)
     if kind == "delay":
         profile.delay = _number(description, "delay", where, error)
         if profile.delay <= 0.0:
@@ -257,7 +257,7 @@ def _read_messages(profile: Profile, description: dict[str, Any], where: str, er
     if profile.kind == "send":
         if not isinstance(description.get("msg"), dict):
             raise error(f"{where}: msg must be an object")
-        profile.message = encode(description["msg"])
+        profile.message = _text(description["msg"], where, error)
         profile.delay = _number(description, "sleeptime", where, error, default=1e-7)
     else:
         profile.delay = _number(description, "polltime", where, error, default=0.005)
@@ -270,6 +270,15 @@ def _read_messages(profile: Profile, description: dict[str, Any], where: str, er
             setattr(profile, key, str(description.get(key, "")))
     if profile.delay <= 0.0:
         raise error(f"{where}: sleeptime and polltime must be above 0")
+
+
+def _text(value: Any, where: str, error: type[HDeepRMError]) -> str:
+    text = encode(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError as cause:
+        raise error(f"{where}: holds half a surrogate pair, which is no text") from cause
+    return text
 
 
 def _number(

@@ -1,14 +1,14 @@
 """What Batsim says, byte for byte: JSON without spaces, numbers with a fraction with six decimals."""
 
-import json
 from collections.abc import Iterable, Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 
 def encode(value: Any) -> str:
     """Return a value as Batsim prints it: ``{"res":4,"walltime":3.500000}``."""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return encode_basestring(value)
     if value is None:
         return "null"
     if isinstance(value, bool):

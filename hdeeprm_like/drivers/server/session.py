@@ -216,7 +216,7 @@ class Session:
                 "config": options.told(),
                 "compute_resources": resources,
                 "storage_resources": [],
-                "workloads": {f"w{i}": str(Path(path).absolute()) for i, path in enumerate(options.workloads)},
+                "workloads": {f"w{i}": _path_text(path) for i, path in enumerate(options.workloads)},
             }
         )
         profiles = ",".join(
@@ -311,7 +311,7 @@ class Session:
         identifiers, progress = content
         self.killers -= 1
         for identifier in identifiers:
-            if identifier in progress:
+            if identifier in progress and identifier in self.runs:  # the list may name a job twice
                 job = self.runs[identifier].job
                 self.outbox.job_completed(identifier, job.state, job.return_code, job.alloc, self.engine.now)
                 self.close(job)
@@ -327,3 +327,7 @@ class Session:
     def _on_job_message(self, content: tuple[Job, str]) -> None:
         job, message = content
         self.outbox.message_from_job(job.identifier, message, self.engine.now)
+
+
+def _path_text(path: Path) -> str:
+    return str(path.absolute()).encode(errors="replace").decode()

@@ -54,6 +54,8 @@ def _read_event(line: str, where: str, machines: int, forward_unknown: bool) -> 
     time = content.get("timestamp") if isinstance(content, dict) else None
     if not isinstance(kind, str) or isinstance(time, bool) or not isinstance(time, int | float):
         raise WorkloadError(f"{where}: an event is an object with a type and a timestamp")
+    if "\\ud" in line.lower():
+        raise WorkloadError(f"{where}: holds half a surrogate pair, or a whole one that is not written as UTF-8")
     if not 0.0 <= time < 1e15:
         raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
     if kind in _EVENT_ORDER:
