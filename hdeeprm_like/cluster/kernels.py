@@ -3,6 +3,8 @@
 Compiled functions on ``Tables``, called by ``State`` for one cluster and by the vector environment for many.
 """
 
+import numpy as np
+
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.queue import dequeue, enqueue
 from hdeeprm_like.cluster.tables import (
@@ -18,6 +20,7 @@ from hdeeprm_like.cluster.tables import (
     RUNNING,
     Tables,
 )
+from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.types import Ints
 
@@ -166,6 +169,13 @@ def end_job(t: Tables, j: int) -> None:
 
 
 @compiled
+def has_memory(t: Tables, n: int, memory: float) -> bool:
+    """Tell whether a node has so many MB free, but for the rounding errors of what its jobs took."""
+    node = t.nodes[n]
+    return bool(node.free_memory >= memory - node.memory * ROUNDING)
+
+
+@compiled
 def lacking_when_idle(t: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform: NOTHING, CORES or MEMORY."""
     job = t.jobs[j]
@@ -173,10 +183,10 @@ def lacking_when_idle(t: Tables, j: int) -> int:
         return CORES
     if job.memory <= 0.0:
         return NOTHING
-    fitting = 0
+    fitting = 0.0
     for n in range(len(t.nodes)):
         node = t.nodes[n]
-        fitting += min(node.cores, int(node.memory / job.memory))
+        fitting += min(float(node.cores), np.floor(node.memory * (1.0 + ROUNDING) / job.memory))
         if fitting >= job.size:
             return NOTHING
     return MEMORY
@@ -246,6 +256,25 @@ def set_available(t: Tables, core: int, available: bool) -> None:
 
 
 @compiled
+def changed_pstates(t: Tables, cores: Ints, pstates: Ints) -> int:
+    """Write the cores that have come into another P-state than asked for last, in ascending order; return how many.
+
+    Args:
+        cores, pstates: (C,) to write to.
+    """
+    found = 0
+    for p in np.sort(t.touched[: t.clock[0].touched]):
+        processor = t.processors[p]
+        for core in range(processor.first_core, processor.first_core + processor.cores):
+            pstate = pstate_of(t, core)
+            if pstate != t.core_pstate[core]:
+                cores[found], pstates[found] = core, pstate
+                found += 1
+    return found
+
+
+@compiled
 def room_for_an_instant(t: Tables) -> int:
     """Return how many log entries one instant can need at most."""
-    return 4 * len(t.core_job) + 2 * len(t.processors) + 16 + int(t.clock[0].waiting)
+    rejections = len(t.jobs) - int(t.clock[0].submitted)
+    return 4 * len(t.core_job) + 2 * len(t.processors) + 16 + rejections

@@ -5,7 +5,7 @@ A job, a processor, a node is a row of a structured array (``tables.jobs[j].star
 A batch of episodes is the same arrays with one more axis.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,8 @@ PROCESSOR = np.dtype(
     [
         ("bandwidth", "f8"),  # GB/s
         ("used_bandwidth", "f8"),  # GB/s asked for by its jobs; may exceed bandwidth
+        ("bandwidth_before", "f8"),  # GB/s used before cores were booked for the job being placed
+        ("memory_before", "f8"),  # MB free on its node before that
         ("flops", "f8", (4,)),  # flop/s of a core by P-state
         ("watts", "f8", (4,)),  # W of a core by P-state
         ("node", "i4"),
@@ -109,13 +111,15 @@ Rows = NDArray[np.void]
 
 IDLE_CORE = -1  # in Tables.core_job where no job is
 
+LEAST_ROOM = 64  # rows that tables get when they begin to grow
+
 
 class Tables(NamedTuple):
     """The arrays of one cluster and its jobs; J, C, P, N as in ``types``.
 
     Attributes:
         clock: (1,) CLOCK.
-        jobs: (J,) JOB, in the order of submission.
+        jobs: (J,) JOB, in the order of submission; more than there are jobs where these become known on the way.
         processors, nodes: (P,) PROCESSOR, (N,) NODE.
         core_processor: (C,).
         core_job: (C,) the job that each core serves or IDLE_CORE.
@@ -193,3 +197,28 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
         picks=np.zeros(platform.processors, np.int32),
         log=np.zeros(log, LOG),
     )
+
+
+def with_room(t: Tables, jobs: int, places: int) -> Tables:
+    """Return the tables with room for so many jobs and so many cores of theirs; twice as much as before at least."""
+    if jobs > len(t.jobs):
+        rows = max(jobs, 2 * len(t.jobs), LEAST_ROOM)
+        heaps = np.zeros((HEAPS, rows), np.int32)
+        heaps[:, : len(t.jobs)] = t.heaps
+        t = t._replace(
+            jobs=longer(t.jobs, rows),
+            queue=longer(t.queue, rows),
+            heaps=heaps,
+            started_now=longer(t.started_now, rows),
+            rejected_now=longer(t.rejected_now, rows),
+        )
+    if places > len(t.allocation):
+        t = t._replace(allocation=longer(t.allocation, max(places, 2 * len(t.allocation), LEAST_ROOM)))
+    return t
+
+
+def longer(column: NDArray[Any], rows: int) -> NDArray[Any]:
+    """Return a copy of a column with zeros behind it."""
+    grown = np.zeros(rows, column.dtype)
+    grown[: len(column)] = column
+    return grown

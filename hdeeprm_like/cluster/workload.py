@@ -8,6 +8,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.types import Floats, Ints
 
 NO_LIMIT = np.inf
+ROUNDING = 1e-12  # share of a node's memory that sums of requests may be off by
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def oversized(workload: Workload, platform: Platform) -> Ints:
     node_cores = np.bincount(platform.processor_node, weights=platform.processor_cores, minlength=platform.nodes)
     kinds, number = np.unique(np.column_stack([platform.node_memory, node_cores]), axis=0, return_counts=True)
     asked, back = np.unique(workload.memory, return_inverse=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fitting = np.where(asked[:, None] > 0, np.floor(kinds[:, 0] / asked[:, None]), np.inf)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        fitting = np.where(asked[:, None] > 0, np.floor(kinds[:, 0] * (1.0 + ROUNDING) / asked[:, None]), np.inf)
     cores = np.minimum(fitting, kinds[:, 1]) @ number  # per distinct memory request
     rows: Ints = np.flatnonzero(workload.size > cores[back])
     return rows

@@ -3,7 +3,7 @@
 A policy pair is applied head of line: the selected job is started until the selected job does not fit.
 """
 
-from hdeeprm_like.cluster.kernels import start_job
+from hdeeprm_like.cluster.kernels import has_memory, start_job
 from hdeeprm_like.cluster.queue import draw, select_job
 from hdeeprm_like.cluster.tables import (
     CORES,
@@ -67,7 +67,7 @@ def best_processor(t: Tables, policy: int, memory: float, beside: int) -> int:
     best, best_key = -1, 0.0
     for p in range(len(t.processors)):
         processor = t.processors[p]
-        if processor.free == 0 or p == beside or t.nodes[processor.node].free_memory < memory:
+        if processor.free == 0 or p == beside or not has_memory(t, processor.node, memory):
             continue
         if beside >= 0 and policy == HIGH_MEM and processor.node == t.processors[beside].node:
             continue
@@ -82,13 +82,13 @@ def random_processor(t: Tables, memory: float) -> int:
     """Return the processor of a core drawn uniformly from the free ones with *memory* MB on their node; -1 if none."""
     eligible = 0
     for p in range(len(t.processors)):
-        if t.nodes[t.processors[p].node].free_memory >= memory:
+        if has_memory(t, t.processors[p].node, memory):
             eligible += t.processors[p].free
     if eligible == 0:
         return -1
     left = draw(t, eligible)
     for p in range(len(t.processors)):
-        if t.nodes[t.processors[p].node].free_memory >= memory:
+        if has_memory(t, t.processors[p].node, memory):
             left -= t.processors[p].free
             if left < 0:
                 return p
@@ -97,12 +97,21 @@ def random_processor(t: Tables, memory: float) -> int:
 
 @compiled
 def book(t: Tables, p: int, cores: int, memory: float, bandwidth: float) -> None:
-    """Take cores, and memory and bandwidth for each, from a processor and its node; negative to give them back."""
+    """Take cores, and memory and bandwidth for each, from a processor and its node."""
     processor = t.processors[p]
     processor.free -= cores
     processor.used_bandwidth += cores * bandwidth
     processor.picked += cores
     t.nodes[processor.node].free_memory -= cores * memory
+
+
+@compiled
+def give_back(t: Tables, p: int) -> None:
+    """Undo what was booked on a processor for a job that does not fit, without a rounding error."""
+    processor = t.processors[p]
+    processor.free += processor.picked
+    processor.used_bandwidth = processor.bandwidth_before
+    t.nodes[processor.node].free_memory = processor.memory_before
 
 
 @compiled
@@ -117,7 +126,7 @@ def take_cores(t: Tables, policy: int, j: int, p: int, wanted: int) -> int:
         rival = best_processor(t, policy, job.memory, p)
         rival_key = processor_key(t, policy, rival) if rival >= 0 else 0.0
     taken = 0
-    while taken < wanted and processor.free > 0 and t.nodes[processor.node].free_memory >= job.memory:
+    while taken < wanted and processor.free > 0 and has_memory(t, processor.node, job.memory):
         if taken > 0 and rival >= 0:
             key = processor_key(t, policy, p)
             if key < rival_key or (key == rival_key and rival < p):
@@ -144,16 +153,19 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
         p = random_processor(t, job.memory) if policy == RANDOM_CORE else best_processor(t, policy, job.memory, -1)
         if p < 0:
             break
-        if t.processors[p].picked == 0:
+        processor = t.processors[p]
+        if processor.picked == 0:
+            processor.bandwidth_before = processor.used_bandwidth
+            processor.memory_before = t.nodes[processor.node].free_memory
             t.picks[picks] = p
             picks += 1
         wanted -= take_cores(t, policy, j, p, wanted)
     if wanted == 0:
         write_allocation(t, policy, j, picks)
-    for i in range(picks):
+    for i in range(picks - 1, -1, -1):  # backwards, so that a node gets back what it had at its first processor
         processor = t.processors[t.picks[i]]
         if wanted > 0:
-            book(t, t.picks[i], -processor.picked, job.memory, job.bandwidth)
+            give_back(t, t.picks[i])
         processor.picked = 0
     return NOTHING if wanted == 0 else MEMORY
 
