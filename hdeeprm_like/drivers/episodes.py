@@ -60,7 +60,7 @@ class Fragments:
         return fragment(self.workload, self._first(stretch) + int(rng.integers((GROUP - 2) * self.jobs + 1)), self.jobs)
 
     def held_out(self, number: int) -> Workload:
-        """Return a fragment that is held out, numbered from 0 in the order of the workload; after the last the first."""
+        """Return a fragment that is held out; they are numbered in the order of the workload, over and over."""
         return fragment(self.workload, self._first(number % self.stretches) + (GROUP - 1) * self.jobs, self.jobs)
 
     def _first(self, stretch: int) -> int:

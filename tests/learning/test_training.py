@@ -1,0 +1,295 @@
+"""The training loop: what it leaves behind, and that it can be taken up again."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from toy import ACTIONS, NAMES, PLACES, Walk
+
+from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
+from hdeeprm_like.learning.checkpoint import read_checkpoint
+from hdeeprm_like.learning.loading import build_agent, load_agent_class
+from hdeeprm_like.learning.logs import read_log
+from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train
+
+AGENTS = Path(__file__).parents[2] / "agents"
+OPTIONS = {"gamma": 0.95, "hidden": 8, "lr": 0.01}
+FILES = ["reinforce.py", "actor_critic.py", "ppo.py"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def agent_of(file="reinforce.py", seed=3, observation=PLACES + 1, actions=ACTIONS, **options):
+    return build_agent(load_agent_class(str(AGENTS / file)), OPTIONS | options, (observation,), actions, seed=seed)
+
+
+def trained(folder, episodes=12, file="reinforce.py", resume=False, seed=3, new_episode=Walk, **options):
+    agent = agent_of(file, seed)
+    settings = TrainingOptions(**{"episodes": episodes, "envs": 2, "checkpoint_every": 4, **options})
+    evaluation = Walk if settings.evaluate_every else None
+    train(
+        agent, new_episode, NAMES, folder, settings, resume=resume, evaluation=evaluation, quiet=True, tensorboard=False
+    )
+    return agent
+
+
+def left_in(folder):
+    """Return everything that a training leaves but how long it took: logs, weights, optimizer, generators."""
+    with (folder / "progress.csv").open(newline="") as file:
+        rows = [{name: value for name, value in row.items() if name != "seconds"} for row in csv.DictReader(file)]
+    logs = [(folder / name).read_text() for name in ("losses.log", "rewards.log", "probs.json")]
+    logs += [path.read_text() for path in folder.glob("evaluations.csv")]
+    return rows, logs, read_checkpoint(folder / "checkpoint.pt")
+
+
+def assert_equal(one, other):
+    assert one[:2] == other[:2]
+    assert_same(one[2], other[2])
+
+
+def assert_same(one, other):
+    """Compare nested containers with tensors in them, bit for bit."""
+    assert type(one) is type(other)
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other)
+    elif isinstance(one, dict):
+        assert list(one) == list(other)
+        for key in one:
+            assert_same(one[key], other[key])
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            assert_same(a, b)
+    else:
+        assert one == other
+
+
+def test_a_training_leaves_one_line_an_episode(tmp_path):
+    trained(tmp_path)
+    losses, rewards = read_log(tmp_path / "losses.log"), read_log(tmp_path / "rewards.log")
+    probabilities = np.array(json.loads((tmp_path / "probs.json").read_text())["probs"])
+    with (tmp_path / "progress.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(losses) == len(rewards) == len(rows) == 12
+    assert probabilities.shape == (ACTIONS, 12)
+    assert probabilities.sum(0) == pytest.approx(1.0)
+    assert [int(row["episode"]) for row in rows] == list(range(1, 13))
+    assert [float(row["reward"]) for row in rows] == rewards
+    assert [float(row["p:open"]) for row in rows] == probabilities[3].tolist()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_two_trainings_with_one_seed_are_equal_and_with_another_differ(tmp_path, file):
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        trained(tmp_path / name, file=file, seed=seed)
+    assert_equal(left_in(tmp_path / "a"), left_in(tmp_path / "b"))
+    assert left_in(tmp_path / "a")[1] != left_in(tmp_path / "c")[1]
+
+
+class Stopped(Exception):
+    pass
+
+
+def stopping_at(number):
+    def new_episode(episode):
+        if episode >= number:
+            raise Stopped
+        return Walk()
+
+    return new_episode
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("stop", [4, 6, 10])
+def test_a_resumed_training_equals_the_uninterrupted_one_bit_for_bit(tmp_path, file, stop):
+    trained(tmp_path / "whole", file=file, evaluate_every=3)
+    with pytest.raises(Stopped):
+        trained(tmp_path / "parts", file=file, evaluate_every=3, new_episode=stopping_at(stop))
+    trained(
+        tmp_path / "parts", file=file, evaluate_every=3, resume=True, seed=99
+    )  # the checkpoint counts, not the seed
+    assert_equal(left_in(tmp_path / "whole"), left_in(tmp_path / "parts"))
+
+
+def test_an_interrupt_while_playing_keeps_every_episode_learned_from(tmp_path):
+    def new_episode(number):
+        if number == 6:
+            raise KeyboardInterrupt
+        return Walk()
+
+    trained(tmp_path / "whole", checkpoint_every=100)
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "parts", checkpoint_every=100, new_episode=new_episode)
+    assert read_checkpoint(tmp_path / "parts" / "checkpoint.pt")["counters"]["episode"] == 6
+    trained(tmp_path / "parts", checkpoint_every=100, resume=True)
+    assert_equal(left_in(tmp_path / "whole"), left_in(tmp_path / "parts"))
+
+
+SCRIPT = f"""
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_training
+from toy import Walk
+def slow(number):
+    time.sleep(0.004)
+    return Walk()
+test_training.torch.set_num_threads(1)
+folder = Path(sys.argv[1])
+test_training.trained(folder, episodes=60, resume=(folder / "checkpoint.pt").exists(), new_episode=slow, evaluate_every=5)
+"""
+
+
+def test_kill_9_at_any_moment_loses_at_most_the_episodes_since_the_last_checkpoint(tmp_path):
+    whole = tmp_path / "whole"
+    subprocess.run([sys.executable, "-c", SCRIPT, str(whole)], check=True)
+    rng = np.random.default_rng(0)
+    folder, kills, before = tmp_path / "killed", 0, 0
+    while True:
+        process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(folder)])
+        while process.poll() is None and not (folder / "progress.csv").exists():
+            time.sleep(0.01)
+        if kills < 3:
+            wait_for(process, folder, before + 3)
+            time.sleep(rng.uniform(0.0, 0.05))
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        assert process.wait() in (0, -signal.SIGKILL)
+        kept = read_checkpoint(folder / "checkpoint.pt")["counters"]["episode"]
+        logged = len((folder / "rewards.log").read_text().splitlines())
+        assert kept >= before
+        assert 0 <= logged - kept <= 6  # 4 between checkpoints, 2 in an update
+        before = kept
+        if process.returncode == 0:
+            break
+    assert kills == 3
+    assert_equal(left_in(whole), left_in(folder))
+
+
+def wait_for(process, folder, episodes):
+    """Wait until a training has kept so many episodes more, or is over."""
+    while process.poll() is None:
+        path = folder / "checkpoint.pt"
+        if path.exists() and read_checkpoint(path)["counters"]["episode"] >= episodes:
+            return
+        time.sleep(0.01)
+
+
+def test_a_directory_with_a_training_is_not_overwritten(tmp_path):
+    trained(tmp_path)
+    with pytest.raises(ResultsError, match="holds a training; resume it or choose another directory"):
+        trained(tmp_path)
+
+
+def test_nothing_to_resume_is_refused(tmp_path):
+    with pytest.raises(AgentError, match=r"checkpoint\.pt: no such file"):
+        trained(tmp_path, resume=True)
+
+
+def test_resuming_with_another_number_of_envs_is_refused(tmp_path):
+    trained(tmp_path)
+    with pytest.raises(OptionsError, match="envs 2, not 3"):
+        trained(tmp_path, resume=True, envs=3)
+
+
+def test_a_checkpoint_of_another_architecture_is_refused_with_both_shapes(tmp_path):
+    save_agent(agent_of(), tmp_path / "a.pt", NAMES)
+    with pytest.raises(AgentError, match=r"layers\.0\.weight is \(8, 6\) there and \(16, 6\) in Reinforce"):
+        load_agent(agent_of(hidden=16), tmp_path / "a.pt", NAMES)
+    with pytest.raises(AgentError, match=r"is missing there and \(8, 6\) in ActorCritic"):
+        load_agent(agent_of("actor_critic.py"), tmp_path / "a.pt", NAMES)
+
+
+def test_a_checkpoint_of_another_action_space_is_refused(tmp_path):
+    save_agent(agent_of(), tmp_path / "a.pt", NAMES)
+    with pytest.raises(AgentError, match="4 actions there, 3 here"):
+        load_agent(agent_of(actions=3), tmp_path / "a.pt", NAMES[:3])
+    with pytest.raises(AgentError, match="action 3 is 'open' there and 'close' here"):
+        load_agent(agent_of(), tmp_path / "a.pt", (*NAMES[:3], "close"))
+
+
+def test_a_saved_agent_acts_as_the_original(tmp_path):
+    agent, other = trained(tmp_path / "run"), agent_of(seed=8)
+    save_agent(agent, tmp_path / "a.pt", NAMES)
+    load_agent(other, tmp_path / "a.pt", NAMES)
+    assert evaluate(agent, Walk, 3) == evaluate(other, Walk, 3)
+
+
+class Attack:
+    def __reduce__(self):
+        return print, ("code ran",)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint", None])
+def test_a_file_that_is_no_checkpoint_is_refused_and_never_run(tmp_path, content, capsys):
+    path = tmp_path / "a.pt"
+    if content is None:
+        torch.save({"format": 1, "parameters": Attack()}, path)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(AgentError, match="is no checkpoint"):
+        load_agent(agent_of(), path, NAMES)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_best_evaluation_is_kept(tmp_path):
+    trained(tmp_path, episodes=60, evaluate_every=10, evaluation_episodes=2)
+    with (tmp_path / "evaluations.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["episode"]) for row in rows] == [10, 20, 30, 40, 50, 60]
+    best = read_checkpoint(tmp_path / "best.pt")["counters"]
+    assert -best["best"] == max(float(row["reward"]) for row in rows)
+
+
+def test_evaluating_changes_nothing_in_a_training(tmp_path):
+    trained(tmp_path / "without")
+    trained(tmp_path / "with", evaluate_every=2, greedy=False)
+    assert left_in(tmp_path / "without")[1] == left_in(tmp_path / "with")[1][:3]
+
+
+def test_measures_stand_beside_the_reward_and_can_choose_the_best(tmp_path):
+    measures = {"steps_right": lambda walk: float(np.sum(walk.episode.actions == 2))}
+    options = TrainingOptions(episodes=4, envs=2, evaluate_every=2, evaluation_episodes=2, best="steps_right")
+    train(agent_of(), Walk, NAMES, tmp_path, options, evaluation=Walk, measures=measures, quiet=True, tensorboard=False)
+    assert (tmp_path / "evaluations.csv").read_text().startswith("episode,reward,steps_right\n")
+    with pytest.raises(OptionsError, match=r"training\.best is 'step'; reward, steps_right"):
+        train(agent_of(), Walk, NAMES, tmp_path, TrainingOptions(best="step"), measures=measures)
+
+
+@pytest.mark.parametrize("wrong", [{"episodes": 0}, {"envs": 0}, {"checkpoint_every": 0}, {"evaluate_every": -1}])
+def test_wrong_training_options_are_refused(wrong):
+    with pytest.raises(OptionsError, match=f"training.{next(iter(wrong))} is"):
+        TrainingOptions(**wrong)
+
+
+def test_the_mean_baseline_needs_several_episodes(tmp_path):
+    agent = agent_of(baseline="mean")
+    with pytest.raises(OptionsError, match="--envs 2 or more"):
+        train(agent, Walk, NAMES, tmp_path, TrainingOptions(episodes=2), quiet=True, tensorboard=False)
+
+
+def test_progress_is_shown_on_stderr(tmp_path, capsys):
+    train(agent_of(), Walk, NAMES, tmp_path, TrainingOptions(episodes=4, envs=2), tensorboard=False)
+    shown = capsys.readouterr().err
+    assert "episodes" in shown
+    assert "4/4" in shown
+
+
+def test_events_for_tensorboard_are_written_where_it_is_installed(tmp_path):
+    pytest.importorskip("tensorboard")
+    options = TrainingOptions(episodes=4, envs=2)
+    train(agent_of(), Walk, NAMES, tmp_path, options, quiet=True)
+    assert list((tmp_path / "tensorboard").glob("events.out.*"))
