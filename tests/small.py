@@ -9,6 +9,7 @@ from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_ps
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.drivers.overutilization import overutilizations
 from hdeeprm_like.drivers.record import Record
 from hdeeprm_like.drivers.simulator import Simulator
 
@@ -82,6 +83,11 @@ class Finished:
     def record(self):
         """What the run leaves behind."""
         return Record(self.simulator, self.workload)
+
+    @property
+    def overutilizations(self):
+        """Spans in which cores, memory or bandwidth were short."""
+        return overutilizations(self.state)
 
     @property
     def start_time(self):

@@ -1,6 +1,7 @@
 """SimGrid's units for link figures, ``"10Gbps"`` and ``"75us"``, as plain numbers."""
 
 import re
+from math import inf
 
 from hdeeprm_like.errors import PlatformError
 
@@ -25,11 +26,12 @@ def split(text: str) -> tuple[float, str]:
     """Split ``"75us"`` into 75.0 and ``"us"``."""
     match = QUANTITY.fullmatch(text)
     try:
-        return float(match[1]), match[2] if match else ""  # type: ignore[index]
-    except (TypeError, ValueError):
-        raise PlatformError(
-            f"{text!r} is no quantity; a number and a unit are needed, as in '10Gbps' or '75us'"
-        ) from None
+        number = float(match[1]) if match else inf
+    except ValueError:
+        number = inf
+    if match is None or number == inf:
+        raise PlatformError(f"{text!r} is no quantity; a number and a unit are needed, as in '10Gbps' or '75us'")
+    return number, match[2]
 
 
 def seconds(text: str) -> float:
@@ -45,6 +47,8 @@ def seconds(text: str) -> float:
 def bytes_per_second(text: str) -> float:
     """Return a bandwidth in bytes per second."""
     number, unit = split(text)
+    if number == 0.0:
+        raise PlatformError(f"{text!r}: a bandwidth above 0 is needed")
     for suffix, factor in BYTES.items():
         prefix = unit.removesuffix(suffix) if suffix else unit
         if unit.endswith(suffix) and prefix in PREFIXES:
