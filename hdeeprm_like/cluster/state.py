@@ -8,7 +8,7 @@ import numpy as np
 
 from hdeeprm_like.cluster import kernels
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.tables import HEAPS, WAITING, Rows, Tables, new_tables
+from hdeeprm_like.cluster.tables import HEAPS, WAITING, Rows, Tables, new_tables, with_room
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.types import Floats, Ints
 
@@ -24,6 +24,21 @@ class Instant(NamedTuple):
     completed: Sequence[int]
     submitted: int
     arrivals_over: bool
+
+
+class Request(NamedTuple):
+    """What a job asks for, as its row in ``Tables.jobs`` says it.
+
+    Attributes:
+        submit: s. size: cores. time: s. ops: flop per core. memory: MB per core. bandwidth: GB/s per core.
+    """
+
+    submit: float
+    size: int
+    time: float
+    ops: float
+    memory: float
+    bandwidth: float
 
 
 @dataclass
@@ -51,6 +66,7 @@ class State:
         platform: what exists.
         limits: the largest request of a single job, for scaling.
         tables: the rows behind it, see ``Tables``.
+        known: rows of ``tables.jobs`` that hold a job, submitted or not.
         wake_at: s, when the decision system wants to be called again; infinite for never.
         kills: job rows to end.
     """
@@ -58,20 +74,33 @@ class State:
     def __init__(
         self,
         platform: Platform,
-        jobs: Workload,
+        jobs: Workload | None,
         policies: tuple[int, ...] = tuple(range(HEAPS)),
         seed: int = 0,
         log: bool = True,
         limits: JobLimits | None = None,
     ) -> None:
+        """Make an idle cluster.
+
+        Args:
+            jobs: that will be submitted, None where they become known on the way (see ``append``).
+            policies: the job policies that will be asked for. seed: of the random policies.
+            log: whether to keep one. limits: must be given where *jobs* is not.
+        """
+        if limits is None:
+            if jobs is None:
+                raise ValueError("the limits of jobs that are not known must be given")
+            limits = jobs.limits()
         self.platform = platform
-        self.limits = limits or jobs.limits()
+        self.limits = limits
         self.wake_at = np.inf
         self.kills: list[int] = []
-        rows = len(jobs)
-        places = int(np.minimum(jobs.size, platform.cores).sum()) + 1
-        self.tables: Tables = new_tables(platform, rows, places, policies, seed, 1 if log else 0)
-        fill_jobs(self.tables.jobs, jobs)
+        self.known = 0 if jobs is None else len(jobs)
+        self._places = 1 if jobs is None else int(np.minimum(jobs.size, platform.cores).sum()) + 1
+        self._changed = np.zeros(platform.cores, np.int32), np.zeros(platform.cores, np.int8)
+        self.tables: Tables = new_tables(platform, self.known, self._places, policies, seed, 1 if log else 0)
+        if jobs is not None:
+            fill_jobs(self.tables.jobs, jobs)
         if log:
             self.make_room()
 
@@ -101,6 +130,19 @@ class State:
         free: Floats = self.tables.nodes["free_memory"]
         return free
 
+    def append(self, request: Request) -> int:
+        """Make room for a job that is submitted next after those known; return its row."""
+        row = self.known
+        self.known += 1
+        self._places += min(request.size, self.platform.cores)
+        self.tables = with_room(self.tables, self.known, self._places)
+        job = self.tables.jobs[row]
+        job["submit"], job["size"] = request.submit, request.size
+        job["requested_time"], job["requested_ops"] = request.time, request.ops
+        job["memory"], job["bandwidth"] = request.memory, request.bandwidth
+        job["start"] = job["finish"] = np.nan
+        return row
+
     def receive(self, instant: Instant) -> None:
         """Move to the next instant."""
         self.make_room()
@@ -117,18 +159,16 @@ class State:
         commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
         for j in t.started_now[: clock["started_now"]].tolist():
             commands.starts.append((j, self.cores_of(j)))
-        for p in np.sort(t.touched[: clock["touched"]]):
-            first = int(t.processors["first_core"][p])
-            for core in range(first, first + int(t.processors["cores"][p])):
-                pstate = kernels.pstate_of(t, core)
-                if pstate != t.core_pstate[core]:
-                    commands.pstates[core] = pstate
+        cores, pstates = self._changed
+        changed = kernels.changed_pstates(t, cores, pstates)
+        if changed:
+            commands.pstates = dict(zip(cores[:changed].tolist(), pstates[:changed].tolist(), strict=True))
         return commands
 
     def confirm(self, pstates: dict[int, int]) -> None:
         """Take note that the simulator has put cores into P-states."""
-        for core, pstate in pstates.items():
-            self.tables.core_pstate[core] = pstate
+        if pstates:
+            self.tables.core_pstate[list(pstates)] = list(pstates.values())
 
     def cores_of(self, job: int) -> Ints:
         """Return the cores of a started job in ascending order."""

@@ -1,6 +1,5 @@
 """What a simulation leaves behind: Batsim's output files and the over-utilization spans, made from its log."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,19 +11,16 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P3
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import (
-    CORES,
-    LOG_BLOCKED,
     LOG_END,
-    LOG_OVERSUBSCRIBED,
     LOG_PSTATE,
     LOG_REJECT,
     LOG_REQUEST,
     LOG_START,
-    MEMORY,
     REJECTED,
     Rows,
 )
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.drivers.overutilization import Spans, blocked_spans, overutilizations
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.drivers.tasks import KILLED, SHORTEST_RUN, SUCCESS, WALLTIME_REACHED
 from hdeeprm_like.formats.files import write_json
@@ -48,8 +44,6 @@ FINAL_STATES = {
     WALLTIME_REACHED: "COMPLETED_WALLTIME_REACHED",
     KILLED: "COMPLETED_KILLED",
 }
-
-Spans = list[tuple[float, float]]  # from, to in s
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,6 @@ class Record:
         self.tasks: Rows = simulator.simulation.tasks
         self.sim = simulator.simulation.sim[0]
         self.log: Rows = self.state.tables.log[: int(self.state.tables.clock["logged"][0])]
-        self.end = float(self.state.now)
 
     def entries(self, *kinds: int) -> Rows:
         """Return the log entries of some kinds, in order."""
@@ -213,32 +206,9 @@ class Record:
                 yield time, used, "p", self.idle_watts + float(steps[done]), None
             time_before, joules_before = time, used
 
-    def overutilizations(self) -> dict[str, object]:
-        """Return when the selected job lacked cores or memory, and when processors were short of bandwidth.
-
-        ``core`` and ``mem`` list spans [from, to]; ``mem_bw`` lists [from, duration] by processor, as the original.
-        All are closed, at the last instant if they last until then.
-        """
-        return {
-            "core": self.blocked_spans(CORES),
-            "mem": self.blocked_spans(MEMORY),
-            "mem_bw": {"nb_procs": self.platform.processors, "procs": self.oversubscribed_spans()},
-        }
-
     def blocked_spans(self, lack: int) -> Spans:
         """Return the spans in which the selected job lacked something."""
-        changes = [(time, value == lack) for time, _, _, value in self.entries(LOG_BLOCKED).tolist()]
-        return spans(changes, self.end)
-
-    def oversubscribed_spans(self) -> dict[str, dict[str, object]]:
-        """Return the spans of over-utilized bandwidth by processor."""
-        changes = defaultdict(list)
-        for time, _, processor, begins in self.entries(LOG_OVERSUBSCRIBED).tolist():
-            changes[processor].append((time, bool(begins)))
-        return {
-            str(processor): {"state": 0, "values": [(begin, end - begin) for begin, end in spans(own, self.end)]}
-            for processor, own in changes.items()
-        }
+        return blocked_spans(self.state, lack)
 
     def write(self, folder: Path, schedule: Mapping[str, str | int | float]) -> None:
         """Write Batsim's five files, with *schedule* as ``out_schedule.csv``, and ``overutilizations.json``."""
@@ -247,20 +217,4 @@ class Record:
         write_pstate_changes(folder / "out_pstate_changes.csv", self.pstate_changes())
         write_consumed_energy(folder / "out_consumed_energy.csv", self.consumed_energy())
         write_schedule(folder / "out_schedule.csv", schedule)
-        write_json(folder / "overutilizations.json", self.overutilizations(), indent=None)
-
-
-def spans(changes: list[tuple[float, bool]], end: float) -> Spans:
-    """Turn on and off switches into spans, joining those that touch and dropping empty ones."""
-    found: Spans = []
-    begin: float | None = None
-    for time, on in [*changes, (end, False)]:
-        if on and begin is None:
-            begin = time
-            if found and found[-1][1] == time:
-                begin = found.pop()[0]
-        elif not on and begin is not None:
-            if time > begin:
-                found.append((begin, time))
-            begin = None
-    return found
+        write_json(folder / "overutilizations.json", overutilizations(self.state), indent=None)

@@ -22,7 +22,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import IDLE_CORE, WAITING, Rows, Tables
+from hdeeprm_like.cluster.tables import IDLE_CORE, WAITING, Rows, Tables, longer
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Ints
@@ -238,6 +238,13 @@ def queue_columns(state: State) -> QueueColumns:
     )
 
 
+def wider(q: QueueColumns, jobs: int) -> QueueColumns:
+    """Return the same columns with room for so many jobs."""
+    columns = np.zeros((4, jobs))
+    columns[:, : q.columns.shape[1]] = q.columns
+    return q._replace(members=longer(q.members, jobs), columns=columns)
+
+
 class Summary:
     """Observer of one run; see the module for what it shows.
 
@@ -260,5 +267,7 @@ class Summary:
     def __call__(self, state: State) -> Floats:
         """Return what is to be seen now."""
         out = np.empty(self.shape, np.float32)
+        if len(state.tables.jobs) > len(self._columns.members):  # jobs have become known on the way
+            self._columns = wider(self._columns, len(state.tables.jobs))
         write_summary(state.tables, self._columns, self._kind, self.queue_sensitivity, out)
         return out
