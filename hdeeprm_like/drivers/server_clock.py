@@ -73,6 +73,7 @@ def fire(t: Tables, s: Simulation) -> None:
         post(s, END, j)
     if sim.submission - sim.clock < TIMER_PRECISION:
         sim.submission = np.inf
+        sim.reached = sim.clock
         post(s, SUBMIT, 0)
     if sim.call - sim.clock < TIMER_PRECISION:
         sim.call = np.inf
@@ -183,24 +184,26 @@ def apply_command(t: Tables, s: Simulation) -> None:
 
 @compiled
 def submit_all_due(s: Simulation) -> None:
-    """Take in the jobs of one submission time."""
+    """Take in the job that the submitter woke up for, and all others until then."""
     sim = s.sim[0]
-    date = s.submit[sim.next_job]
-    while sim.next_job < len(s.submit) and s.submit[sim.next_job] == date:
+    sim.next_job += 1
+    sim.submitted += 1
+    while sim.next_job < len(s.submit) and s.submit[sim.next_job] <= sim.reached:
         sim.next_job += 1
         sim.submitted += 1
 
 
 @compiled
 def resume_submitter(s: Simulation) -> None:
-    """Let the submitter wait for its next date, or tell that it has none."""
+    """Let the submitter wait for its next date, or tell that it has none.
+
+    It does not look at the clock again after sending, which delays the next date by the time of the letter.
+    """
     sim = s.sim[0]
     if sim.next_job == len(s.submit):
         post(s, NO_MORE, 0)
-    elif s.submit[sim.next_job] > sim.clock:
-        sim.submission = s.submit[sim.next_job]
     else:
-        post(s, SUBMIT, 0)
+        sim.submission = sim.clock + (s.submit[sim.next_job] - sim.reached)
 
 
 @compiled
@@ -305,8 +308,11 @@ def next_message(t: Tables, s: Simulation) -> bool:
 @compiled
 def open_simulation(t: Tables, s: Simulation) -> None:
     """Greet the server, which tells that the simulation begins and is answered with nothing."""
-    s.sim[0].clock = LOOPBACK
-    if len(s.submit) > 0:
+    sim = s.sim[0]
+    sim.clock = sim.reached = LOOPBACK
+    if len(s.submit) > 0 and s.submit[0] <= sim.reached:
+        post(s, SUBMIT, 0)
+    elif len(s.submit) > 0:
         resume_submitter(s)
     begin_answer(t, s)
 

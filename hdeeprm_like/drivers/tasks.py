@@ -43,6 +43,7 @@ SIM = np.dtype(
     [
         ("clock", "f8"),  # s, exact, the decision system sees it in microseconds
         ("submission", "f8"),  # s, when the next jobs are submitted, infinite when none is left
+        ("reached", "f8"),  # s, when the submitter last woke up; it submits the jobs until then
         ("reply", "f8"),  # s, when the decision system's answer begins to be applied, infinite when none is under way
         ("call", "f8"),  # s, when the decision system asked to be called, infinite for never
         ("call_asked", "f8"),  # s, a call asked for in the answer under way
