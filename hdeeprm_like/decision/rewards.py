@@ -20,6 +20,7 @@ from hdeeprm_like.compiled import compiled
 from hdeeprm_like.errors import OptionsError, did_you_mean
 
 SLOWDOWN, COMPLETION, UTILIZATION, MAKESPAN, ENERGY, EDP = 0, 1, 2, 3, 4, 5
+NOT_BUILT_IN = -1
 
 Objective: TypeAlias = Callable[[State], float]
 Mode: TypeAlias = Literal["sample", "integral", "change"]
@@ -146,6 +147,8 @@ class Reward:
     Attributes:
         objective: one of ``OBJECTIVES`` or any function of the state that changes at instants only.
         mode: see the module.
+        number: of a built-in objective for compiled code, else NOT_BUILT_IN.
+        total: integral of the objective until now, in the mode that wants it.
     """
 
     def __init__(self, objective: Objective, mode: Mode = "sample") -> None:
@@ -153,16 +156,16 @@ class Reward:
             raise OptionsError(f"reward mode {mode!r} is not known{did_you_mean(mode, MODES)}")
         self.objective = objective
         self.mode = mode
-        self.total = 0.0  # integral of the objective until now
-        self._number = NUMBERS.get(objective, -1)
+        self.total = 0.0
+        self.number = NUMBERS.get(objective, NOT_BUILT_IN)
 
     def pass_time(self, state: State, now: float) -> None:
         """Take note that nothing happens until *now* (s); called before the state moves there."""
         seconds = now - state.now
         if self.mode != "integral" or seconds == 0.0:
             return
-        if self._number >= 0:  # the middle is the mean, for edp grows linearly and the others do not grow
-            self.total += seconds * objective_value(state.tables, self._number, 0.5 * seconds)
+        if self.number != NOT_BUILT_IN:  # the middle is the mean, for edp grows linearly and the others do not grow
+            self.total += seconds * objective_value(state.tables, self.number, 0.5 * seconds)
         else:
             self.total += seconds * self.objective(state)
 

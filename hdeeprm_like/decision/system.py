@@ -81,6 +81,10 @@ class DecisionSystem:
         if self.reward is not None:
             self.reward.pass_time(self.state, instant.now)
         self.state.receive(instant)
+        self.arrive()
+
+    def arrive(self) -> None:
+        """Open a decision if one is wanted at the instant that the state is at."""
         self.open = bool(self.state.tables.clock["waiting"][0] > 0)
         self._seen = None
 

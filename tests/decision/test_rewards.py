@@ -121,3 +121,15 @@ def test_the_recorded_rewards_of_the_original_are_these_three(pytestconfig):
     recorded = (pytestconfig.rootpath / "tests/golden/hdeeprm/learning_350/rewards.log").read_text().split()
     ours = {round(float(episode("makespan", "sample", [a], workload=learning_jobs())[1].reward), 9) for a in range(5)}
     assert {round(float(value), 9) for value in recorded} == ours
+
+
+@pytest.mark.parametrize("objective", ["avg_job_slowdown", "avg_job_completion", "avg_utilization", "makespan"])
+@pytest.mark.parametrize("log", [True, False])
+def test_a_built_in_objective_gives_in_compiled_code_what_it_gives_as_a_function(objective, log):
+    rng = np.random.default_rng(5)
+    submit, seconds = np.sort(rng.integers(0, 60, 40)), rng.integers(1, 20, 40)
+    workload = jobs(submit, seconds, size=rng.integers(1, 5, 40), bandwidth=rng.integers(1, 24, 40), memory=4000.0)
+    _, compiled = episode(objective, "integral", [1], workload=workload, log=log)
+    _, called = episode(lambda state: OBJECTIVES[objective](state), "integral", [1], workload=workload, log=log)
+    assert compiled.rewards == pytest.approx(called.rewards, rel=1e-9)
+    assert compiled.times.tolist() == called.times.tolist()

@@ -149,7 +149,8 @@ def slow(number):
     return Walk()
 test_training.torch.set_num_threads(1)
 folder = Path(sys.argv[1])
-test_training.trained(folder, episodes=60, resume=(folder / "checkpoint.pt").exists(), new_episode=slow, evaluate_every=5)
+resume = (folder / "checkpoint.pt").exists()
+test_training.trained(folder, episodes=60, resume=resume, new_episode=slow, evaluate_every=5)
 """
 
 

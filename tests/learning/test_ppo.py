@@ -1,0 +1,148 @@
+"""PPO on a toy problem with a known optimum, and beside the implementation that everybody uses."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from toy import ACTIONS, NAMES, PLACES, START, STEPS, Walk, legal, observed, optimum, outcome
+
+from hdeeprm_like.learning.loading import build_agent, load_agent_class
+from hdeeprm_like.learning.logs import read_log
+from hdeeprm_like.learning.training import TrainingOptions, evaluate, play_together, train
+
+AGENTS = Path(__file__).parents[2] / "agents"
+ENVS, UPDATES = 32, 40
+PPO = {"gamma": 0.99, "lr": 0.003, "hidden": 64, "epochs": 10, "minibatch": 64, "entropy": 0.01, "gae_lambda": 0.95}
+CURVE_SEEDS = 4
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def agent_of(file, options, seed):
+    return build_agent(load_agent_class(str(AGENTS / file)), options, (PLACES + 1,), ACTIONS, seed=seed)
+
+
+def curve_of_ours(folder, seed, file="ppo.py", options=PPO, envs=ENVS, updates=UPDATES):
+    """Return the agent and the (updates,) mean reward of the episodes of each update."""
+    agent = agent_of(file, options, seed)
+    settings = TrainingOptions(episodes=envs * updates, envs=envs, checkpoint_every=10**6)
+    train(agent, Walk, NAMES, folder, settings, quiet=True, tensorboard=False)
+    return agent, np.array(read_log(folder / "rewards.log")).reshape(updates, envs).mean(1)
+
+
+def test_the_optimum_of_the_toy_is_three_doors_and_a_rest():
+    assert optimum() == pytest.approx(3.0 + 0.1)
+
+
+def test_ppo_finds_the_optimum_of_the_toy(tmp_path):
+    agent, _ = curve_of_ours(tmp_path, 0)
+    assert evaluate(agent, Walk, 1)["reward"] == [pytest.approx(optimum())]
+
+
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [
+        ("actor_critic.py", {"gamma": 0.99, "lr": 0.01, "hidden": 32, "entropy": 0.01, "gae_lambda": 0.95}),
+        ("reinforce.py", {"gamma": 0.99, "lr": 0.01, "hidden": 32, "entropy": 0.05}),
+        ("reinforce.py", {"gamma": 0.99, "lr": 0.01, "hidden": 32, "entropy": 0.05, "baseline": "mean"}),
+    ],
+)
+def test_the_simpler_algorithms_open_all_three_doors(tmp_path, file, options):
+    agent, _ = curve_of_ours(tmp_path, 0, file, options, updates=150)
+    assert evaluate(agent, Walk, 1)["reward"][0] >= 3.0
+
+
+def test_the_first_step_of_an_update_is_the_plain_policy_gradient():
+    agent = agent_of("ppo.py", PPO | {"epochs": 1, "minibatch": 10**6}, 1)
+    losses = agent.learn(play_together(agent, [Walk() for _ in range(8)]))
+    assert losses["clipped"] == 0.0
+    assert losses["kl"] == pytest.approx(0.0, abs=1e-7)
+    assert losses["policy_loss"] == pytest.approx(0.0, abs=1e-6)  # ratios are 1, advantages have mean 0
+
+
+def test_the_surrogate_is_clipped_and_the_learning_rate_falls_to_nothing():
+    agent = agent_of("ppo.py", PPO | {"lr": 0.05}, 1)
+    assert agent.learn(play_together(agent, [Walk() for _ in range(8)]))["clipped"] > 0.0
+    agent.anneal(0.25)
+    assert agent.optimizer.param_groups[0]["lr"] == pytest.approx(0.0125)
+    constant = agent_of("ppo.py", PPO | {"lr_decay": "none"}, 1)
+    constant.anneal(0.25)
+    assert constant.optimizer.param_groups[0]["lr"] == pytest.approx(PPO["lr"])
+
+
+def test_an_update_stops_when_the_policy_has_moved_too_far():
+    moved = []
+    for target in (0.0, 1e-4):
+        agent = agent_of("ppo.py", PPO | {"target_kl": target}, 1)
+        agent.learn(play_together(agent, [Walk() for _ in range(8)]))
+        moved.append(next(iter(agent.optimizer.state.values()))["step"].item())
+    assert moved[1] < moved[0]
+
+
+def curve_of_sb3(seed):
+    """Return what MaskablePPO of sb3-contrib learns with the same hyperparameters, update by update."""
+    gymnasium = pytest.importorskip("gymnasium")
+    contrib = pytest.importorskip("sb3_contrib")
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    class Corridor(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(0.0, 1.0, (PLACES + 1,), np.float32)
+        action_space = gymnasium.spaces.Discrete(ACTIONS)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.place, self.done = START, 0
+            return observed(self.place, self.done), {}
+
+        def step(self, action):
+            self.place, reward = outcome(self.place, int(action))
+            self.done += 1
+            return observed(self.place, self.done), reward, self.done == STEPS, False, {}
+
+        def action_masks(self):
+            return legal(self.place)
+
+    curve = []
+
+    class Curve(BaseCallback):
+        def _on_step(self):
+            return True
+
+        def _on_rollout_end(self):
+            curve.append(float(self.model.rollout_buffer.rewards.sum() / ENVS))
+
+    model = contrib.MaskablePPO(
+        "MlpPolicy",
+        DummyVecEnv([Corridor] * ENVS),
+        learning_rate=lambda left: PPO["lr"] * left,
+        n_steps=STEPS,
+        batch_size=PPO["minibatch"],
+        n_epochs=PPO["epochs"],
+        gamma=PPO["gamma"],
+        gae_lambda=PPO["gae_lambda"],
+        ent_coef=PPO["entropy"],
+        policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
+        seed=seed,
+        device="cpu",
+    )
+    model.learn(ENVS * STEPS * UPDATES, callback=Curve())
+    return np.array(curve)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_learning_curve_is_that_of_maskable_ppo_within_seed_noise(tmp_path):
+    theirs = np.array([curve_of_sb3(seed) for seed in range(CURVE_SEEDS)])
+    ours = np.array([curve_of_ours(tmp_path / str(seed), seed)[1] for seed in range(CURVE_SEEDS)])
+    for part in np.array_split(np.arange(UPDATES), 4):  # from the climb to the end
+        a, b = ours[:, part].mean(1), theirs[:, part].mean(1)
+        noise = np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
+        assert abs(a.mean() - b.mean()) < 4.0 * noise + 0.02, (part, a, b)
