@@ -7,15 +7,17 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hdeeprm_like import __version__
 from hdeeprm_like.errors import HDeepRMError, OptionsError
 
 PROGRAM = "hdeeprm-like"
-USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 if TYPE_CHECKING:
+    from hdeeprm_like.experiment import Experiment
+
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 else:
     Commands = object
@@ -24,7 +26,10 @@ log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit status: 0, 2 for something the user can mend, 130 for Ctrl-C."""
+    """Run one command; return its exit status.
+
+    That is 0, 1 for a simulation that was cut short, 2 for something the user can mend, 130 for Ctrl-C.
+    """
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments[:1] == ["batsim"]:  # keeps Batsim's own command line
         from hdeeprm_like.drivers.server.cli import main as serve
@@ -34,10 +39,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not options.command:
         parser().print_help()
         return USER_ERROR
-    logging.basicConfig(level="ERROR" if options.quiet else options.log_level or "WARNING", format=f"{PROGRAM}: %(message)s", force=True)
+    logging.basicConfig(
+        level="ERROR" if options.quiet else options.log_level or "WARNING", format=f"{PROGRAM}: %(message)s", force=True
+    )
     try:
-        run: Callable[[argparse.Namespace], None] = options.run
-        run(options)
+        run: Callable[[argparse.Namespace], int | None] = options.run
+        status = run(options)
         sys.stdout.flush()
     except HDeepRMError as error:
         sys.stderr.write(f"{PROGRAM}: {error}\n")
@@ -48,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    return 0
+    return status or 0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -69,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command(
-    commands: Commands, name: str, purpose: str, run: Callable[[argparse.Namespace], None]
+    commands: Commands, name: str, purpose: str, run: Callable[[argparse.Namespace], int | None]
 ) -> argparse.ArgumentParser:
     """Add a command with the flags that all have."""
     added = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
@@ -85,6 +92,17 @@ def positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 1 on is needed")
     return int(text)
+
+
+def positive_seconds(text: str) -> float:
+    """Parse a time above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r}: a number of seconds above 0 is needed")
+    return value
 
 
 def seed(text: str) -> int:
@@ -104,9 +122,28 @@ def add_launch(commands: Commands) -> None:
     added.add_argument("--workload", "-cw", type=Path, help="ready Batsim workload (JSON), taken as it is")
     added.add_argument("--seed", type=seed, help="seed in place of the options file's")
     added.add_argument("--runs", "-nr", type=positive, default=1, metavar="N", help="simulations in a row (default 1)")
+    added.add_argument(
+        "--simulator",
+        choices=("embedded", "batsim", "docker"),
+        default="embedded",
+        help="our own in process, or Batsim 4 as a program or in a container (default embedded)",
+    )
+    batsim = added.add_argument_group("with Batsim")
+    batsim.add_argument(
+        "--batsim-command",
+        metavar="CMD",
+        help=f"what to start in place of batsim, as '{PROGRAM} batsim', our own server that takes its place",
+    )
+    batsim.add_argument("--image", help="container image for --simulator docker")
+    batsim.add_argument(
+        "--socket", metavar="ENDPOINT", help="wait here for a Batsim started by hand, as 28000 or tcp://*:28000"
+    )
+    batsim.add_argument(
+        "--timeout", type=positive_seconds, metavar="SECONDS", help="how long either side may be silent (default 300)"
+    )
 
 
-def run_launch(options: argparse.Namespace) -> None:
+def run_launch(options: argparse.Namespace) -> int | None:
     """Simulate an experiment."""
     from hdeeprm_like.experiment import Overrides, load_experiment
 
@@ -122,15 +159,53 @@ def run_launch(options: argparse.Namespace) -> None:
     if not is_compiled() and not options.quiet:
         sys.stderr.write(f"{PROGRAM}: compiling the simulator, once for this machine (about 20 s)\n")
     output = options.output or Path(f"run-{options.options.stem}")
-    run = launch_classic(experiment, output, options.runs, progress=not options.quiet)
+    if options.simulator == "embedded":
+        refuse_batsim_flags(options)
+        run = launch_classic(experiment, output, options.runs, progress=not options.quiet)
+    else:
+        run = run_with_batsim(options, experiment, output)
+        if "problem" in run:
+            return cut_short(run, output)
     if run["rejected"]:
         job, reason = next(iter(run["rejected"].items()))
         log.warning("%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason)
     if not options.quiet:
         from hdeeprm_like.report import format_table, metrics_table
 
-        sys.stdout.write(format_table(metrics_table([output])))
+        sys.stdout.write(format_table(metrics_table([output])) if run["metrics"] else "")
         sys.stdout.write(f"\n{len(run['files'])} files in {output}\n")
+    return 0
+
+
+def refuse_batsim_flags(options: argparse.Namespace) -> None:
+    """Raise an `OptionsError` if a flag is given that only Batsim would heed."""
+    for flag in ("batsim_command", "image", "socket", "timeout"):
+        if getattr(options, flag) is not None:
+            raise OptionsError(f"--{flag.replace('_', '-')}: is of no use without --simulator batsim or docker")
+
+
+def run_with_batsim(options: argparse.Namespace, experiment: "Experiment", output: Path) -> dict[str, Any]:
+    """Simulate an experiment with Batsim as the command line says; return its record."""
+    from hdeeprm_like.launch_batsim import IMAGE, TIMEOUT, launch_batsim, peer_of
+
+    peer = peer_of(
+        options.simulator,
+        output,
+        command=options.batsim_command or "batsim",
+        image=options.image or IMAGE,
+        socket=options.socket or "",
+        timeout=options.timeout or TIMEOUT,
+    )
+    return launch_batsim(experiment, output, peer, runs=options.runs, progress=not options.quiet)
+
+
+def cut_short(run: dict[str, Any], output: Path) -> int:
+    """Tell why a simulation did not come to its end, and the last that Batsim said; return the exit status."""
+    from hdeeprm_like.drivers.supervise import last_lines
+
+    lines = [run["problem"], *last_lines(output / "batsim.log", 10), f"{output}: marked incomplete"]
+    sys.stderr.write("".join(f"{PROGRAM}: {line}\n" for line in lines))
+    return CUT_SHORT
 
 
 def add_visual(commands: Commands) -> None:

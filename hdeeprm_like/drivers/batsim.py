@@ -1,7 +1,8 @@
 """HDeepRM's decision system as a scheduler of PyBatsim 3.1, and the endpoint that Batsim talks to.
 
-`Scheduler` works under PyBatsim's own launcher (see ``hdeeprm_like.entry``). `Endpoint` takes the launcher's place
-where we launch: it hears the same messages, but notices when Batsim is gone, and builds no object for each job.
+`Scheduler` works under PyBatsim's own launcher (see ``hdeeprm_like.entry``). `Endpoint` takes the place of PyBatsim's
+loop where we launch: it hears the same messages on PyBatsim's socket, but notices when Batsim is gone, and builds no
+object for each job and each event.
 """
 
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import zmq
-from batsim.batsim import Batsim, BatsimScheduler, NetworkHandler
+from batsim.batsim import BatsimScheduler, NetworkHandler
 from procset import ProcSet
 
 from hdeeprm_like.cluster.state import Commands
@@ -89,12 +90,11 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         """Do nothing: the message has been heard."""
 
 
-class Endpoint(Batsim):  # type: ignore[misc]
+class Endpoint:
     """The socket that one Batsim after the other talks to.
 
     Attributes:
         address: where it is bound.
-        scheduler: of the simulation under way, None between two.
         thinking_since: when the message came that has no answer yet, on `time.monotonic`; None while Batsim's turn is.
     """
 
@@ -105,7 +105,6 @@ class Endpoint(Batsim):  # type: ignore[misc]
             OptionsError: the address is none, or in use.
         """
         self.network = NetworkHandler(address)
-        self.scheduler: Scheduler | None = None
         self.thinking_since: float | None = None
         try:
             self.network.bind()
@@ -121,27 +120,25 @@ class Endpoint(Batsim):  # type: ignore[misc]
         self,
         conversation: Conversation,
         gone: Callable[[], str | None] = lambda: None,
+        seen: Callable[[Conversation], None] = lambda conversation: None,
         patience: float | None = None,
         first_patience: float | None = None,
     ) -> None:
         """Answer one simulation to its end.
 
         Args:
-            gone: tells why Batsim will say nothing any more, None while it may.
+            gone: tells why Batsim will say nothing any more, None while it may. seen: is called after each answer.
             patience: s that Batsim may be silent, *first_patience* before its first message; None for ever.
 
         Raises:
             ProtocolError: Batsim said nonsense, is silent or gone.
         """
-        self.scheduler = Scheduler(conversation)
-        try:
-            while not conversation.ended:
-                limit = patience if conversation.begun else first_patience
-                answer = conversation.answer(self._receive(gone, limit))
-                self._socket.send_string(answer)
-                self.thinking_since = None
-        finally:
-            self.scheduler = None
+        while not conversation.ended:
+            limit = patience if conversation.begun else first_patience
+            answer = conversation.answer(self._receive(gone, limit))
+            self._socket.send_string(answer)
+            self.thinking_since = None
+            seen(conversation)
 
     def _receive(self, gone: Callable[[], str | None], patience: float | None) -> bytes:
         """Return the next message."""

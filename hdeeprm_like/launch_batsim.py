@@ -1,0 +1,308 @@
+"""Running an experiment with Batsim at the other end of a socket: our own process decides, Batsim simulates.
+
+Batsim is a program from ``PATH``, any command that takes its place, a container, or one that somebody starts by hand.
+The directory of the run says "incomplete" from the beginning until all of it is there.
+"""
+
+import csv
+import json
+import logging
+import os
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.system import Agent, DecisionSystem
+from hdeeprm_like.drivers.conversation import Conversation, Decider
+from hdeeprm_like.drivers.overutilization import overutilizations
+from hdeeprm_like.drivers.supervise import Guarded, Stopped, interruptible
+from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
+from hdeeprm_like.experiment import Experiment
+from hdeeprm_like.formats.files import read_json, write_json
+from hdeeprm_like.launch import INPUTS, LACKS, LACKS_MEMORY, RECORD, description, listed_files, write_inputs
+
+if TYPE_CHECKING:
+    from hdeeprm_like.drivers.batsim import Endpoint
+
+log = logging.getLogger(__name__)
+
+LOG = "batsim.log"
+SCHEDULE = "out_schedule.csv"
+OUTPUTS = (  # what can be there at the end; what is not there is not listed then
+    "makespans.log",
+    "out_INCOMPLETE",
+    "out_consumed_energy.csv",
+    "out_jobs.csv",
+    "out_machine_states.csv",
+    "out_pstate_changes.csv",
+    SCHEDULE,
+    "out_schedule.trace",
+    "overutilizations.json",
+    LOG,
+)
+IMAGE = "oarteam/batsim:4.2.1"
+OWN_SERVER = "hdeeprm-like"
+MOUNTED = "/hdeeprm"  # the directory of the run inside a container
+TIMEOUT = 300.0  # s
+SETTLING = 10.0  # s that the files of a Batsim started by hand may take to appear
+LOOPBACK = "tcp://127.0.0.1"
+REFRESH = 0.2  # s between two pictures of the progress bar
+
+
+@dataclass(frozen=True)
+class Peer:
+    """How Batsim is reached.
+
+    Attributes:
+        simulator: for ``run.json``, ``batsim`` or ``docker``.
+        words: the command to start it with; none where somebody starts it by hand.
+        address: where to listen. folder: the run's directory as Batsim sees it; None where that is the same.
+        timeout: s that either side may be silent.
+    """
+
+    simulator: str
+    words: tuple[str, ...] = ()
+    address: str = f"{LOOPBACK}:*"
+    folder: str | None = None
+    timeout: float = TIMEOUT
+
+    def command(self, output: Path, address: str) -> list[str]:
+        """Return the whole command line of Batsim for the inputs in a directory."""
+        folder = self.folder or str(output.resolve())
+        files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/workload.json", "-e", f"{folder}/out"]
+        return [*(self.words or ("batsim",)), "-E", "-q", "--disable-schedule-tracing", "-s", address, *files]
+
+
+def peer_of(
+    simulator: str, output: Path, *, command: str = "batsim", image: str = IMAGE, socket: str = "", timeout: float
+) -> Peer:
+    """Return how Batsim is reached, as the command line says it.
+
+    Args:
+        simulator: ``batsim`` or ``docker``. command: for the first. image: for the second.
+        socket: where to listen for a Batsim started by hand; a port alone is one of this machine only.
+
+    Raises:
+        OptionsError: there is no such program.
+    """
+    if socket:
+        return Peer(simulator, address=socket_address(socket), timeout=timeout)
+    if simulator == "docker":
+        found(["docker"], "install Docker, or choose --simulator batsim")
+        return Peer(simulator, docker_words(image, output.resolve()), folder=MOUNTED, timeout=timeout)
+    words = shlex.split(command)
+    if not words:
+        raise OptionsError("--batsim-command: must name a program")
+    return Peer(simulator, tuple(found(words, f"try --batsim-command '{OWN_SERVER} batsim'")), timeout=timeout)
+
+
+def found(words: Sequence[str], advice: str) -> list[str]:
+    """Return the words of a command with the program's place."""
+    if words[0] == OWN_SERVER:
+        return [sys.executable, "-m", "hdeeprm_like", *words[1:]]
+    place = shutil.which(words[0])
+    if place is None:
+        raise OptionsError(f"there is no program {words[0]!r} in PATH; {advice}")
+    return [place, *words[1:]]
+
+
+def docker_words(image: str, folder: Path) -> tuple[str, ...]:
+    """Return the words that run Batsim in a container, as this user and on this machine's network."""
+    user = f"{os.getuid()}:{os.getgid()}"
+    mount = f"{folder}:{MOUNTED}"
+    how = ("--rm", "--init", "--network", "host", "--user", user, "--volume", mount, "--workdir", MOUNTED)
+    return ("docker", "run", *how, image)
+
+
+def socket_address(text: str) -> str:
+    """Return the endpoint that ``28000``, ``tcp://localhost:28000`` or ``tcp://*:28000`` stand for."""
+    if text.isascii() and text.isdigit():
+        return f"{LOOPBACK}:{text}"
+    return text.replace("tcp://localhost:", f"{LOOPBACK}:")
+
+
+def classic_decider(experiment: Experiment) -> Decider:
+    """Return what makes the decision system of a classic experiment once Batsim has told its platform."""
+
+    def decide(platform: Platform, limits: JobLimits) -> DecisionSystem:
+        actions = PolicyPairs([experiment.options.classic_pair])
+        state = State(platform, None, actions.job_policies, experiment.policy_seed, limits=limits)
+        return DecisionSystem(state, actions)
+
+    return decide
+
+
+class FirstAction:
+    """The agent of a classic experiment: its only action."""
+
+    def act(self, observation: object, mask: object) -> int:
+        """Return it."""
+        return 0
+
+
+def launch_batsim(
+    experiment: Experiment,
+    output: Path,
+    peer: Peer,
+    *,
+    runs: int = 1,
+    progress: bool = True,
+    decider: Decider | None = None,
+    agent: Agent | None = None,
+    after: Callable[[DecisionSystem], None] | None = None,
+) -> dict[str, Any]:
+    """Simulate an experiment with Batsim and write its directory.
+
+    What an earlier run has left there is replaced. When something goes wrong what was written stays, ``run.json`` says
+    "incomplete", and its ``problem`` says why.
+
+    Args:
+        runs: simulations, one after the other with the same agent; the last one's files stay.
+        decider: makes the decision system of each; None for the experiment's classic one. agent: decides there.
+        after: is called with the decision system of each simulation that has come to its end.
+
+    Returns:
+        The content of ``run.json``.
+
+    Raises:
+        OptionsError: the address is in use.
+        ResultsError: the directory cannot be written.
+    """
+    from hdeeprm_like.drivers.batsim import Endpoint
+
+    endpoint = Endpoint(peer.address)
+    began = time.perf_counter()
+    try:
+        run = prepared(experiment, output, peer, runs)
+        limits = experiment.workload.limits()
+        exact = {"w0": read_json(output / "workload.json", ResultsError)["profiles"]}
+        with interruptible(lambda: endpoint.thinking_since, peer.timeout):
+            for _ in range(runs):
+                decide = decider or classic_decider(experiment)
+                talk = Conversation(decide, agent or FirstAction(), experiment.platform, limits, exact)
+                simulate(talk, endpoint, output, peer, len(experiment.workload) if progress else 0)
+                if after is not None:
+                    after(talk.system)
+                finish_run(run, talk, output)
+            run["status"] = "complete"
+    except (HDeepRMError, Stopped) as problem:
+        run["problem"] = str(problem)
+    finally:
+        endpoint.close(0)
+    run["wall_seconds"] = round(time.perf_counter() - began, 6)
+    run["files"] = sorted({*INPUTS, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
+    write_json(output / RECORD, run)
+    return run
+
+
+def prepared(experiment: Experiment, output: Path, peer: Peer, runs: int) -> dict[str, Any]:
+    """Clear a directory of an earlier run, write the inputs and a ``run.json`` that says "incomplete"."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for name in {*listed_files(output), *OUTPUTS}:
+            (output / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise ResultsError(f"{output}: cannot be written: {error.strerror or error}") from error
+    run = {**description(experiment, runs), "status": "incomplete", "simulator": peer.simulator}
+    run |= {"problem": "it has not ended", "files": sorted({*INPUTS, *OUTPUTS, RECORD})}
+    write_json(output / RECORD, run)
+    write_inputs(experiment, output)
+    return run
+
+
+def simulate(talk: Conversation, endpoint: "Endpoint", output: Path, peer: Peer, jobs: int) -> None:
+    """Play one simulation to its end, with Batsim started if that is ours to do.
+
+    Args:
+        jobs: for the progress bar, 0 for none.
+    """
+    (output / SCHEDULE).unlink(missing_ok=True)
+    command = peer.command(output, endpoint.address)
+    if not peer.words:
+        log.warning("waiting for Batsim at %s; start it with: %s", endpoint.address, shlex.join(command))
+        with progress_bar(jobs) as seen:
+            endpoint.play(talk, seen=seen, patience=peer.timeout)
+        wait_for(output / SCHEDULE)
+        return
+    with Guarded("Batsim", command, output / LOG) as batsim, progress_bar(jobs) as seen:
+        endpoint.play(talk, batsim.gone, seen, peer.timeout, peer.timeout)
+        status = batsim.wait(peer.timeout)
+        if status != 0:
+            how = f"does not end within {peer.timeout:g} s" if status is None else f"failed with exit status {status}"
+            raise ProtocolError(f"Batsim {how} after the end of the simulation")
+
+
+@contextmanager
+def progress_bar(jobs: int) -> Iterator[Callable[[Conversation], None]]:
+    """Give a function that shows how many jobs are over and what time it is in the simulation."""
+    shown = 0.0
+    with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not jobs, leave=False) as bar:
+
+        def seen(talk: Conversation) -> None:
+            nonlocal shown
+            if jobs and time.perf_counter() > shown + REFRESH:
+                shown = time.perf_counter()
+                bar.set_postfix_str(f"at {talk.now:.0f} s", refresh=False)
+                bar.update(talk.completed - bar.n)
+
+        yield seen
+
+
+def wait_for(path: Path) -> None:
+    """Give a file of a Batsim started by hand some time to appear; it may also write elsewhere."""
+    deadline = time.monotonic() + SETTLING
+    while not path.exists() or path.read_text(encoding="utf-8", errors="replace").count("\n") < 2:
+        if time.monotonic() > deadline:
+            log.warning("%s has not appeared: Batsim writes its files elsewhere, or not as -e says", path)
+            return
+        time.sleep(0.05)
+
+
+def finish_run(run: dict[str, Any], talk: Conversation, output: Path) -> None:
+    """Take the results of one simulation into the record, and write what the decision system knows."""
+    state = talk.system.state
+    lacks = state.tables.jobs["lacks"].tolist()
+    run["rejected"] = {
+        identifier: LACKS.get(lack, LACKS_MEMORY)
+        for identifier, lack in zip(talk.identifiers, lacks, strict=False)
+        if lack
+    }
+    run["unfinished"] = state.known - talk.completed - len(run["rejected"])
+    run["metrics"] = read_schedule(output / SCHEDULE)
+    run.pop("problem", None)
+    write_json(output / "overutilizations.json", overutilizations(state), indent=None)
+    with (output / "makespans.log").open("a", encoding="utf-8") as file:
+        file.write(f"{run['metrics'].get('makespan', talk.now):f}\n")
+
+
+def read_schedule(path: Path) -> dict[str, Any]:
+    """Return the columns of Batsim's ``out_schedule.csv`` that hold something; none if there is no such file."""
+    if not path.exists():
+        return {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            row = next(csv.DictReader(file))
+        return {name: as_number(text) for name, text in row.items() if "nan" not in text}
+    except (OSError, StopIteration, TypeError, ValueError) as cause:
+        raise ResultsError(f"{path}: is not what Batsim writes: {cause}") from cause
+
+
+def as_number(text: str) -> str | int | float:
+    """Return a number where the text is one."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, int | float) else text
