@@ -1,6 +1,7 @@
 """Reading and writing files so that a failure is one clear line and never half a file."""
 
 import gzip
+import io
 import json
 import os
 import tempfile
@@ -8,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 
@@ -20,6 +21,17 @@ def replacing(path: Path) -> Iterator[TextIO]:
     Raises:
         ResultsError: the folder cannot be written.
     """
+    with replacing_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
+        yield file
+
+
+@contextmanager
+def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open a file as `replacing` does, for bytes.
+
+    Raises:
+        ResultsError: the folder cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -27,7 +39,7 @@ def replacing(path: Path) -> Iterator[TextIO]:
         raise ResultsError(f"{path}: cannot be written: {error.strerror or error}") from error
     temporary = Path(name)
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+        with open(handle, "wb") as file:
             yield file
         umask = os.umask(0)
         os.umask(umask)

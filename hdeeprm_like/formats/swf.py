@@ -1,39 +1,30 @@
 """Traces in the Standard Workload Format, and what they become for the simulator (thesis 3.1.3, appendix C.2)."""
 
-import io
+import gzip
 import math
 import re
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.cluster.synthetic.columns import BANDWIDTHS
+from hdeeprm_like.cluster.synthetic.estimates import ACCURACY, ACCURACY_STEPS
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.formats.files import read_text, replacing_bytes
 from hdeeprm_like.types import Bools, Floats, Ints
 
 GIGA = 1e9
 KB_PER_MB = 1000.0
 LARGEST = 2.0**53  # above, a float no longer tells whole numbers apart
+WRITTEN_AT_ONCE = 10_000  # jobs
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-ACCURACY_STEPS = np.arange(1, 26) / 20  # 0.05, 0.10, ..., 1.25: run time over requested time
-PERCENT = (
-    *(15.5, 8.5, 7, 4.5, 4, 4, 4, 3.5, 3.5, 3, 2.5, 2.5, 2.5),  # 0.05 to 0.65: many jobs end long before
-    *(2, 2, 2, 2, 2, 2, 2, 2, 2.5, 2.5, 5.5, 8.5),  # 0.70 to 1.25: and some overrun
-)
-ACCURACY = np.array(PERCENT) / 100
-"""Probability of each of `ACCURACY_STEPS`; sums to one.
-
-The thesis (3.1.3) says only that its histogram is similar to figure 2 of Tsafrir et al. (2007). These are the 604
-draws recorded in a run of the original over the first 1000 Gaia jobs, smoothed to half percents; a test compares them.
-"""
-
-BANDWIDTHS = np.array([4.0, 8.0, 12.0, 16.0, 20.0, 24.0])  # GB/s per core, equally likely; the trace knows none
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,16 +77,56 @@ def read_swf(path: Path) -> Trace:
     Raises:
         WorkloadError: a line is no job; the message names file, line and what would be right. There is no job at all.
     """
-    text = read_text(path, WorkloadError, errors="replace")  # headers hold names in any encoding
-    table = _parse(text)
+    header, table = _read_fast(path)
     if table is None:
+        text = read_text(path, WorkloadError, errors="replace")  # headers hold names in any encoding
         table = _parse_line_by_line(text, path)
     if not len(table):
         raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
     columns: dict[str, Any] = {
-        name: table[:, i].astype(np.int64) if name in WHOLE else table[:, i] for i, name in enumerate(FIELDS)
+        name: table[:, i].astype(np.int64) if name in WHOLE else table[:, i].copy() for i, name in enumerate(FIELDS)
     }
-    return Trace(path=path, header=tuple(_header(text)), **columns)
+    return Trace(path=path, header=header, **columns)
+
+
+def write_swf(trace: Trace, path: Path) -> None:
+    """Write a trace that reads back as the same header and the same 18 columns; packed if the name ends in ``.gz``.
+
+    Whole numbers are written as such, others with as many digits as tell them from all others. Equal traces give equal
+    bytes. Comments between the jobs of the file that a trace was read from are no part of it.
+
+    Raises:
+        WorkloadError: the trace holds something that no trace can.
+        ResultsError: the file cannot be written.
+    """
+    odd = next((line for line in trace.header if "\n" in line or "\r" in line), None)
+    if odd is not None:
+        raise WorkloadError(f"{path}: header: {odd[:40]!r} is more than one line")
+    for name in FIELDS:
+        if not (np.abs(getattr(trace, name)) < LARGEST).all():
+            raise WorkloadError(f"{path}: {name.replace('_', ' ')}: numbers below 2^53 are possible")
+    with replacing_bytes(path) as raw:
+        if path.name.endswith(".gz"):
+            with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
+                packed.writelines(_lines(trace))
+        else:
+            raw.writelines(_lines(trace))
+
+
+def _lines(trace: Trace) -> Iterator[bytes]:
+    """Yield the file in pieces."""
+    yield "".join(f"; {line}".rstrip() + "\n" for line in trace.header).encode()
+    for begin in range(0, len(trace), WRITTEN_AT_ONCE):
+        rows = slice(begin, begin + WRITTEN_AT_ONCE)
+        columns = [_numbers(getattr(trace, name)[rows]) for name in FIELDS]
+        yield "".join(" ".join(line) + "\n" for line in zip(*columns, strict=True)).encode()
+
+
+def _numbers(column: Floats | Ints) -> list[str]:
+    whole = column.astype(np.int64)
+    if (whole == column).all():
+        return [str(number) for number in whole.tolist()]
+    return [str(int(number)) if number == int(number) else repr(number) for number in column.tolist()]
 
 
 def knows_memory(trace: Trace) -> bool:
@@ -103,21 +134,39 @@ def knows_memory(trace: Trace) -> bool:
     return bool((trace.memory >= 0).any() or (trace.requested_memory >= 0).any())
 
 
-def _parse(text: str) -> Floats | None:
-    """Return (J, 18) numbers, or None where anything about the text is odd and each line must be looked at."""
-    lines = io.StringIO(text, newline=None)  # any line ending
-    if next((line for line in lines if line.strip() and not line.lstrip().startswith(";")), None) is None:
-        return None
-    lines.seek(0)
+def _read_fast(path: Path) -> tuple[tuple[str, ...], Floats | None]:
+    """Return header and numbers, None in place of the numbers where the file must be looked at line by line."""
+    unpacked = gzip.open if path.suffix == ".gz" else open
+    try:
+        with unpacked(path, "rt", encoding="utf-8", errors="replace") as lines:
+            return _parse(lines)
+    except (OSError, EOFError, zlib.error):
+        return (), None  # reading it again says what is wrong
+
+
+def _parse(lines: Iterable[str]) -> tuple[tuple[str, ...], Floats | None]:
+    """Return the comments before the first job, and (J, 18) numbers, or None where anything about them is odd."""
+    lines = iter(lines)
+    header = []
+    for line in lines:
+        stripped = line.strip()
+        if stripped.startswith(";"):
+            header.append(stripped[1:].strip())
+        elif stripped:
+            return tuple(header), _table(chain([line], lines))
+    return tuple(header), None
+
+
+def _table(lines: Iterator[str]) -> Floats | None:
     try:
         table = np.loadtxt(lines, comments=";", ndmin=2)
     except ValueError:
         return None
     if table.shape[1] != len(FIELDS):
         return None
-    whole = table[:, [FIELDS.index(name) for name in WHOLE]]
-    sound = bool((np.abs(table) < LARGEST).all()) and bool((whole == np.floor(whole)).all())
-    return table if sound else None
+    whole = [FIELDS.index(name) for name in WHOLE]
+    sound = all((np.abs(column) < LARGEST).all() for column in table.T)
+    return table if sound and all((table[:, i] == np.floor(table[:, i])).all() for i in whole) else None
 
 
 def _parse_line_by_line(text: str, path: Path) -> Floats:
@@ -148,16 +197,6 @@ def _parse_line(line: str, where: str) -> list[float]:
             raise WorkloadError(f"{field} is {word[:40]}; a whole number is needed")
         values.append(value)
     return values
-
-
-def _header(text: str) -> Iterator[str]:
-    """Yield the comments before the first job."""
-    for line in io.StringIO(text):
-        stripped = line.strip()
-        if stripped.startswith(";"):
-            yield stripped[1:].strip()
-        elif stripped:
-            return
 
 
 def convert(

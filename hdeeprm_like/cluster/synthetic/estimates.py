@@ -1,0 +1,117 @@
+"""What users say that their jobs will take: models of the requested time, given the real run time."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+import numpy as np
+
+from hdeeprm_like.cluster.synthetic.jobs import Jobs
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.types import Floats
+
+SHORTEST = 1.0  # s; estimates below are set to it (dissertation 2.4.1)
+
+ACCURACY_STEPS = np.arange(1, 26) / 20  # 0.05, 0.10, ..., 1.25: run time over requested time
+PERCENT = (
+    *(15.5, 8.5, 7, 4.5, 4, 4, 4, 3.5, 3.5, 3, 2.5, 2.5, 2.5),  # 0.05 to 0.65: many jobs end long before
+    *(2, 2, 2, 2, 2, 2, 2, 2, 2.5, 2.5, 5.5, 8.5),  # 0.70 to 1.25: and some overrun
+)
+ACCURACY = np.array(PERCENT) / 100
+"""Probability of each of `ACCURACY_STEPS`; sums to one.
+
+The thesis (3.1.3) says only that its histogram is similar to figure 2 of Tsafrir et al. (2007). These are the 604
+draws recorded in a run of the original over the first 1000 Gaia jobs, smoothed to half percents; a test compares them.
+"""
+
+
+class Estimates(Protocol):
+    """A model of estimates: (J,) s of run times to (J,) s of requested times."""
+
+    def __call__(self, run: Floats, rng: np.random.Generator) -> Floats:
+        """Return the estimates."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Users know how long their jobs will take."""
+
+    def __call__(self, run: Floats, rng: np.random.Generator) -> Floats:
+        """Return the run times."""
+        return run.copy()
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Run time plus a normal error whose deviation is *nu* run times.
+
+    Attributes:
+        nu: factor of the run time; 0 is exact.
+        side: ``over`` and ``under`` fold the error to one side.
+
+    Source: Cunha's dissertation, equation 2.6.
+    """
+
+    nu: float = 1.0
+    side: Literal["over", "under", "both"] = "over"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.nu) and self.nu >= 0):
+            raise WorkloadError(f"gaussian: nu: is {self.nu}; a number from 0 on is needed")
+        if self.side not in ("over", "under", "both"):
+            raise WorkloadError(f"gaussian: side: is {self.side!r}; known: over, under, both")
+
+    def __call__(self, run: Floats, rng: np.random.Generator) -> Floats:
+        """Return estimates of `SHORTEST` or more."""
+        error = rng.standard_normal(len(run)) * self.nu * run
+        if self.side != "both":
+            error = np.abs(error) if self.side == "over" else -np.abs(error)
+        return np.maximum(run + error, SHORTEST)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Run time over an accuracy drawn from HDeepRM's histogram; one job in five runs longer than it says.
+
+    HDeepRM's converter draws the other way round, run times from the requests of a trace (`formats.swf.convert`).
+
+    Attributes:
+        overrun: whether accuracies above 1 stay; they count as 1 otherwise.
+    """
+
+    overrun: bool = True
+
+    def __call__(self, run: Floats, rng: np.random.Generator) -> Floats:
+        """Return estimates of `SHORTEST` or more."""
+        accuracy = rng.choice(ACCURACY_STEPS, len(run), p=ACCURACY)
+        if not self.overrun:
+            accuracy = np.minimum(accuracy, 1.0)
+        estimates: Floats = np.maximum(run / accuracy, SHORTEST)
+        return estimates
+
+
+def estimate_jobs(jobs: Jobs, estimates: Estimates, rng: np.random.Generator) -> Jobs:
+    """Return the jobs of a model with other requested times."""
+    return replace(jobs, requested_time=estimates(jobs.run, rng))
+
+
+def estimate_workload(workload: Workload, estimates: Estimates, rng: np.random.Generator) -> Workload:
+    """Return a workload with other requested times, and the requested operations that go with them.
+
+    The run time of a job is its delay, or its operations at the speed that its requested time and operations imply.
+
+    Raises:
+        WorkloadError: a job has no requested time or operations, so that nothing tells its speed.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = workload.requested_ops / workload.requested_time
+    computes = workload.delay < 0
+    unknown = np.flatnonzero(computes & ~((speed > 0) & np.isfinite(speed)))
+    if len(unknown):
+        raise WorkloadError(f"job {workload.ids[unknown[0]]}: has no requested time or no operations to estimate from")
+    run = np.where(computes, workload.ops / np.where(computes, speed, 1.0), workload.delay)
+    time = estimates(run, rng)
+    ops = np.where(np.isfinite(speed), time * np.where(np.isfinite(speed), speed, 0.0), 0.0)
+    ops = np.where(computes & (time >= run), np.maximum(ops, workload.ops), ops)  # no overrun by rounding
+    return replace(workload, requested_time=time, requested_ops=ops)

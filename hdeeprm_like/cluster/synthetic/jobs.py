@@ -1,0 +1,85 @@
+"""What every model of jobs gives: columns, before a platform says how fast its cores are."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.types import Floats, Ints
+
+GIGA = 1e9
+INTERACTIVE, BATCH = 0, 1  # queues, as the traces of the Parallel Workloads Archive number them
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """Jobs out of a model, in the order of their submission; a job is a row.
+
+    Attributes:
+        submit: (J,) s, never decreasing.
+        run: (J,) s on the cores that the model has in mind, positive.
+        size: (J,) cores.
+        requested_time: (J,) s, the user's estimate.
+        memory: (J,) MB per core. bandwidth: (J,) GB/s per core.
+        gpus: (J,) per job; only a file of KSU's form keeps them (`hdeeprm_like.formats.jobs_csv`).
+        queue: (J,) `INTERACTIVE` or `BATCH`.
+        capacity: cores of the machine.
+        origin: the model and its parameters in one line, for the header of a file.
+    """
+
+    submit: Floats
+    run: Floats
+    size: Ints
+    requested_time: Floats
+    memory: Floats
+    bandwidth: Floats
+    gpus: Ints
+    queue: Ints
+    capacity: int
+    origin: str
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+    def workload(self, reference_flops: float) -> Workload:
+        """Return the jobs as the simulator takes them.
+
+        Args:
+            reference_flops: flop/s of the cores on which the jobs last as long as the model says.
+        """
+        ids = np.array([f"w0!{number}" for number in range(len(self))])
+        order = np.lexsort((ids.astype(np.bytes_), self.submit))
+        time, memory, bandwidth = self.requested_time[order], self.memory[order], self.bandwidth[order]
+        run = self.run[order]
+        named = zip(time.tolist(), memory.tolist(), bandwidth.tolist(), run.tolist(), strict=True)
+        return Workload(
+            ids=tuple(ids[order].tolist()),
+            profiles=tuple(f"{t:.17g}_{m:.17g}_{b:.17g}_{r:.17g}s" for t, m, b, r in named),
+            submit=self.submit[order],
+            size=self.size[order],
+            requested_time=time,
+            requested_ops=time * reference_flops,
+            ops=run * reference_flops,
+            delay=np.full(len(self), -1.0),
+            memory=memory,
+            bandwidth=bandwidth,
+            walltime=np.full(len(self), np.inf),
+            capacity=self.capacity,
+        )
+
+
+def plain_jobs(submit: Floats, run: Floats, size: Ints, *, capacity: int, origin: str) -> Jobs:
+    """Return batch jobs with exact estimates that ask for cores only."""
+    nothing = np.zeros(len(submit))
+    return Jobs(
+        submit=submit,
+        run=run,
+        size=size,
+        requested_time=run.copy(),
+        memory=nothing,
+        bandwidth=nothing.copy(),
+        gpus=np.zeros(len(submit), np.int64),
+        queue=np.full(len(submit), BATCH),
+        capacity=capacity,
+        origin=origin,
+    )

@@ -1,0 +1,242 @@
+"""The workload model of Lublin and Feitelson: sizes, run times and arrivals of rigid jobs."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from hdeeprm_like.cluster.synthetic.jobs import BATCH, INTERACTIVE, Jobs, plain_jobs
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.types import Floats, Ints
+
+HALF_HOUR = 1800.0  # s, a bucket of the daily cycle
+BUCKETS = 48
+FIRST_POINT = 11  # the cycle's gamma density is taken at the points 11 to 58; point i stands for half hour i - 1
+MEDIUM_BELOW_HIGH = 2.5  # log2; the published range is 1.5 to 3.5
+LARGEST_NODES = 2**31 - 1
+QUADRATURE = np.polynomial.legendre.leggauss(16)
+
+LublinPreset = Literal["batch", "interactive", "whole", "both"]
+
+
+@dataclass(frozen=True)
+class Lublin:
+    """One type of jobs; the defaults are those published for batch jobs, fitted to machines of 128 nodes.
+
+    Attributes:
+        nodes: of the machine; no job is larger.
+        serial: probability of a job of one node.
+        power_of_two: probability of a job whose size is rounded to a power of two.
+        size_low, size_medium, size_high: log2 of sizes: the ends of the two stages of the uniform distribution.
+        size_first_stage: probability of the first stage, low to medium.
+        run_shape_1, run_scale_1, run_shape_2, run_scale_2: the two gammas of ln(run time in s).
+        run_slope, run_intercept: probability of the first gamma, slope * nodes of the job + intercept.
+        run_most: largest ln(run time in s); greater ones are drawn again.
+        gap_shape, gap_scale: the gamma of ln(time between arrivals in s) in the rush hours.
+        gap_ratio: what the shape is multiplied by for the whole day (the ratio "arrive rush all").
+        gap_most: largest ln(time between arrivals in s) before the daily cycle stretches it.
+        cycle_shape, cycle_scale: the gamma that shares arrivals out to the half hours of a day.
+        queue: what the jobs are marked with.
+
+    Source: Lublin and Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid
+    jobs", J. Parallel and Distributed Computing 63(11), 2003. Its names, in this order: ULow, UMed, UHi, UProb, a1, b1,
+    a2, b2, pa, pb, aarr, barr, ARAR, anum, bnum.
+    """
+
+    nodes: int = 128
+    serial: float = 0.2927
+    power_of_two: float = 0.6686
+    size_low: float = 1.2
+    size_medium: float = 5.0
+    size_high: float = 7.0
+    size_first_stage: float = 0.875
+    run_shape_1: float = 6.57
+    run_scale_1: float = 0.823
+    run_shape_2: float = 639.1
+    run_scale_2: float = 0.0156
+    run_slope: float = -0.003
+    run_intercept: float = 0.6986
+    run_most: float = 12.0
+    gap_shape: float = 6.0415
+    gap_scale: float = 0.8531
+    gap_ratio: float = 1.0519
+    gap_most: float = 13.0
+    cycle_shape: float = 6.1271
+    cycle_scale: float = 5.2740
+    queue: int = BATCH
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.nodes <= LARGEST_NODES:
+            raise WorkloadError(f"lublin: nodes: is {self.nodes}; 1 to {LARGEST_NODES} are possible")
+        for name in ("serial", "power_of_two", "size_first_stage"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise WorkloadError(f"lublin: {name}: is {getattr(self, name)}; a probability is needed")
+        if not 0 <= self.size_low <= self.size_medium <= self.size_high <= 31:
+            raise WorkloadError(
+                f"lublin: sizes: {self.size_low}, {self.size_medium}, {self.size_high} are no stages; low, medium and "
+                "high rise from 0 to at most 31 (they are log2 of sizes)"
+            )
+        for kind in ("run", "gap", "cycle"):
+            for name in (name for name in vars(self) if name.startswith((f"{kind}_shape", f"{kind}_scale"))):
+                if not getattr(self, name) > 0:
+                    raise WorkloadError(f"lublin: {name}: is {getattr(self, name)}; a positive number is needed")
+        if not (self.gap_ratio > 0 and self.run_most > 0 and self.gap_most > 0):
+            raise WorkloadError("lublin: gap_ratio, run_most and gap_most: positive numbers are needed")
+        if self.run_shape_2 * self.run_scale_2 > 2 * self.run_most or self._gap_mean > 2 * self.gap_most:
+            raise WorkloadError("lublin: nearly all times are above run_most or gap_most and would be drawn again")
+
+    @property
+    def _gap_mean(self) -> float:
+        return self.gap_shape * self.gap_ratio * self.gap_scale
+
+    def on(self, nodes: int) -> "Lublin":
+        """Return these parameters for another machine: sizes reach up to it, and the stages meet 2.5 below (log2)."""
+        if nodes == self.nodes:
+            return self
+        if not 1 <= nodes <= LARGEST_NODES:
+            raise WorkloadError(f"lublin: nodes: is {nodes}; 1 to {LARGEST_NODES} are possible")
+        high = float(np.log2(nodes))
+        low = min(self.size_low, high)
+        medium = max(low, high - MEDIUM_BELOW_HIGH)
+        return replace(self, nodes=nodes, size_low=low, size_medium=medium, size_high=high)
+
+    def draw(self, jobs: int, rng: np.random.Generator) -> Jobs:
+        """Draw that many jobs; times are whole seconds and the clock starts at midnight."""
+        size_rng, run_rng, gap_rng = rng.spawn(3)
+        size = draw_sizes(self, jobs, size_rng)
+        run = draw_runs(self, size, run_rng)
+        drawn = plain_jobs(draw_arrivals(self, jobs, gap_rng), run, size, capacity=self.nodes, origin=str(self))
+        return replace(drawn, queue=np.full(jobs, self.queue))
+
+
+BATCH_JOBS = Lublin()
+INTERACTIVE_JOBS = Lublin(
+    serial=0.1541,
+    power_of_two=0.625,
+    size_low=1.0,
+    size_medium=3.0,
+    size_high=5.5,
+    size_first_stage=0.705,
+    run_shape_1=3.8351,
+    run_scale_1=0.6605,
+    run_shape_2=7.073,
+    run_scale_2=0.6856,
+    run_slope=-0.0118,
+    run_intercept=0.9156,
+    gap_shape=6.5510,
+    gap_scale=0.6621,
+    gap_ratio=0.9797,
+    cycle_shape=8.9186,
+    cycle_scale=3.6680,
+    queue=INTERACTIVE,
+)
+WHOLE_LOG = Lublin(
+    serial=0.244,
+    power_of_two=0.576,
+    size_low=0.8,
+    size_medium=4.5,
+    size_high=7.0,
+    size_first_stage=0.86,
+    run_shape_1=4.2,
+    run_scale_1=0.94,
+    run_shape_2=312.0,
+    run_scale_2=0.03,
+    run_slope=-0.0054,
+    run_intercept=0.78,
+    gap_shape=10.2303,
+    gap_scale=0.4871,
+    gap_ratio=1.0225,
+    cycle_shape=8.1737,
+    cycle_scale=3.9631,
+    queue=INTERACTIVE,  # the published program marks jobs without a type so
+)
+
+
+@dataclass(frozen=True)
+class LublinTypes:
+    """Both types of jobs together: each arrives by itself, and the earlier one comes next."""
+
+    batch: Lublin = BATCH_JOBS
+    interactive: Lublin = INTERACTIVE_JOBS
+
+    @property
+    def nodes(self) -> int:
+        """Of the machine."""
+        return max(self.batch.nodes, self.interactive.nodes)
+
+    def on(self, nodes: int) -> "LublinTypes":
+        """Return these parameters for another machine."""
+        return LublinTypes(self.batch.on(nodes), self.interactive.on(nodes))
+
+    def draw(self, jobs: int, rng: np.random.Generator) -> Jobs:
+        """Draw that many jobs of the two types together; which types they are is up to the arrivals."""
+        kinds = [kind.draw(jobs, own) for kind, own in zip((self.batch, self.interactive), rng.spawn(2), strict=True)]
+        submit = np.concatenate([kind.submit for kind in kinds])
+        first = np.argsort(submit, kind="stable")[:jobs]
+        run = np.concatenate([kind.run for kind in kinds])[first]
+        size = np.concatenate([kind.size for kind in kinds])[first]
+        queue = np.concatenate([kind.queue for kind in kinds])[first]
+        return replace(plain_jobs(submit[first], run, size, capacity=self.nodes, origin=str(self)), queue=queue)
+
+
+LUBLIN: dict[str, Lublin | LublinTypes] = {
+    "batch": BATCH_JOBS,
+    "interactive": INTERACTIVE_JOBS,
+    "whole": WHOLE_LOG,
+    "both": LublinTypes(),
+}
+"""The published parameters by name; ``whole`` knows no types. `Lublin.on` fits them to a machine."""
+
+
+def draw_sizes(kind: Lublin, jobs: int, rng: np.random.Generator) -> Ints:
+    """Return (J,) nodes: serial jobs, and others by a uniform distribution of log2 in two stages."""
+    first = rng.random(jobs) <= kind.size_first_stage
+    low = np.where(first, kind.size_low, kind.size_medium)
+    high = np.where(first, kind.size_medium, kind.size_high)
+    exponent = low + rng.random(jobs) * (high - low)
+    choice = rng.random(jobs)
+    exponent = np.where(choice <= kind.serial + kind.power_of_two, np.floor(exponent + 0.5), exponent)
+    size = np.where(choice <= kind.serial, 1, np.floor(np.exp2(exponent) + 0.5))
+    return np.clip(size, 1, kind.nodes).astype(np.int64)
+
+
+def draw_runs(kind: Lublin, size: Ints, rng: np.random.Generator) -> Floats:
+    """Return (J,) s: the exponential of one of two gammas, of the second more often the larger the job is."""
+    first_gamma = np.clip(kind.run_slope * size + kind.run_intercept, 0.0, 1.0)
+    logarithm = np.full(len(size), np.inf)
+    while len(again := np.flatnonzero(logarithm > kind.run_most)):
+        first = rng.random(len(again)) <= first_gamma[again]
+        shape = np.where(first, kind.run_shape_1, kind.run_shape_2)
+        logarithm[again] = rng.gamma(shape, np.where(first, kind.run_scale_1, kind.run_scale_2))
+    run: Floats = np.maximum(np.floor(np.exp(logarithm)), 1.0)
+    return run
+
+
+def cycle_weights(kind: Lublin) -> Floats:
+    """Return (48,) the rate of arrivals in each half hour of the day, from midnight, relative to their mean.
+
+    A weight is the integral of the cycle's gamma density over one point; its constant falls out in the mean.
+    """
+    points, weights = QUADRATURE
+    at = np.arange(FIRST_POINT, FIRST_POINT + BUCKETS)[:, None] + points / 2
+    logarithm = (kind.cycle_shape - 1) * np.log(at) - at / kind.cycle_scale
+    share = np.exp(logarithm - logarithm.max()) @ weights
+    of_day: Floats = np.roll(share / share.mean(), FIRST_POINT - 1)
+    return of_day
+
+
+def draw_arrivals(kind: Lublin, jobs: int, rng: np.random.Generator) -> Floats:
+    """Return (J,) s since midnight: gaps as in the rush hours, stretched where the daily cycle is low.
+
+    The two traces of this model that the literature uses (Lublin-1, Lublin-2) have the same gaps, but a day that comes
+    about two half hours earlier: the centre of their arrivals is 3 deviations before that of 200 draws.
+    """
+    logarithm = np.full(jobs, np.inf)
+    while len(again := np.flatnonzero(logarithm > kind.gap_most)):
+        logarithm[again] = rng.gamma(kind.gap_shape * kind.gap_ratio, kind.gap_scale, len(again))
+    points = np.cumsum(np.exp(logarithm) / HALF_HOUR)  # what each half hour takes as much of as its weight
+    day, rest = np.divmod(points, BUCKETS)
+    taken = np.concatenate([[0.0], np.cumsum(cycle_weights(kind))])
+    taken[-1] = BUCKETS
+    submit: Floats = np.floor((day * BUCKETS + np.interp(rest, taken, np.arange(BUCKETS + 1))) * HALF_HOUR)
+    return submit
