@@ -12,6 +12,7 @@ expected, plus the Huber loss of the critic.
 | ``gae_lambda`` | 1.0 | trace of the advantages; 1: whole returns, 0: one-step errors (dissertation equation 2.14) |
 | ``entropy`` | 0.0 | weight of the entropy bonus (dissertation equation 2.17) |
 | ``value_coefficient`` | 1.0 | weight of the value loss |
+| ``alike`` | 1 | episodes in a row with the same jobs, whose mean advantage at each time is subtracted |
 | ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
 | ``standardize`` | true | whether advantages are standardized over the batch |
 | ``max_grad_norm`` | 0.5 | norm that gradients are clipped to, 0 for no clipping |
@@ -24,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
-from hdeeprm_like.learning.returns import generalized_advantages, standardized
+from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time, standardized
 
 
 class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
@@ -39,6 +40,7 @@ class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
         gae_lambda: float = 1.0,
         entropy: float = 0.0,
         value_coefficient: float = 1.0,
+        alike: int = 1,
         reward_scale: float = 1.0,
         standardize: bool = True,
         max_grad_norm: float = 0.5,
@@ -46,6 +48,7 @@ class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
         self.gae_lambda = gae_lambda
         self.entropy = entropy
         self.value_coefficient = value_coefficient
+        self.alike = alike
         self.reward_scale = reward_scale
         self.standardize = standardize
         self.max_grad_norm = max_grad_norm
@@ -71,6 +74,8 @@ class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
         rewards = batch.rewards * self.reward_scale
         advantages = generalized_advantages(rewards, expected, batch.lengths, self.gamma, self.gae_lambda)
         returns = batch.tensor(advantages + expected)
+        if self.alike > 1:
+            advantages -= mean_at_each_time(advantages, batch.times, batch.lengths, self.alike)
         weights = batch.tensor(standardized(advantages) if self.standardize else advantages)
         logarithms = self.log_probabilities(batch.observations, batch.masks)
         chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]

@@ -20,6 +20,7 @@ episodes, so nothing is bootstrapped at their end.
 | ``value_coefficient`` | 0.5 | weight of the mean squared error of the values |
 | ``max_grad_norm`` | 0.5 | norm that gradients are clipped to |
 | ``target_kl`` | 0.0 | an update stops when the policy has moved 1.5 times that far, 0 for never |
+| ``alike`` | 1 | episodes in a row with the same jobs, whose mean advantage at each time is subtracted |
 | ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
 """
 
@@ -33,7 +34,7 @@ from torch import Tensor, nn
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
-from hdeeprm_like.learning.returns import generalized_advantages
+from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time
 
 
 def network(sizes: Sequence[int], last_gain: float) -> nn.Sequential:
@@ -69,6 +70,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         value_coefficient: float = 0.5,
         max_grad_norm: float = 0.5,
         target_kl: float = 0.0,
+        alike: int = 1,
         reward_scale: float = 1.0,
     ) -> None:
         if lr_decay not in ("linear", "none"):
@@ -76,7 +78,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.lr_decay, self.gae_lambda, self.clip, self.clip_value = lr_decay, gae_lambda, clip, clip_value
         self.epochs, self.minibatch, self.entropy = epochs, minibatch, entropy
         self.value_coefficient, self.max_grad_norm, self.target_kl = value_coefficient, max_grad_norm, target_kl
-        self.reward_scale = reward_scale
+        self.alike, self.reward_scale = alike, reward_scale
         self.actor = network([observation_size, hidden, hidden, action_size], 0.01)
         self.critic = network([observation_size, hidden, hidden, 1], 1.0)
 
@@ -113,7 +115,10 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
             expected = values.cpu().numpy().astype(np.float64)
             rewards = batch.rewards * self.reward_scale
             advantages = generalized_advantages(rewards, expected, batch.lengths, self.gamma, self.gae_lambda)
-            fixed = before, values, batch.tensor(advantages), batch.tensor(advantages + expected)
+            returns = batch.tensor(advantages + expected)
+            if self.alike > 1:
+                advantages -= mean_at_each_time(advantages, batch.times, batch.lengths, self.alike)
+            fixed = before, values, batch.tensor(advantages), returns
             parts: list[list[float]] = []
             for _ in range(self.epochs):
                 order = torch.randperm(len(batch), generator=self.generator).to(self.device)

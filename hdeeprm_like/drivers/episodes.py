@@ -77,6 +77,7 @@ class Plays:
         observation: kind of summary. queue_sensitivity: of it.
         limits_of: the workload whose largest requests scale observations; None takes each episode's own.
         seed: of the random policies.
+        alike: how many consecutive episodes have the same jobs.
     """
 
     platform: Platform
@@ -88,15 +89,16 @@ class Plays:
     queue_sensitivity: float = 0.05
     limits_of: Workload | None = None
     seed: int = 0
+    alike: int = 1
 
     def __call__(self, number: int) -> Play:
         """Return an episode at its beginning."""
-        workload = self.workload_of(number)
+        workload = self.workload_of(number // self.alike)
         state = State(
             self.platform,
             workload,
             policies=self.actions.job_policies,
-            seed=self.seed,
+            seed=self.seed + number,
             log=False,
             limits=self.limits_of.limits() if self.limits_of is not None else None,
         )

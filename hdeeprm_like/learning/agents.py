@@ -36,14 +36,15 @@ class Batch:
     """The decisions of some episodes, one after the other; S decisions, F features, A actions.
 
     Attributes:
-        observations: (S, ...) float32. masks: (S, A) bool. actions: (S,) int64. rewards: (S,) float64, in numpy.
-        lengths: decisions of each episode.
+        observations: (S, ...) float32. masks: (S, A) bool. actions: (S,) int64.
+        rewards, times: (S,) float64 in numpy, times in s. lengths: decisions of each episode.
     """
 
     observations: Tensor
     masks: Tensor
     actions: Tensor
     rewards: Floats
+    times: Floats
     lengths: Ints
 
     @classmethod
@@ -54,6 +55,7 @@ class Batch:
             masks=torch.from_numpy(np.concatenate([e.masks for e in episodes])).to(device),
             actions=torch.from_numpy(np.concatenate([e.actions for e in episodes])).to(device),
             rewards=np.concatenate([e.rewards for e in episodes]),
+            times=np.concatenate([e.times for e in episodes]),
             lengths=np.array([len(e) for e in episodes], np.int64),
         )
 

@@ -63,12 +63,14 @@ def build_agent(
     action_size: int,
     device: str = "cpu",
     seed: int = 0,
+    alike: int = 1,
 ) -> LearningAgent:
     """Return an agent: its constructor's parameters are filled by name, its weights drawn from the seed.
 
     Args:
         options: of the ``agent`` section, without ``type`` and ``run``: ``gamma``, ``hidden``, ``lr`` and what else
             the constructor takes. It may also take ``action_size``, ``observation_size``, ``observation_shape``.
+        alike: consecutive training episodes with the same jobs, for agents that make use of it.
         device: ``cpu``, ``cuda``, ``mps``, ``auto``, or a name that torch knows.
 
     Raises:
@@ -76,6 +78,7 @@ def build_agent(
         AgentError: the constructor raised something.
     """
     known: dict[str, Any] = {
+        "alike": alike,
         **options,
         "action_size": int(action_size),
         "observation_size": int(np.prod(observation_shape)),

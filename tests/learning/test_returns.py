@@ -9,6 +9,7 @@ from hdeeprm_like.learning.returns import (
     discounted_returns,
     generalized_advantages,
     mean_at_each_step,
+    mean_at_each_time,
     standardized,
 )
 
@@ -49,3 +50,15 @@ def test_a_single_return_stays_as_it_is_and_equal_ones_become_zero():
 def test_the_baseline_is_the_mean_return_at_each_step_of_the_episodes_that_reach_it():
     returns = np.array([5.0, 1.0, 7.0, 3.0, 2.0])  # an episode of two steps and one of three
     assert mean_at_each_step(returns, np.array([2, 3])).tolist() == [6.0, 2.0, 6.0, 2.0, 2.0]
+
+
+def test_the_baseline_of_one_workload_compares_decisions_by_their_time():
+    # the first episode decides at 0, 4, 8; the second at 0 and 6: from 4 s on its next decision is that at 6 s
+    returns, times = np.array([5.0, 3.0, 1.0, 9.0, 7.0]), np.array([0.0, 4.0, 8.0, 0.0, 6.0])
+    baseline = mean_at_each_time(returns, times, np.array([3, 2]), 2)
+    assert baseline.tolist() == [(5 + 9) / 2, (3 + 7) / 2, (1 + 0) / 2, (5 + 9) / 2, (1 + 7) / 2]
+
+
+def test_episodes_with_other_jobs_have_no_part_in_a_baseline():
+    returns, times = np.array([1.0, 3.0, 20.0, 40.0, 7.0]), np.zeros(5)
+    assert mean_at_each_time(returns, times, np.ones(5, np.int64), 2).tolist() == [2.0, 2.0, 30.0, 30.0, 7.0]

@@ -1,0 +1,94 @@
+"""The experiment of thesis 5.4: REINFORCE learns to spread two jobs over two processors."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from hdeeprm_like.decision.actions import PolicyPairs, selected_pairs
+from hdeeprm_like.decision.rewards import OBJECTIVES
+from hdeeprm_like.drivers.episodes import Plays, makespan
+from hdeeprm_like.formats.platform_json import read_platform
+from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.learning.loading import build_agent, load_agent_class
+from hdeeprm_like.learning.logs import read_log
+from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = json.loads((ROOT / "agents/reinforce.json").read_text())
+ENV, AGENT = OPTIONS["pybatsim"]["env"], OPTIONS["pybatsim"]["agent"]
+OPTIMAL = ("shortest-high_mem_bw", "first-high_mem_bw")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def plays():
+    platform = read_platform(ROOT / "platforms/learning.json")
+    workload = read_workload(ROOT / "workloads/learning.json", reference_flops=platform.reference_flops)
+    return Plays(
+        platform,
+        lambda number: workload,
+        PolicyPairs(selected_pairs(ENV["actions"]["selection"])),
+        OBJECTIVES[ENV["objective"]],
+        observation=ENV["observation"],
+        queue_sensitivity=ENV["queue_sensitivity"],
+    )
+
+
+def learn(plays, folder, seed):
+    """Train as the options say; return the agent and (E,) the probability of the optimal actions in each episode."""
+    options = {name: AGENT[name] for name in ("gamma", "hidden", "lr")}
+    observed = plays(0).system.observer.shape
+    agent = build_agent(
+        load_agent_class(str(ROOT / "agents/reinforce.py")), options, observed, plays.actions.size, seed=seed
+    )
+    names = plays.actions.names
+    train(agent, plays, names, folder, TrainingOptions(**OPTIONS["training"]), quiet=True, tensorboard=False)
+    probabilities = np.array(json.loads((folder / "probs.json").read_text())["probs"])
+    return agent, probabilities[[names.index(name) for name in OPTIMAL]].sum(0)
+
+
+def converged(optimal):
+    """Return the first episode from which on the optimal actions have more than 0.9."""
+    below = np.flatnonzero(optimal <= 0.9)
+    return int(below[-1]) + 2 if len(below) else 1
+
+
+def test_the_options_are_those_of_the_recorded_original(plays):
+    recorded = json.loads((ROOT / "tests/golden/hdeeprm/learning_350/options.json").read_text())
+    assert OPTIONS["pybatsim"] == recorded["pybatsim"]
+    assert OPTIONS["training"]["episodes"] == 350
+    assert plays(0).system.observer.shape == (21,)
+
+
+def test_the_agent_learns_to_spread_the_jobs(plays, tmp_path):
+    agent, optimal = learn(plays, tmp_path, OPTIONS["seed"])
+    assert optimal[0] < 0.6
+    assert optimal[-1] > 0.9
+    rewards = read_log(tmp_path / "rewards.log")
+    assert {round(reward, 9) for reward in rewards} <= {6.0, 6.6, 8.4}
+    assert evaluate(agent, plays, 1, measures={"makespan": makespan})["makespan"] == [pytest.approx(5.25)]
+
+
+@pytest.mark.slow
+def test_at_least_18_of_20_seeds_converge_in_under_five_seconds_each(plays, tmp_path):
+    ends, episodes, seconds = [], [], []
+    for seed in range(20):
+        began = time.process_time()
+        _, optimal = learn(plays, tmp_path / str(seed), seed)
+        seconds.append(time.process_time() - began)
+        ends.append(optimal[-1])
+        episodes.append(converged(optimal))
+    assert np.sum(np.array(ends) > 0.9) >= 18
+    assert np.median(episodes) < 275  # the thesis' figure; the recorded original took 139
+    assert np.median(seconds) < 5.0
