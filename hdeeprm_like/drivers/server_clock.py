@@ -310,11 +310,11 @@ def open_simulation(t: Tables, s: Simulation) -> None:
     """Greet the server, which tells that the simulation begins and is answered with nothing."""
     sim = s.sim[0]
     sim.clock = sim.reached = LOOPBACK
+    begin_answer(t, s)  # before the jobs of time 0, as recorded: they are told of before the end of submissions is
     if len(s.submit) > 0 and s.submit[0] <= sim.reached:
         post(s, SUBMIT, 0)
     elif len(s.submit) > 0:
         resume_submitter(s)
-    begin_answer(t, s)
 
 
 @compiled

@@ -51,15 +51,16 @@ class Simulator:
             return None
         sim = s.sim[0]
         completed = s.completed[: sim["completed"]].tolist()
-        instant = Instant(wire_time(sim["clock"]), completed, int(sim["submitted"]), sim["over"] == 2)
+        instant = Instant(wire_time(sim["clock"]), completed, int(sim["submitted"]), bool(sim["over"] == 2))
         sim["completed"] = sim["submitted"] = sim["called"] = 0
         return instant
 
     def apply(self, commands: Commands) -> None:
         """Begin to apply what was decided."""
         s = self.simulation
-        s.kills[: len(commands.kills)] = commands.kills
-        s.sim["kills"] = len(commands.kills)
+        kills = list(dict.fromkeys(commands.kills))
+        s.kills[: len(kills)] = kills
+        s.sim["kills"] = len(kills)
         s.sim["call_asked"] = commands.wake_at
         begin_answer(self.state.tables, s)
 

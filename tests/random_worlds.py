@@ -1,0 +1,39 @@
+"""Strategies of hypothesis for platforms and workloads."""
+
+import numpy as np
+from hypothesis import strategies as st
+from small import jobs, platform
+
+processors = st.tuples(
+    st.integers(1, 4),
+    st.sampled_from([1.0, 2.0, 3.7]),
+    st.sampled_from([10.0, 80.5, 100.0]),
+    st.sampled_from([5.0, 10.0, 24.0]),
+)
+platforms = st.lists(
+    st.tuples(st.sampled_from([100.0, 500.3, 1000.0]), st.lists(processors, min_size=1, max_size=3)),
+    min_size=1,
+    max_size=3,
+).map(lambda nodes: platform(*nodes))
+
+
+@st.composite
+def workloads(draw, ties=True, most=25):
+    """Jobs that compute or wait, with and without walltime; *ties* at whole seconds, or no two times alike."""
+    count = draw(st.integers(1, most))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+
+    def seconds(low, high):
+        return rng.integers(low, high, count).astype(float) if ties else rng.uniform(low + 0.01, high, count)
+
+    computes = rng.random(count) < 0.8
+    return jobs(
+        submit=seconds(0, 20),
+        seconds=seconds(0, 15),
+        estimate=seconds(1, 20),
+        delay=np.where(computes, -1.0, seconds(1, 10)),
+        walltime=np.where(rng.random(count) < 0.7, np.inf, seconds(1, 15)),
+        size=rng.integers(1, 7, count),
+        memory=rng.choice([0.0, 20.0, 100.0, 100.1, 400.0], count),
+        bandwidth=rng.choice([0.0, 2.0, 5.5, 12.0], count),
+    )
