@@ -60,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
+    from hdeeprm_like.cli_workloads import add_workload_commands
+
     top = argparse.ArgumentParser(
         prog=PROGRAM, description="Learned job scheduling for heterogeneous HPC clusters, coupled with Batsim."
     )
@@ -69,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     add_visual(commands)
     add_metrics(commands)
     add_jobstat(commands)
+    add_workload_commands(commands)
     add_clean(commands)
     add_schema(commands)
     commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)

@@ -10,18 +10,22 @@ from pathlib import Path
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.swf import convert, knows_memory, read_swf
 from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.generation import Recipe, estimates_named, model_named
 from hdeeprm_like.options import Options, read_options
 
 log = logging.getLogger(__name__)
 
 RANDOM_POLICIES = 1  # streams of the experiment's seed, by their number
 CONVERTER = 0
+MODEL = 2
+ESTIMATES = 3
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,12 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
     if overrides.trace and overrides.workload:
         raise OptionsError("--trace and --workload exclude one another: the jobs come from one of them")
     source = overrides.workload or overrides.trace
+    if source is None and options.workload.model and not options.workload_file_path.endswith((".json", ".json.gz")):
+        if options.workload_file_path:
+            raise OptionsError(f"{path}: workload.model and workload_file_path exclude one another")
+        workload = made_jobs(path, options, platform)
+        check_sizes(path, workload, platform)
+        return Experiment(options, Path(), Path(options.workload.model), platform, workload)
     source = source or named_path(path, options.workload_file_path, "workload_file_path", "--trace or --workload")
     if overrides.workload or (not overrides.trace and source.name.endswith((".json", ".json.gz"))):
         workload = read_workload(source, reference_flops=platform.reference_flops, capacity=platform.cores)
@@ -136,6 +146,9 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
         missing_memory=missing_memory,
         runtimes=how.runtimes,
     )
+    if how.estimates is not None:
+        estimates = estimates_named(how.estimates, where=f"{path}: workload.estimates")
+        workload = estimate_workload(workload, estimates, generator(options.seed, ESTIMATES))
     if skipped:
         log.warning("%s: %d lines gave no job: %s", source, skipped.total(), "; ".join(reasons(skipped)))
     if options.nb_jobs and len(workload) < options.nb_jobs:
@@ -144,7 +157,7 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
 
 
 def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
-    """Refuse a ready workload with a job that asks for more cores than there are.
+    """Refuse a ready or made workload with a job that asks for more cores than there are.
 
     A job that only lacks memory is left to the decision system, which rejects it.
     """
@@ -154,6 +167,31 @@ def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
         raise WorkloadError(
             f"{path}: job {job} asks for {workload.size[largest]} cores; the platform has {platform.cores}"
         )
+
+
+def made_jobs(path: Path, options: Options, platform: Platform, episode: int = 0) -> Workload:
+    """Return the jobs that the model of an options file makes for one episode; others for other seeds and episodes.
+
+    A ready workload (JSON) that the file names besides is taken in their place: a run leaves its jobs behind so.
+
+    Args:
+        path: of the options file, for messages.
+    """
+    how = options.workload
+    where = f"{path}: workload.parameters"
+    assert how.model is not None
+    try:
+        model = model_named(how.model, how.preset, how.parameters, platform.cores, where)
+        estimates = None
+        if how.estimates is not None:
+            estimates = estimates_named(how.estimates, where=f"{path}: workload.estimates")
+        recipe = Recipe(model, estimates, how.columns)
+        rng = np.random.default_rng(np.random.SeedSequence(options.seed, spawn_key=(MODEL, episode)))
+        jobs = recipe.jobs(options.nb_jobs, rng)
+    except (OptionsError, WorkloadError) as error:
+        message = str(error)
+        raise OptionsError(message if message.startswith(str(path)) else f"{path}: workload: {message}") from None
+    return replace(jobs.workload(platform.reference_flops), capacity=platform.cores)
 
 
 def reasons(skipped: Counter[str]) -> Iterator[str]:

@@ -111,7 +111,7 @@ class PybatsimOptions(Section):
 
 
 class TraceOptions(Section):
-    """How a trace becomes a workload, beyond the thesis' schema."""
+    """How a trace becomes a workload, or a model makes one, beyond the thesis' schema."""
 
     skip: Annotated[int, Field(ge=0)] = Field(0, description="Jobs of the trace to leave out at its beginning.")
     max_time: Annotated[float, Field(gt=0)] | None = Field(None, description="s; longer requests are left out.")
@@ -124,6 +124,24 @@ class TraceOptions(Section):
     missing_memory: Annotated[float, Field(ge=0)] | None = Field(
         None, description="MB per core of jobs that tell no memory; they are left out where this is missing."
     )
+    model: Literal["lublin", "mao", "ksu"] | None = Field(
+        None, description="Jobs are drawn from a published model; no trace is read."
+    )
+    preset: str | None = Field(None, description="Published parameters of the model, as 'whole' or 'scenario-1'.")
+    parameters: dict[str, Any] = Field({}, description="Parameters of the model; 'nodes' fits it to another machine.")
+    columns: Literal["model", "hdeeprm"] = Field(
+        "model", description="Whether bandwidths, and memories if the model has none, are drawn as HDeepRM does."
+    )
+    estimates: str | dict[str, Any] | None = Field(
+        None, description="Requested times: a model of estimates, or an object of 'model' and its parameters."
+    )
+
+    @model_validator(mode="after")
+    def parameters_have_a_model(self) -> "TraceOptions":
+        """Refuse parameters where nobody would read them."""
+        if self.model is None and (self.preset is not None or self.parameters or self.columns != "model"):
+            raise ValueError("preset, parameters and columns belong to a model, which is missing")
+        return self
 
 
 class Options(Section):

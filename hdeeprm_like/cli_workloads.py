@@ -1,0 +1,192 @@
+"""The commands that make, cut and fetch workloads."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hdeeprm_like.cli import Commands, command, positive, seed
+from hdeeprm_like.errors import OptionsError
+
+if TYPE_CHECKING:
+    from hdeeprm_like.cluster.synthetic.jobs import Jobs
+
+GIGA = 1e9
+FORMS = (".json", ".swf", ".swf.gz", ".csv")
+
+
+def add_workload_commands(commands: Commands) -> None:
+    """Add ``generate``, ``cut`` and ``fetch-trace``."""
+    add_generate(commands)
+    add_cut(commands)
+    add_fetch_trace(commands)
+
+
+def add_generate(commands: Commands) -> None:
+    """Add ``generate``."""
+    added = command(commands, "generate", "make jobs out of a published model", run_generate)
+    added.add_argument("model", metavar="MODEL", help="lublin, mao or ksu")
+    added.add_argument("--output", "-o", type=Path, required=True, metavar="FILE.json|swf|swf.gz|csv", help="the file")
+    added.add_argument("--jobs", type=positive, metavar="N", help="how many (mao: one episode without it)")
+    added.add_argument("--seed", type=seed, required=True, help="of everything that is drawn")
+    added.add_argument("--preset", help="published parameters, as batch, interactive, whole, both; deeprm, scenario-1")
+    added.add_argument("--nodes", type=positive, metavar="N", help="of the machine, in place of the preset's")
+    setting = "a parameter of the model, in JSON; repeat it for more"
+    added.add_argument("--set", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help=setting)
+    added.add_argument("--estimates", metavar="NAME", help="of users: exact, gaussian, tsafrir, accuracy")
+    setting = "a parameter of the estimates, as nu=0.5 or side=under"
+    added.add_argument("--estimate", dest="estimate", action="append", default=[], metavar="NAME=VALUE", help=setting)
+    added.add_argument("--hdeeprm", action="store_true", help="draw bandwidths, and memories if the model has none")
+    added.add_argument(
+        "--gflops", type=factor, default=1.0, metavar="G", help="of the cores the times are of, for JSON (default 1)"
+    )
+
+
+def run_generate(options: argparse.Namespace) -> None:
+    """Make jobs and write them."""
+    import numpy as np
+
+    from hdeeprm_like.generation import Recipe, estimates_named, model_named
+
+    name = options.output.name
+    if not name.endswith(FORMS):
+        raise OptionsError(f"--output: {name}: a name that ends in {', '.join(FORMS)} is needed")
+    model = model_named(options.model, options.preset, settings(options.parameters, "--set"), options.nodes, "--set")
+    estimates = None
+    if options.estimates:
+        estimates = estimates_named(options.estimates, settings(options.estimate, "--estimate"), "--estimates")
+    elif options.estimate:
+        raise OptionsError("--estimate: sets a parameter of --estimates, which is missing")
+    recipe = Recipe(model, estimates, "hdeeprm" if options.hdeeprm else "model")
+    jobs = recipe.jobs(options.jobs, np.random.default_rng(options.seed))
+    write_jobs(jobs, options.output, options.gflops * GIGA)
+    if not options.quiet:
+        sys.stdout.write(f"{len(jobs)} jobs in {options.output}\n")
+
+
+def write_jobs(jobs: "Jobs", path: Path, reference_flops: float) -> None:
+    """Write the jobs of a model in the form that the name of the file tells."""
+    from hdeeprm_like.formats.jobs_csv import write_jobs_csv
+    from hdeeprm_like.formats.swf import write_swf
+    from hdeeprm_like.formats.swf_cuts import trace_of_jobs
+    from hdeeprm_like.formats.workload_json import write_workload
+
+    if path.name.endswith(".json"):
+        write_workload(jobs.workload(reference_flops), path)
+    elif path.name.endswith(".csv"):
+        write_jobs_csv(jobs, path)
+    else:
+        write_swf(trace_of_jobs(jobs), path)
+
+
+def settings(texts: list[str], flag: str) -> dict[str, Any]:
+    """Parse ``NAME=VALUE``, with dots in names for what is nested; a value that is no JSON is a string."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise OptionsError(f"{flag}: {text!r}: NAME=VALUE is needed")
+        *parents, last = name.split(".")
+        place = found
+        for parent in parents:
+            place = place.setdefault(parent, {})
+            if not isinstance(place, dict):
+                raise OptionsError(f"{flag}: {name}: {parent!r} is set to a value already")
+        try:
+            place[last] = json.loads(value)
+        except (ValueError, RecursionError):
+            place[last] = value
+    return found
+
+
+def add_cut(commands: Commands) -> None:
+    """Add ``cut``."""
+    added = command(commands, "cut", "write a part of a trace, or windows of it", run_cut)
+    added.add_argument("trace", type=Path, metavar="SWF", help="the trace (SWF, plain or .gz)")
+    added.add_argument("--output", "-o", type=Path, required=True, metavar="FILE.swf|swf.gz", help="the file")
+    added.add_argument("--first", type=positive, metavar="N", help="jobs to keep of those that are left")
+    added.add_argument("--skip", type=whole, default=0, metavar="N", help="jobs to leave out at the beginning")
+    added.add_argument("--from", dest="begin", type=float, metavar="S", help="earliest submission on its clock, s")
+    added.add_argument("--to", dest="end", type=float, metavar="S", help="submissions from then on are left out, s")
+    added.add_argument(
+        "--load", type=factor, metavar="F", help="factor of the load: 2 halves times between submissions"
+    )
+    added.add_argument("--windows", type=window, metavar="COUNTxJOBS", help="draw windows; FILE gets a number each")
+    added.add_argument("--seed", type=seed, default=0, help="draws the windows (default 0)")
+
+
+def run_cut(options: argparse.Namespace) -> None:
+    """Write a part of a trace, or windows of it."""
+    import numpy as np
+
+    from hdeeprm_like.formats.swf import read_swf, write_swf
+    from hdeeprm_like.formats.swf_cuts import cut, scale_gaps, windows
+
+    if not options.output.name.endswith((".swf", ".swf.gz")):
+        raise OptionsError(f"--output: {options.output.name}: a name that ends in .swf or .swf.gz is needed")
+    trace = cut(read_swf(options.trace), first=options.first, skip=options.skip, begin=options.begin, end=options.end)
+    if options.load is not None:
+        trace = scale_gaps(trace, 1 / options.load)
+    if options.windows is None:
+        write_swf(trace, options.output)
+        written = [options.output]
+    else:
+        count, jobs = options.windows
+        stem, dot, ending = options.output.name.partition(".swf")
+        written = [options.output.with_name(f"{stem}-{number}{dot}{ending}") for number in range(1, count + 1)]
+        rng = np.random.default_rng(options.seed)
+        for path, part in zip(written, windows(trace, jobs, count, rng), strict=True):
+            write_swf(part, path)
+    if not options.quiet:
+        size = len(trace) if options.windows is None else options.windows[1]
+        sys.stdout.write("".join(f"{size} jobs in {path}\n" for path in written))
+
+
+def add_fetch_trace(commands: Commands) -> None:
+    """Add ``fetch-trace``."""
+    added = command(commands, "fetch-trace", "get a trace of the Parallel Workloads Archive", run_fetch_trace)
+    added.add_argument("name", metavar="NAME", help="as CTC-SP2-1996-3.1-cln; a wrong one lists those that are known")
+    added.add_argument("--folder", type=Path, metavar="DIR", help="of kept traces (default: in the user's cache)")
+    added.add_argument("--site", metavar="URL", help="of the archive, if it has moved")
+
+
+def run_fetch_trace(options: argparse.Namespace) -> None:
+    """Fetch a trace unless it is there, and print where it is."""
+    from tqdm import tqdm
+
+    from hdeeprm_like.formats.archive import ARCHIVE, fetch_trace
+
+    bar_options = {"unit": "B", "unit_scale": True, "desc": options.name, "delay": 1.0, "leave": False}
+    with tqdm(disable=options.quiet, **bar_options) as bar:
+
+        def progress(arrived: int, total: int | None) -> None:
+            bar.total = total
+            bar.update(arrived - bar.n)
+
+        path, _ = fetch_trace(options.name, options.folder, site=options.site or ARCHIVE, progress=progress)
+    sys.stdout.write(f"{path}\n")
+
+
+def whole(text: str) -> int:
+    """Parse a whole number that is not negative."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 0 on is needed")
+    return int(text)
+
+
+def factor(text: str) -> float:
+    """Parse a positive factor."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r}: a positive number is needed")
+    return number
+
+
+def window(text: str) -> tuple[int, int]:
+    """Parse ``10x1024``."""
+    count, _, jobs = text.partition("x")
+    return positive(count), positive(jobs)

@@ -1,0 +1,137 @@
+"""Traces from the Parallel Workloads Archive: where they are, what they must hold, and where they are kept."""
+
+import gzip
+import hashlib
+import http.client
+import logging
+import os
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from hdeeprm_like.errors import ResultsError, WorkloadError, did_you_mean
+from hdeeprm_like.formats.files import replacing_bytes
+
+log = logging.getLogger(__name__)
+
+ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
+TIMEOUT = 30.0  # s without a byte
+PIECE = 1 << 16  # bytes
+LARGEST = 1 << 30  # bytes; the largest trace of the archive is far smaller
+
+Progress = Callable[[int, int | None], None]  # bytes so far, and of all where that is known
+
+
+class Origin(NamedTuple):
+    """Where a trace lies in the archive, and the SHA-256 of its packed file where we had it in hands."""
+
+    folder: str
+    sha256: str | None = None
+
+
+TRACES: dict[str, Origin] = {
+    "ANL-Intrepid-2009-1": Origin("l_anl_int"),
+    "CEA-Curie-2011-2.1-cln": Origin("l_cea_curie"),
+    "CTC-SP2-1996-3.1-cln": Origin("l_ctc_sp2", "9fa28ac16c4386fb81b72a91d8bd8888281df2948a9d912769d387c5ee285bb4"),
+    "HPC2N-2002-2.2-cln": Origin("l_hpc2n"),
+    "KTH-SP2-1996-2.1-cln": Origin("l_kth_sp2"),
+    "LANL-CM5-1994-4.1-cln": Origin("l_lanl_cm5"),
+    "LLNL-Thunder-2007-1.1-cln": Origin("l_llnl_thunder"),
+    "NASA-iPSC-1993-3.1-cln": Origin("l_nasa_ipsc"),
+    "PIK-IPLEX-2009-1": Origin("l_pik_iplex"),
+    "RICC-2010-2": Origin("l_ricc"),
+    "SDSC-BLUE-2000-4.2-cln": Origin("l_sdsc_blue"),
+    "SDSC-SP2-1998-4.2-cln": Origin("l_sdsc_sp2"),
+    "UniLu-Gaia-2014-2": Origin("l_unilu_gaia", "510bc879ca5501fb1397df0f09f114ee6c3c718bedddca8da0e10b756cca80a7"),
+}
+
+
+def trace_folder() -> Path:
+    """Return where fetched traces are kept.
+
+    That is not the folder of the machine code (`hdeeprm_like.compiled`), which is cleared of what it does not know.
+    """
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "hdeeprm_like-traces"
+
+
+def fetch_trace(
+    name: str, folder: Path | None = None, *, site: str = ARCHIVE, progress: Progress | None = None
+) -> tuple[Path, str]:
+    """Return a trace of the archive and its SHA-256, from the folder of kept ones or else from the archive's site.
+
+    What arrives is checked before it takes its place: by its SHA-256 where we know it, else by unpacking it.
+
+    Args:
+        name: as in `TRACES`, with or without ``.swf.gz``.
+        folder: of kept traces; None takes `trace_folder`.
+        site: the archive.
+        progress: is told how many bytes have arrived.
+
+    Raises:
+        WorkloadError: the trace is not known, cannot be had, or is not what it should be.
+        ResultsError: the folder cannot be written.
+    """
+    name = name.removesuffix(".gz").removesuffix(".swf")
+    if name not in TRACES:
+        raise WorkloadError(f"trace {name!r} is not known{did_you_mean(name, TRACES)}")
+    origin = TRACES[name]
+    path = (trace_folder() if folder is None else folder) / f"{name}.swf.gz"
+    if path.exists():
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ResultsError(f"{path}: cannot be read: {error.strerror or error}") from error
+        return path, _checked(data, origin, f"{path} (delete it to fetch it anew)")
+    url = f"{site}/{origin.folder}/{path.name}"
+    data = _download(url, path, progress)
+    digest = _checked(data, origin, url)
+    if origin.sha256 is None:
+        log.warning("%s: its SHA-256 is not known to us; that of what arrived is %s", name, digest)
+    with replacing_bytes(path) as file:
+        file.write(data)
+    return path, digest
+
+
+def _download(url: str, path: Path, progress: Progress | None) -> bytes:
+    """Return the content behind an address, or say in one line why there is none and what else helps."""
+    remedy = f"; or put the file at {path} yourself"
+    site = urlsplit(url).netloc
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
+            told = answer.headers.get("Content-Length", "")
+            total = int(told) if told.isdigit() else None
+            data = bytearray()
+            while piece := answer.read(PIECE):
+                data += piece
+                if len(data) > LARGEST:
+                    raise WorkloadError(f"{url}: is larger than {LARGEST >> 20} MiB; this is no trace")
+                if progress is not None:
+                    progress(len(data), total)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise WorkloadError(f"{url}: {site} answers {error.code} {error.reason}{remedy}") from None
+    except urllib.error.URLError as error:
+        raise WorkloadError(f"{url}: {site} cannot be reached: {error.reason}; are you offline?{remedy}") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise WorkloadError(f"{url}: broke off: {error}; try again{remedy}") from None
+    if total is not None and len(data) != total:
+        raise WorkloadError(f"{url}: broke off after {len(data)} of {total} bytes; try again{remedy}")
+    return bytes(data)
+
+
+def _checked(data: bytes, origin: Origin, where: str) -> str:
+    """Return the SHA-256 of a packed trace that is sound."""
+    digest = hashlib.sha256(data).hexdigest()
+    if origin.sha256 not in (None, digest):
+        raise WorkloadError(f"{where}: is not the trace that it should be: SHA-256 {digest}, not {origin.sha256}")
+    if origin.sha256 is None:
+        try:
+            gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise WorkloadError(f"{where}: is no gzip file: {error}") from None
+    return digest

@@ -1,0 +1,131 @@
+"""Parts of traces: cuts, windows, another load; and traces made of jobs that were never in one."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.synthetic.jobs import Jobs
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, WHOLE, Trace
+from hdeeprm_like.types import Floats, Ints
+
+COMPLETED = 1  # status
+COUNTS = ("MaxJobs", "MaxRecords")  # lines of the header that a part of a trace makes wrong
+
+
+def take(trace: Trace, rows: Ints) -> Trace:
+    """Return some jobs of a trace in the order given, with the counts of the header set right."""
+    columns: dict[str, Any] = {name: getattr(trace, name)[rows] for name in FIELDS}
+    return replace(trace, header=tuple(_recounted(trace.header, len(rows))), **columns)
+
+
+def cut(
+    trace: Trace, *, first: int | None = None, skip: int = 0, begin: float | None = None, end: float | None = None
+) -> Trace:
+    """Return the jobs submitted in [begin, end), less the first *skip* of them, and *first* jobs of what is left.
+
+    Clock, order and numbers of the jobs stay as they are.
+
+    Args:
+        begin, end: s on the trace's clock; None sets no bound.
+
+    Raises:
+        WorkloadError: no job is left, or a number makes no sense.
+    """
+    if skip < 0 or (first is not None and first < 1):
+        raise WorkloadError(f"first: {first}, skip: {skip}: first is at least 1 and skip at least 0")
+    inside = np.ones(len(trace), np.bool_)
+    if begin is not None:
+        inside &= trace.submit >= begin
+    if end is not None:
+        inside &= trace.submit < end
+    rows = np.flatnonzero(inside)[skip:][:first]
+    if not len(rows):
+        raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs is left: {int(inside.sum())} are in that time")
+    return take(trace, rows)
+
+
+def scale_gaps(trace: Trace, factor: float) -> Trace:
+    """Return the trace with all times between submissions times *factor*: below 1 the load rises, above it falls.
+
+    Submit times no longer need to be whole seconds, and waiting times, which no longer hold, become unknown.
+
+    Raises:
+        WorkloadError: the factor is negative or no number.
+    """
+    if not (np.isfinite(factor) and factor >= 0):
+        raise WorkloadError(f"load: a factor of {factor} is not possible; a number from 0 on is needed")
+    begin = trace.submit.min()
+    note = f"Note: times between submissions are those of the original times {factor:g}"
+    submit = begin + (trace.submit - begin) * factor
+    return replace(trace, header=(*trace.header, note), submit=submit, wait=np.full(len(trace), -1.0))
+
+
+def windows(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> Iterator[Trace]:
+    """Yield *count* windows of consecutive jobs, each beginning anywhere with equal chance; they may overlap.
+
+    Raises:
+        WorkloadError: the trace is shorter than a window.
+    """
+    if not 1 <= jobs <= len(trace):
+        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs cannot be had from {len(trace)} jobs")
+    for begin in rng.integers(len(trace) - jobs + 1, size=count).tolist():
+        yield take(trace, np.arange(begin, begin + jobs))
+
+
+def trace_of_jobs(jobs: Jobs) -> Trace:
+    """Return the jobs of a model as a trace; a trace knows neither bandwidths nor GPUs."""
+    known = {
+        "run": jobs.run,
+        "submit": jobs.submit,
+        "processors": jobs.size,
+        "requested_processors": jobs.size,
+        "requested_time": jobs.requested_time,
+        "requested_memory": _kilobytes(jobs.memory),
+        "queue": jobs.queue,
+    }
+    return _trace(known, jobs.capacity, f"Note: made by hdeeprm-like with {jobs.origin}")
+
+
+def trace_of_workload(workload: Workload, reference_flops: float) -> Trace:
+    """Return the jobs of a workload as a trace; a trace knows neither their names nor bandwidths nor limits.
+
+    Args:
+        reference_flops: flop/s; the run time of a job that computes is that on such cores.
+    """
+    run = np.where(workload.delay < 0, workload.ops / reference_flops, workload.delay)
+    known = {
+        "run": run,
+        "submit": workload.submit,
+        "processors": workload.size,
+        "requested_processors": workload.size,
+        "requested_time": workload.requested_time,
+        "requested_memory": _kilobytes(workload.memory),
+    }
+    note = f"Note: made by hdeeprm-like of a workload; run times are those on cores of {reference_flops:g} flop/s"
+    return _trace(known, workload.capacity, note)
+
+
+def _kilobytes(memory: Floats) -> Floats:
+    """Return (J,) KB per core, unknown for all where no job asks for any."""
+    return memory * KB_PER_MB if memory.any() else np.full(len(memory), -1.0)
+
+
+def _trace(known: dict[str, Any], capacity: int, note: str) -> Trace:
+    jobs = len(known["submit"])
+    columns: dict[str, Any] = {
+        name: np.full(jobs, -1, np.int64) if name in WHOLE else np.full(jobs, -1.0) for name in FIELDS
+    }
+    columns |= {"job": np.arange(1, jobs + 1), "status": np.full(jobs, COMPLETED)} | known
+    header = ("Version: 2.2", f"MaxJobs: {jobs}", f"MaxRecords: {jobs}", f"MaxProcs: {capacity}", note)
+    return Trace(path=Path("generated.swf"), header=header, **columns)
+
+
+def _recounted(header: tuple[str, ...], jobs: int) -> Iterator[str]:
+    for line in header:
+        name = line.partition(":")[0].strip()
+        yield f"{name}: {jobs}" if name in COUNTS else line
