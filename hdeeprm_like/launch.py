@@ -4,7 +4,7 @@ import platform as machine
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -65,7 +65,8 @@ def launch_classic(experiment: Experiment, output: Path, runs: int = 1, progress
             schedule = record.schedule(scheduling_time=0.0, simulation_time=seconds)
             makespans.append(schedule["makespan"])
         record.write(stage, schedule)
-        (stage / "makespans.log").write_text("".join(f"{makespan:f}\n" for makespan in makespans), encoding="utf-8")
+        with replacing(stage / "makespans.log") as file:
+            file.writelines(f"{makespan:f}\n" for makespan in makespans)
         write_inputs(experiment, stage)
         run = {
             **description(experiment, runs),
@@ -146,8 +147,13 @@ def staged(output: Path) -> Iterator[Path]:
     """Give a folder whose files move into *output* when the block ends well, and vanish when it does not.
 
     The files of an earlier run in *output* are replaced; nothing else in there is touched.
+
+    Raises:
+        ResultsError: *output* cannot be written, or holds files of the same names that no run has left there.
     """
     existed = output.exists()
+    earlier = listed_files(output)
+    refuse_to_overwrite(output, INPUTS, earlier)
     try:
         output.mkdir(parents=True, exist_ok=True)
         stage = Path(tempfile.mkdtemp(prefix=".run-", dir=output))
@@ -155,7 +161,8 @@ def staged(output: Path) -> Iterator[Path]:
         raise ResultsError(f"{output}: cannot be written: {error.strerror or error}") from error
     try:
         yield stage
-        for name in listed_files(output):
+        refuse_to_overwrite(output, sorted(path.name for path in stage.iterdir()), earlier)
+        for name in earlier:
             (output / name).unlink(missing_ok=True)
         for path in sorted(stage.iterdir(), key=lambda path: path.name == RECORD):
             path.replace(output / path.name)
@@ -163,6 +170,13 @@ def staged(output: Path) -> Iterator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
         if not existed and not any(output.iterdir()):
             output.rmdir()
+
+
+def refuse_to_overwrite(folder: Path, names: Sequence[str], earlier: Sequence[str]) -> None:
+    """Raise a ResultsError if one of the files to be written is there and is none of an earlier run."""
+    for name in names:
+        if name not in earlier and (folder / name).exists():
+            raise ResultsError(f"{folder}: holds a {name} that is of no run and would be overwritten; choose another")
 
 
 def listed_files(folder: Path) -> list[str]:
@@ -174,9 +188,12 @@ def listed_files(folder: Path) -> list[str]:
     files = content.get("files") if isinstance(content, dict) else None
     if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
         raise ResultsError(f"{path}: lists no files; this is no record of a run")
-    outside = [name for name in files if Path(name).name != name or name in ("", "..")]
+    outside = [name for name in files if Path(name).name != name or name in ("", "..") or "\0" in name]
     if outside:
         raise ResultsError(f"{path}: lists {outside[0]!r}, which is not in its folder")
+    folders = [name for name in files if (folder / name).is_dir()]
+    if folders:
+        raise ResultsError(f"{path}: lists {folders[0]!r}, which is a folder and no file of a run")
     return files
 
 

@@ -19,7 +19,7 @@ def replacing(path: Path) -> Iterator[TextIO]:
     """Open a text file that takes the place of *path* when the block ends well, and vanishes when it does not.
 
     Raises:
-        ResultsError: the folder cannot be written.
+        ResultsError: the folder cannot be written, or the disk is full.
     """
     with replacing_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
         yield file
@@ -45,6 +45,9 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
         temporary.replace(path)
+    except OSError as error:  # a full disk
+        temporary.unlink(missing_ok=True)
+        raise ResultsError(f"{path}: cannot be written: {error.strerror or error}") from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -1,0 +1,434 @@
+"""The command line: what it answers, and that whatever a user gives wrong is one line and exit status 2."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hdeeprm_like.cli import main
+from hdeeprm_like.options import Options, schema
+
+ROOT = Path(__file__).parent.parent
+PLATFORM = ROOT / "platforms" / "learning.json"
+WORKLOAD = ROOT / "workloads" / "learning.json"
+PROGRAM = [sys.executable, "-m", "hdeeprm_like"]
+OPTIONS = {"seed": 1, "pybatsim": {"agent": {"type": "CLASSIC", "policy_pair": "first-high_gflops"}}}
+
+# the two forms of HDeepRM's schema, as in its own repository; the paths are of the authors' container
+POLICY_PAIR = """{"seed": 20091995, "nb_resources": 2280, "nb_jobs": 100,
+  "workload_file_path": "/workspace/workloads/gaia.swf", "platform_file_path": "/workspace/platforms/gaia.json",
+  "pybatsim": {"log_level": "DEBUG", "env": {"objective": "avg_job_slowdown", "queue_sensitivity": 0.05},
+    "agent": {"type": "CLASSIC", "policy_pair": "shortest-high_mem_bw"}}}"""
+SELECTION = """{"seed": 20091995, "nb_resources": 2280, "nb_jobs": 100,
+  "workload_file_path": "/workspace/workloads/gaia.swf", "platform_file_path": "/workspace/platforms/gaia.json",
+  "pybatsim": {"log_level": "ERROR", "env": {"objective": "avg_job_slowdown",
+    "actions": {"selection": [{"shortest": ["high_mem_bw"]}], "void": false}, "queue_sensitivity": 0.05},
+    "agent": {"type": "CLASSIC"}}}"""
+LEARNING = """{"seed": 19021285, "nb_resources": 4, "nb_jobs": 2, "workload_file_path": "",
+  "platform_file_path": "../../platform_examples/learning.json",
+  "pybatsim": {"log_level": "WARNING", "env": {"objective": "makespan", "actions": {"selection": [
+      {"shortest": ["high_gflops", "high_mem_bw", "low_power"]}, {"first": ["high_gflops", "high_mem_bw"]}],
+      "void": false}, "observation": "minimal", "queue_sensitivity": 0.05},
+    "agent": {"type": "LEARNING", "run": "train", "hidden": 16, "lr": 0.005, "gamma": 0.99}}}"""
+
+
+def merged(base, changes):
+    """A dictionary with changes deep inside."""
+    result = dict(base)
+    for key, value in changes.items():
+        result[key] = merged(result.get(key, {}), value) if isinstance(value, dict) else value
+    return result
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A folder with an experiment on the learning platform."""
+    shutil.copy(PLATFORM, tmp_path / "platform.json")
+    shutil.copy(WORKLOAD, tmp_path / "jobs.json")
+    options = OPTIONS | {"platform_file_path": "platform.json", "workload_file_path": "jobs.json"}
+    (tmp_path / "exp.json").write_text(json.dumps(options))
+    return tmp_path
+
+
+def refused(capsys, *arguments):
+    """The one line that a command answers with, having written nothing else."""
+    try:
+        status = main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        status = end.code
+    said = capsys.readouterr()
+    assert status == 2
+    assert said.out == ""
+    assert said.err.startswith("hdeeprm-like: ")
+    assert said.err.endswith("\n")
+    assert said.err.count("\n") == 1, said.err
+    return said.err
+
+
+def refused_launch(capsys, folder, *arguments):
+    """The one line that ``launch`` answers with; no directory is left."""
+    line = refused(capsys, "launch", "--options", folder / "exp.json", "--output", folder / "out", *arguments)
+    assert not (folder / "out").exists()
+    return line
+
+
+def rewrite(path, **changes):
+    path.write_text(json.dumps(merged(json.loads(path.read_text()), changes)))
+
+
+# missing and malformed files
+
+
+@pytest.mark.parametrize("name", ["exp.json", "platform.json", "jobs.json"])
+def test_a_missing_file_is_named(files, capsys, name):
+    (files / name).unlink()
+    assert f"{files / name}: no such file" in refused_launch(capsys, files)
+
+
+@pytest.mark.parametrize("name", ["exp.json", "platform.json", "jobs.json"])
+def test_a_folder_in_the_place_of_a_file_is_named(files, capsys, name):
+    (files / name).unlink()
+    (files / name).mkdir()
+    assert f"{files / name}: is a folder" in refused_launch(capsys, files)
+
+
+@pytest.mark.parametrize("name", ["exp.json", "platform.json", "jobs.json"])
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"a": 1,}', "[1]", "7", '"x"', "null", '{"seed": NaN}', "[" * 100_000, "\x00", '{"seed": 1}}']
+)
+def test_malformed_json_is_named(files, capsys, name, text):
+    (files / name).write_text(text)
+    assert str(files / name) in refused_launch(capsys, files)
+
+
+@pytest.mark.parametrize("name", ["exp.json", "platform.json", "jobs.json"])
+def test_what_is_no_text_is_named(files, capsys, name):
+    (files / name).write_bytes(b'{"seed": "\xff\xfe"}')
+    assert "not UTF-8" in refused_launch(capsys, files)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "; only a header\n", "1 2 3\n", "x " * 18 + "\n", "1 0 nan 10 1 -1 -1 1 10 -1 1 1 1 1 -1 -1 -1 -1\n"]
+)
+def test_a_trace_without_jobs_is_refused(files, capsys, text):
+    (files / "trace.swf").write_text(text)
+    assert "trace.swf" in refused_launch(capsys, files, "--trace", files / "trace.swf", "--quiet")
+
+
+def test_a_trace_that_is_no_gzip_is_refused(files, capsys):
+    (files / "trace.swf.gz").write_bytes(b"1 2 3")
+    assert "trace.swf.gz" in refused_launch(capsys, files, "--trace", files / "trace.swf.gz")
+
+
+# wrong values
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"seed": -1}, "seed: -1"),
+        ({"seed": 1.5}, "seed: 1.5"),
+        ({"seed": "1"}, "seed: '1'"),
+        ({"seed": True}, "seed: True"),
+        ({"seed": None}, "seed: None"),
+        ({"seed": 2**63}, "seed: 9223372036854775808"),
+        ({"nb_jobs": 0}, "nb_jobs: 0"),
+        ({"nb_jobs": -3}, "nb_jobs: -3"),
+        ({"nb_resources": 5}, "nb_resources: 5, but"),
+        ({"sed": 1}, "sed: is not known; did you mean 'seed'?"),
+        ({"pybatsim": {"env": {"objektive": "edp"}}}, "env.objektive: is not known; did you mean 'objective'?"),
+        ({"pybatsim": {"env": {"objective": "makspan"}}}, "did you mean 'makespan'?"),
+        ({"pybatsim": {"env": {"queue_sensitivity": 0}}}, "pybatsim.env.queue_sensitivity: 0"),
+        ({"pybatsim": {"env": {"queue_sensitivity": -0.5}}}, "pybatsim.env.queue_sensitivity: -0.5"),
+        ({"pybatsim": {"agent": {"policy_pair": "shortst-high_gflops"}}}, "did you mean 'shortest'?"),
+        ({"pybatsim": {"agent": {"policy_pair": "shortest-high_gflop"}}}, "did you mean 'high_gflops'?"),
+        ({"pybatsim": {"agent": {"policy_pair": "shortest"}}}, "is no core policy"),
+        ({"pybatsim": {"agent": {"policy_pair": ""}}}, "is no job policy"),
+        ({"pybatsim": {"agent": {"policy_pair": None}}}, "follows one policy pair, 36 are given"),
+        ({"pybatsim": {"agent": {"hiden": 3}}}, "did you mean 'hidden'?"),
+        ({"pybatsim": {"agent": {"type": "CLASSICAL"}}}, "did you mean 'CLASSIC'?"),
+        ({"pybatsim": {"env": {"actions": {"selection": [{"first": ["low_pover"]}]}}}}, "did you mean 'low_power'?"),
+        ({"pybatsim": {"env": {"actions": {"selection": [{"frst": ["low_power"]}]}}}}, "did you mean 'first'?"),
+        ({"pybatsim": {"env": {"actions": {"selection": {"first": "low_power"}}}}}, "pybatsim.env.actions.selection"),
+        ({"pybatsim": {"env": {"observation": "big"}}}, "'big' is not known"),
+        ({"pybatsim": {"log_level": "LOUD"}}, "'LOUD' is not known"),
+        ({"workload": {"max_time": -1}}, "workload.max_time: -1"),
+        ({"workload_file_path": ""}, "workload_file_path: is missing"),
+        ({"platform_file_path": ""}, "platform_file_path: is missing"),
+        ({"workload_file_path": 5}, "workload_file_path: 5"),
+        ({"type_file_paths": ["none.json"]}, "none.json"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_told_with_their_path_and_the_nearest_name(files, capsys, changes, said):
+    rewrite(files / "exp.json", **changes)
+    line = refused_launch(capsys, files)
+    assert said in line
+    assert len(line) < 400
+
+
+def test_a_missing_seed_is_told(files, capsys):
+    options = json.loads((files / "exp.json").read_text())
+    del options["seed"]
+    (files / "exp.json").write_text(json.dumps(options))
+    assert "seed: is missing" in refused_launch(capsys, files)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"subtime": -1}, "subtime: is -1"),
+        ({"subtime": 1e999}, "Infinity"),
+        ({"subtime": "0"}, "subtime: is the string '0'"),
+        ({"res": 0}, "res: is 0"),
+        ({"res": 1.5}, "res: is 1.5"),
+        ({"res": 5}, "asks for 5 cores"),
+        ({"walltime": -2}, "walltime: is -2"),
+        ({"profile": "Tst0"}, "did you mean 'Test0'?"),
+    ],
+)
+def test_wrong_jobs_are_told_with_their_place(files, capsys, changes, said):
+    content = json.loads((files / "jobs.json").read_text())
+    content["jobs"][1].update(changes)
+    (files / "jobs.json").write_text(json.dumps(content))
+    assert said in refused_launch(capsys, files)
+
+
+@pytest.mark.parametrize("key", ["cpu", "req_time", "req_ops", "mem", "mem_bw"])
+@pytest.mark.parametrize("value", ["-1", "NaN", "Infinity", "1e999", "true", '"3"', "[]"])
+def test_wrong_numbers_in_a_profile_are_refused(files, capsys, key, value):
+    content = json.loads((files / "jobs.json").read_text())
+    content["profiles"]["Test0"][key] = "HERE"
+    (files / "jobs.json").write_text(json.dumps(content).replace('"HERE"', value))
+    assert str(files / "jobs.json") in refused_launch(capsys, files)
+
+
+def test_an_empty_workload_is_refused(files, capsys):
+    (files / "jobs.json").write_text('{"nb_res": 4, "jobs": [], "profiles": {}}')
+    assert "at least one job is needed" in refused_launch(capsys, files)
+
+
+def test_an_unknown_node_type_is_refused_with_the_nearest(files, capsys):
+    text = (files / "platform.json").read_text()
+    (files / "platform.json").write_text(text.replace("Test0", "Tst0"))
+    assert "did you mean 'Test0'?" in refused_launch(capsys, files)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"number": 1', '"number": -1'),
+        ('"number": 1', '"number": NaN'),
+        ('"0us"', '"-5us"'),
+        ('"0us"', '"1e999us"'),
+    ],
+)
+def test_wrong_numbers_in_a_platform_are_refused(files, capsys, old, new):
+    text = (files / "platform.json").read_text()
+    assert old in text
+    (files / "platform.json").write_text(text.replace(old, new))
+    assert "platform.json" in refused_launch(capsys, files)
+
+
+def test_a_link_without_bandwidth_is_refused(files, capsys):
+    main(["launch", "-q", "-o", str(files / "exp.json"), "--output", str(files / "first")])
+    xml = re.sub(r'bandwidth="[^"]*"', 'bandwidth="0Gbps"', (files / "first" / "platform.xml").read_text())
+    (files / "platform.xml").write_text(xml)
+    assert "'0Gbps': a bandwidth above 0" in refused_launch(capsys, files, "--platform", files / "platform.xml")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["--seed -1", "--seed x", f"--seed {2**63}", "--runs 0", "--runs 1.5", "--sed 1", "--log-level LOUD"],
+)
+def test_wrong_flags_are_refused(files, capsys, flags):
+    assert flags.split()[0] in refused_launch(capsys, files, *flags.split())
+
+
+def test_a_trace_and_a_workload_exclude_one_another(files, capsys):
+    line = refused_launch(capsys, files, "--trace", files / "a.swf", "--workload", files / "jobs.json")
+    assert "exclude one another" in line
+
+
+@pytest.mark.parametrize("arguments", [["lanch"], ["launch"], ["visual"], ["metrics"], ["clean"], ["jobstat", "x"]])
+def test_an_unknown_or_incomplete_command_is_refused(capsys, arguments):
+    assert "--help" in refused(capsys, *arguments)
+
+
+def test_a_job_without_the_memory_is_rejected_with_the_reason_and_the_run_goes_on(files, capsys):
+    content = json.loads((files / "jobs.json").read_text())
+    content["profiles"]["Big"] = content["profiles"]["Test0"] | {"mem": 1e9}
+    content["jobs"][0]["profile"] = "Big"
+    (files / "jobs.json").write_text(json.dumps(content))
+    assert main(["launch", "-o", str(files / "exp.json"), "--output", str(files / "out")]) == 0
+    said = capsys.readouterr()
+    run = json.loads((files / "out" / "run.json").read_text())
+    assert run["rejected"] == {"w0!0": "more memory per core than the platform has for that many cores"}
+    assert (run["metrics"]["nb_jobs_rejected"], run["metrics"]["nb_jobs_success"]) == (1, 1)
+    assert "1 jobs were rejected, the first is w0!0" in said.err
+
+
+# writing
+
+
+@pytest.mark.parametrize("below", ["jobs.json", "jobs.json/deeper"])
+def test_a_directory_that_cannot_be_made_is_one_line(files, capsys, below):
+    before = sorted(files.rglob("*"))
+    line = refused(capsys, "launch", "-q", "-o", files / "exp.json", "--output", files / below)
+    assert "cannot be written" in line
+    assert sorted(files.rglob("*")) == before
+
+
+def test_a_file_that_no_run_wrote_is_not_overwritten(files, capsys):
+    shutil.copy(files / "exp.json", files / "options.json")
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    line = refused(capsys, "launch", "-q", "-o", files / "options.json", "--output", files)
+    assert "options.json" in line
+    assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+FULL_DISK = """
+import resource, signal, sys
+from hdeeprm_like.cli import main
+from hdeeprm_like import launch
+def full(simulator, workload, record=launch.Record):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+    return record(simulator, workload)
+launch.Record = full
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(files):
+    arguments = ["launch", "-q", "-o", files / "exp.json", "--output", files / "out"]
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=ROOT
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("hdeeprm-like: ")
+    assert done.stderr.count("\n") == 1
+    assert not (files / "out").exists()
+
+
+def test_ctrl_c_in_the_middle_of_a_simulation_leaves_nothing(tmp_path):
+    jobs = [{"id": i, "subtime": i, "res": 1, "profile": "p"} for i in range(60_000)]
+    profile = {"type": "parallel_homogeneous", "com": 0, "cpu": 2e9, "req_time": 1, "mem": 1, "mem_bw": 4}
+    (tmp_path / "jobs.json").write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": {"p": profile}}))
+    (tmp_path / "exp.json").write_text(json.dumps(OPTIONS))
+    out = tmp_path / "out"
+    command = [*PROGRAM, "launch", "-q", "-o", tmp_path / "exp.json", "--output", out, "--runs", "100000"]
+    command += ["--platform", PLATFORM, "--workload", tmp_path / "jobs.json"]
+    running = subprocess.Popen([str(word) for word in command], stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        for _ in range(1200):
+            if out.exists() or running.poll() is not None:
+                break
+            time.sleep(0.05)
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=60)[1]
+    finally:
+        running.kill()
+    assert said == "hdeeprm-like: interrupted; nothing was written\n"
+    assert running.returncode == 130
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["exp.json", "jobs.json"]
+
+
+# answers
+
+
+def test_help_answers_at_once_and_imports_nothing_heavy():
+    code = "import sys; from hdeeprm_like.cli import parser; parser().format_help(); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True
+    )
+    heavy = {"numba", "numpy", "pandas", "torch", "matplotlib", "pydantic", "zmq", "gymnasium", "tqdm", "evalys"}
+    assert not heavy & set(done.stdout.split())
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        done = subprocess.run([*PROGRAM, "--help"], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True)
+        times.append(time.perf_counter() - begin)
+    assert "launch" in done.stdout
+    assert min(times) < 0.5
+
+
+def test_importing_the_package_imports_no_torch():
+    code = "import sys, hdeeprm_like, hdeeprm_like.launch, hdeeprm_like.experiment; print('torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+def test_without_a_command_the_help_is_shown(capsys):
+    assert main([]) == 2
+    assert "launch" in capsys.readouterr().out
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith("hdeeprm-like ")
+
+
+@pytest.mark.parametrize("text", [POLICY_PAIR, SELECTION])
+def test_both_forms_of_the_original_schema_run_with_their_paths_overridden(tmp_path, capsys, text):
+    (tmp_path / "exp.json").write_text(text)
+    assert "no such file" in refused_launch(capsys, tmp_path)
+    flags = ["--platform", ROOT / "platforms" / "gaia.json", "--trace", ROOT / "workloads" / "gaia.swf.gz"]
+    arguments = ["launch", "-q", "-o", tmp_path / "exp.json", *flags, "--output", tmp_path / "out"]
+    assert main([str(argument) for argument in arguments]) == 0
+    assert capsys.readouterr() == ("", "")
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["metrics"]["nb_jobs_success"] == 100
+    assert run["platform"]["cores"] == 2280
+
+
+def test_the_original_learning_experiment_is_accepted_as_it_is():
+    options = Options.model_validate(json.loads(LEARNING))
+    assert len(options.pybatsim.env.actions.pairs) == 5
+    assert (options.pybatsim.agent.hidden, options.pybatsim.agent.lr, options.pybatsim.agent.gamma) == (16, 0.005, 0.99)
+
+
+def test_the_schema_is_told_and_knows_every_key(tmp_path, capsys):
+    assert main(["schema"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == schema()
+    assert main(["schema", "--save", str(tmp_path / "schema.json")]) == 0
+    assert json.loads((tmp_path / "schema.json").read_text()) == told
+    assert set(told["properties"]) >= {"seed", "nb_resources", "nb_jobs", "pybatsim", "platform_file_path"}
+    assert told["additionalProperties"] is False
+    assert told["required"] == ["seed"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "agents").glob("*.json")), ids=lambda path: path.name)
+def test_the_shipped_experiments_are_valid(path):
+    Options.model_validate(json.loads(path.read_text()))
+
+
+def test_a_reader_that_goes_away_is_no_error(files):
+    command = f"{sys.executable} -m hdeeprm_like schema | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, cwd=ROOT)
+    assert done.returncode in (0, 141)
+    assert done.stderr == ""
+
+
+def test_quiet_says_nothing(files, capsys):
+    assert main(["launch", "--quiet", "-o", str(files / "exp.json"), "--output", str(files / "out")]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_without_an_output_the_run_lies_beside_and_is_told(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    assert main(["launch", "-o", "exp.json"]) == 0
+    assert (files / "run-exp" / "run.json").exists()
+    assert "makespan" in capsys.readouterr().out.lower()
+    assert os.listdir(files / "run-exp")
