@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from hdeeprm_like import __version__
 from hdeeprm_like.errors import HDeepRMError, OptionsError
@@ -18,7 +18,7 @@ CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
 
-    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+    Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 else:
     Commands = object
 
@@ -58,11 +58,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status or 0
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Tells in one line what is wrong with a command line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program."""
+        self.exit(USER_ERROR, f"{PROGRAM}: {message}; see {self.prog} --help\n")
+
+
+def parser() -> Parser:
     """Return the parser of the whole command line."""
     from hdeeprm_like.cli_workloads import add_workload_commands
 
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog=PROGRAM, description="Learned job scheduling for heterogeneous HPC clusters, coupled with Batsim."
     )
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
