@@ -156,7 +156,8 @@ class State:
         clock = t.clock[0]
         kernels.log_blocked(t)
         commands = Commands(kills=self.kills, wake_at=self.wake_at)
-        commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
+        if clock["rejected_now"]:
+            commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
         for j in t.started_now[: clock["started_now"]].tolist():
             commands.starts.append((j, self.cores_of(j)))
         cores, pstates = self._changed
@@ -173,7 +174,10 @@ class State:
     def cores_of(self, job: int) -> Ints:
         """Return the cores of a started job in ascending order."""
         row = self.tables.jobs[job]
-        return np.sort(self.tables.allocation[row["first"] : row["first"] + row["size"]])
+        first = row["first"]
+        cores: Ints = self.tables.allocation[first : first + row["size"]].copy()
+        cores.sort()
+        return cores
 
     def make_room(self) -> None:
         """Let the log have room for one more instant."""

@@ -45,20 +45,19 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
     def bs(self, batsim: Any) -> None:
         self._batsim = batsim
         network = batsim.network
+        network.recv = lambda blocking=False: self.listen(network, blocking)
 
-        def receive(blocking: bool = False) -> Any:
-            """Hear a message before PyBatsim does, and pass on what it keeps books on."""
-            try:
-                text = network.recv_string(blocking=blocking)
-            except UnicodeDecodeError as cause:
-                raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
-            if text is None:
-                return None
-            message = read_message(text)
-            self._commands = self.conversation.hear(message)
-            return message | {"events": [event for event in message["events"] if event["type"] in BOOKS]}
-
-        network.recv = receive
+    def listen(self, network: Any, blocking: bool) -> Any:
+        """Hear a message before PyBatsim does; return the part that it keeps books on, None if none came in time."""
+        try:
+            text = network.recv_string(blocking=blocking)
+        except UnicodeDecodeError as cause:
+            raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
+        if text is None:
+            return None
+        message = read_message(text)
+        self._commands = self.conversation.hear(message)
+        return message | {"events": [event for event in message["events"] if event["type"] in BOOKS]}
 
     def onNoMoreEvents(self) -> None:
         """Order what was decided."""

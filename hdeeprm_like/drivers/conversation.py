@@ -35,6 +35,8 @@ Decider = Callable[[Platform, JobLimits], DecisionSystem]
 
 JOIN = ("event_machine_available", "ADD_RESOURCES")
 LEAVE = ("event_machine_unavailable", "REMOVE_RESOURCES")
+NOTHING = Commands()  # is ordered where nothing was to be decided
+
 LARGEST_TIME = 1e15  # s; beyond that a float does not tell microseconds apart at all
 
 
@@ -43,6 +45,7 @@ def _refuse(constant: str) -> float:
 
 
 _decode = json.JSONDecoder(parse_constant=_refuse).decode
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def read_message(message: str | bytes) -> Any:
@@ -171,7 +174,7 @@ class Conversation:
     def _decide(self) -> Commands:
         """Run the decision lines if there is something to decide on."""
         if not self.begun:
-            return Commands()
+            return NOTHING
         system, state = self.system, self.system.state
         clock = state.tables.clock[0]
         if not self._ended_now and not self._submitted_now:
@@ -179,7 +182,7 @@ class Conversation:
                 clock["arrivals_over"] = 1
                 self._news |= bool(clock["running"] == 0 and clock["waiting"] > 0)
             if not self._news:
-                return Commands()
+                return NOTHING if not self._registration else Commands()
         system.receive(Instant(self.now, self._ended_now, self._submitted_now, self._over))
         self._ended_now, self._submitted_now, self._news = [], 0, False
         while system.open:
@@ -265,10 +268,11 @@ class Conversation:
 
     def write(self, commands: Commands) -> str:
         """Return commands as the message that Batsim wants."""
-        now = repr(self.now)
-        head = '{"timestamp":' + now + ',"type":"'
-        events = [f'{head}{kind}","data":{json.dumps(data)}}}' for kind, data in self.orders(commands)]
-        return '{"now":' + now + ',"events":[' + ",".join(events) + "]}"
+        now = self.now
+        if commands is NOTHING:
+            return f'{{"now":{now!r},"events":[]}}'
+        events = [{"timestamp": now, "type": kind, "data": data} for kind, data in self.orders(commands)]
+        return _encode({"now": now, "events": events})
 
     def orders(self, commands: Commands) -> list[tuple[str, Content]]:
         """Return the type and the data of each event that carries commands, in the order that they take effect in.

@@ -80,7 +80,7 @@ def read_hosts(resources: Any) -> list[Host]:
         if not isinstance(machine, dict) or machine.get("id") != position or not isinstance(machine.get("name"), str):
             raise ProtocolError(f"SIMULATION_BEGINS: compute_resources[{position}] must have that id, and a name")
         properties = machine.get("properties", {})
-        if not isinstance(properties, dict) or not all(isinstance(text, str) for text in properties.values()):
+        if not isinstance(properties, dict) or not set(map(type, properties.values())) <= {str}:
             raise ProtocolError(f"machine {shown(machine['name'])}: properties must be texts by name")
         hosts.append((machine["name"], properties))
     if len({name for name, _ in hosts}) < len(hosts):

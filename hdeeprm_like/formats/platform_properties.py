@@ -19,6 +19,7 @@ matter of the P-state alone, so the idle and the busy figure of a state are the 
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,6 +88,9 @@ def properties_of(figures: Figures) -> dict[str, str]:
     watts = [_decimals(watts) for watts in figures.watts]
     texts[WATTS] = texts[OLD_WATTS] = ", ".join(f"{text}:{text}" for text in watts)
     return texts
+
+
+_texts = lru_cache(maxsize=1)(properties_of)  # the cores of a processor, one after the other, are alike
 
 
 def _scalars(figures: Figures) -> Iterator[tuple[str, Any]]:
@@ -284,7 +288,7 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
 def _difference(core: int, name: str, expected: Figures, host: str, props: Mapping[str, str]) -> str | None:
     if host != name:
         return f"core {core} is {name!r}"
-    texts = properties_of(expected)
+    texts = _texts(expected)
     if all(props.get(key) == texts[key] for key in _KEYS):
         return None
     found = _figures(host, [props.get(key) for key in _KEYS])

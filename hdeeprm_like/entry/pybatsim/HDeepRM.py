@@ -1,0 +1,67 @@
+"""The scheduler that ``pybatsim .../HDeepRM.py -o '{...}'`` runs."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.drivers.batsim import Scheduler
+from hdeeprm_like.drivers.conversation import Conversation
+from hdeeprm_like.drivers.overutilization import overutilizations
+from hdeeprm_like.errors import HDeepRMError, OptionsError
+from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_platform
+from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.launch_batsim import FirstAction
+from hdeeprm_like.options import Options, explain
+
+
+def read(content: Mapping[str, Any]) -> Options:
+    """Return the options of an experiment from the whole of them or from their section ``pybatsim`` alone."""
+    if "pybatsim" not in content:
+        content = {"seed": content.get("seed", 0), "pybatsim": dict(content)}
+    try:
+        return Options.model_validate(content)
+    except ValidationError as error:
+        raise OptionsError(f"-o: {explain(error.errors()[0])}") from None
+
+
+class HDeepRM(Scheduler):
+    """The decision system of an experiment; leaves ``overutilizations.json`` in the current folder.
+
+    The platform is the one that the options name, or else what the hosts tell of themselves.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        try:
+            self.experiment = read(options)
+            if self.experiment.pybatsim.agent.type != "CLASSIC":
+                raise OptionsError("-o: only CLASSIC agents can be run here; launch learning ones with hdeeprm-like")
+            path = self.experiment.platform_file_path
+            platform = load_platform(Path(path), [Path(p) for p in self.experiment.type_file_paths]) if path else None
+        except HDeepRMError as error:
+            sys.exit(f"hdeeprm-like: {error}")
+        super().__init__(Conversation(self.decide, FirstAction(), platform), options)
+
+    def decide(self, platform: Platform, limits: JobLimits) -> DecisionSystem:
+        """Make the decision system of a platform."""
+        actions = PolicyPairs([self.experiment.classic_pair])
+        seed = int(generator(self.experiment.seed, RANDOM_POLICIES).integers(2**63))
+        return DecisionSystem(State(platform, None, actions.job_policies, seed, limits=limits), actions)
+
+    def listen(self, network: Any, blocking: bool) -> Any:
+        """Hear a message; what cannot be is one line and the end."""
+        try:
+            return super().listen(network, blocking)
+        except HDeepRMError as error:
+            sys.exit(f"hdeeprm-like: {error}")
+
+    def onSimulationEnds(self) -> None:
+        """Leave behind what only the decision system knows."""
+        write_json(Path("overutilizations.json"), overutilizations(self.conversation.system.state), indent=None)

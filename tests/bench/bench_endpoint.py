@@ -1,0 +1,125 @@
+"""CPU seconds of the endpoint on Gaia's first 1000 jobs, and of the emptiest scheduler that PyBatsim can run.
+
+The conversation is recorded once in process; then a process of its own plays Batsim's side to each endpoint.
+"""
+
+import json
+import multiprocessing
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import zmq
+
+from hdeeprm_like.drivers.batsim import Endpoint, Scheduler
+from hdeeprm_like.drivers.conversation import Conversation
+from hdeeprm_like.drivers.server import cli
+from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.launch import write_inputs
+from hdeeprm_like.launch_batsim import FirstAction, classic_decider
+
+pytestmark = pytest.mark.bench
+
+ROOT = Path(__file__).parent.parent.parent
+ORIGINAL = 8.2  # s of Python's CPU that the original takes for these 1000 jobs
+TIMES = 5
+
+
+def talk_of(experiment):
+    return Conversation(
+        classic_decider(experiment), FirstAction(), experiment.platform, experiment.workload.limits(), None
+    )
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    return load_experiment(ROOT / "agents" / "gaia-first-high_gflops.json")
+
+
+@pytest.fixture(scope="module")
+def messages(experiment, tmp_path_factory):
+    """Batsim's side of the conversation."""
+    folder = tmp_path_factory.mktemp("gaia")
+    write_inputs(experiment, folder)
+    files = ["-p", folder / "platform.xml", "-w", folder / "workload.json", "-e", folder / "out"]
+    options, _ = cli.read_command_line([*map(str, files), "-E"])
+    talk, said = talk_of(experiment), []
+
+    def ask(text):
+        said.append(text)
+        return talk.answer(text).encode()
+
+    assert cli.play(options, ask)
+    return said
+
+
+def say(path, address):
+    """Play Batsim: say each message when the one before is answered."""
+    with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+        socket.connect(address)
+        for message in json.loads(Path(path).read_text()):
+            socket.send_string(message)
+            socket.recv()
+
+
+def cpu_of(messages, folder, listen):
+    """Return the least CPU seconds of some runs of ``listen(address)``, everything imported and compiled before."""
+    path = folder / "messages.json"
+    path.write_text(json.dumps(messages))
+    seconds = []
+    for port in range(28800, 28800 + TIMES):
+        address = f"tcp://127.0.0.1:{port}"
+        peer = multiprocessing.get_context("spawn").Process(target=say, args=(str(path), address), daemon=True)
+        peer.start()
+        begin = time.process_time()
+        listen(address)
+        seconds.append(time.process_time() - begin)
+        peer.join(20)
+    return min(seconds)
+
+
+def under_pybatsim(scheduler, address):
+    """Run a scheduler in PyBatsim's own loop."""
+    from batsim.batsim import Batsim
+
+    batsim = Batsim(scheduler, address, 20000)
+    batsim.start()
+    batsim.network.context.term()
+
+
+def test_cpu_of_the_endpoint(messages, experiment, tmp_path):
+    from batsim.batsim import BatsimScheduler
+
+    class Empty(BatsimScheduler):
+        """Answers nothing."""
+
+        def onJobSubmission(self, job):
+            pass
+
+        def onJobCompletion(self, job):
+            pass
+
+        def onMachinePStateChanged(self, nodeid, pstate):
+            pass
+
+    def ours(address):
+        endpoint = Endpoint(address)
+        endpoint.play(talk_of(experiment), patience=20.0)
+        endpoint.close()
+
+    recursion = sys.getrecursionlimit()
+    empty = cpu_of(messages, tmp_path, lambda address: under_pybatsim(Empty(), address))
+    ours_there = cpu_of(messages, tmp_path, lambda address: under_pybatsim(Scheduler(talk_of(experiment)), address))
+    ours_here = cpu_of(messages, tmp_path, ours)
+    sys.setrecursionlimit(recursion)
+    print(f"\n{len(messages)} messages, 1000 jobs, CPU s (least of {TIMES}):")
+    for name, seconds in (
+        ("emptiest PyBatsim scheduler", empty),
+        ("our scheduler in PyBatsim's loop", ours_there),
+        ("our endpoint", ours_here),
+    ):
+        print(
+            f"{name:34} {seconds:6.3f} s  {1e6 * seconds / len(messages):6.1f} us/message  "
+            f"{seconds / empty:5.2f} x emptiest  {ORIGINAL / seconds:6.1f} x less than the original"
+        )
