@@ -1,0 +1,91 @@
+"""Imports point one way, and heavy packages stay where they belong (the layout in DESIGN: one folder per question)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = "hdeeprm_like"
+FOR_ALL = {"types", "errors", "compiled", "__version__"}
+
+MAY_IMPORT = {  # layer: other layers of the package
+    "types": set(),
+    "errors": set(),
+    "compiled": set(),
+    "cluster": set(),
+    "decision": {"cluster"},
+    "formats": {"cluster"},
+    "drivers": {"cluster", "decision", "formats"},
+}
+ONLY_IN = {  # package: where it may be imported
+    "torch": ("learning/", "agents/"),
+    "gymnasium": ("drivers/env.py", "drivers/vector.py"),
+    "batsim": ("drivers/batsim",),
+    "zmq": ("drivers/server", "drivers/batsim"),
+    "matplotlib": ("visual.py", "formats/pictures.py", "report.py"),
+    "numba": ("compiled.py",),
+}
+
+
+def modules():
+    """Path of each module from the package or, for the agents, from the root."""
+    yield from ((path, path.relative_to(ROOT / PACKAGE).as_posix()) for path in (ROOT / PACKAGE).rglob("*.py"))
+    yield from ((path, path.relative_to(ROOT).as_posix()) for path in (ROOT / "agents").rglob("*.py"))
+
+
+def imports(path):
+    """Full names of all that a module imports, wherever it does so, but for the eyes of a type checker."""
+    skipped, names = set(), []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            skipped.update(ast.walk(ast.Module(node.body, [])))
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+def layer(name):
+    """Layer of a module of ours: its folder or its name; None for anybody else's."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == PACKAGE and len(parts) > 1 else None
+
+
+MODULES = list(modules())
+
+
+def test_the_parser_sees_the_imports_of_the_package():
+    assert len(MODULES) > 40
+    assert f"{PACKAGE}.cluster.platform.Platform" in imports(ROOT / PACKAGE / "cluster" / "state.py")
+
+
+@pytest.mark.parametrize(("path", "name"), MODULES, ids=[name for _, name in MODULES])
+def test_a_module_imports_only_what_lies_below_it(path, name):
+    own = name.split("/")[0].removesuffix(".py")
+    found = {layer(imported) for imported in imports(path)} - {None, own} - FOR_ALL
+    assert found <= MAY_IMPORT.get(own, found), f"{name} imports {sorted(found - MAY_IMPORT.get(own, found))}"
+
+
+@pytest.mark.parametrize(("path", "name"), MODULES, ids=[name for _, name in MODULES])
+def test_heavy_packages_are_imported_only_where_they_belong(path, name):
+    for imported in imports(path):
+        places = ONLY_IN.get(imported.split(".")[0])
+        assert places is None or name.startswith(places), f"{name} imports {imported}"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [(path, name) for path, name in MODULES if name.startswith(("learning/", "agents/"))]
+)
+def test_learning_knows_neither_the_server_nor_the_command_line(path, name):
+    forbidden = (f"{PACKAGE}.drivers.server", f"{PACKAGE}.cli")
+    assert [imported for imported in imports(path) if imported.startswith(forbidden)] == []
+
+
+@pytest.mark.parametrize(("path", "name"), MODULES, ids=[name for _, name in MODULES])
+def test_no_module_is_longer_than_four_hundred_lines(path, name):
+    assert len(path.read_text().splitlines()) <= 430, "about 400"

@@ -1,0 +1,103 @@
+"""The options file: HDeepRM's schema, strict."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.rewards import OBJECTIVES
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.options import ALL_PAIRS, CORE_POLICY_NAMES, JOB_POLICY_NAMES, Options, read_options, split_pair
+
+CLASSIC = {"seed": 1, "pybatsim": {"agent": {"policy_pair": "first-high_gflops"}}}
+
+
+def test_the_options_know_all_policies_and_objectives_that_exist():
+    assert set(JOB_POLICY_NAMES) == set(JOB_POLICIES)
+    assert set(CORE_POLICY_NAMES) == set(CORE_POLICIES)
+    assert set(Options.model_json_schema()["$defs"]["EnvOptions"]["properties"]["objective"]["enum"]) == set(OBJECTIVES)
+    assert len(ALL_PAIRS) == 36
+    assert PolicyPairs(ALL_PAIRS, void=True).size == 37
+
+
+def options(selection, **agent):
+    return Options.model_validate(
+        {"seed": 1, "pybatsim": {"env": {"actions": {"selection": selection}}, "agent": agent}}
+    )
+
+
+def test_a_selection_is_taken_in_the_order_of_the_file_and_each_pair_once():
+    chosen = options(
+        [{"first": ["low_power", "random"], "shortest": ["random"]}, {"first": ["random"]}], type="LEARNING"
+    )
+    pairs = chosen.pybatsim.env.actions.pairs
+    assert pairs == (("first", "low_power"), ("first", "random"), ("shortest", "random"))
+
+
+def test_no_selection_means_all_pairs():
+    assert options([], type="LEARNING").pybatsim.env.actions.pairs == ALL_PAIRS
+
+
+def test_a_classic_agent_follows_its_pair_or_the_only_one_selected():
+    assert options([], policy_pair="shortest-low_power").classic_pair == ("shortest", "low_power")
+    assert options([{"first": ["high_mem"]}]).classic_pair == ("first", "high_mem")
+    both = options([{"first": ["high_mem"]}], policy_pair="shortest-low_power")
+    assert both.classic_pair == ("shortest", "low_power")
+
+
+@pytest.mark.parametrize("selection", [[], [{"first": ["high_mem", "random"]}]])
+def test_a_classic_agent_needs_exactly_one_pair(selection):
+    with pytest.raises(ValueError, match="follows one policy pair"):
+        options(selection)
+
+
+@pytest.mark.parametrize("pair", ALL_PAIRS)
+def test_every_pair_is_split_at_its_dash(pair):
+    assert split_pair("-".join(pair)) == pair
+
+
+def test_keys_of_a_users_learner_are_kept():
+    chosen = options([], type="LEARNING", depth=3, file="mine.py")
+    assert chosen.pybatsim.agent.model_extra == {"depth": 3, "file": "mine.py"}
+
+
+def test_options_survive_being_written_and_read(tmp_path):
+    chosen = Options.model_validate(CLASSIC)
+    (tmp_path / "o.json").write_text(json.dumps(chosen.model_dump(mode="json")))
+    assert read_options(tmp_path / "o.json") == chosen
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+ACTIONS = ["pybatsim", "env", "actions"]
+PLACES = [
+    ["seed"],
+    ["nb_jobs"],
+    ["workload"],
+    ["type_file_paths"],
+    ["pybatsim", "agent", "type"],
+    ["pybatsim", "agent"],
+]
+PLACES += [ACTIONS[:1], ACTIONS[:2], ACTIONS, [*ACTIONS, "selection"]]
+
+
+@given(st.sampled_from(PLACES), json_values)
+def test_whatever_stands_in_the_file_is_taken_or_refused_in_one_line(tmp_path_factory, place, value):
+    content = json.loads(json.dumps(CLASSIC))
+    at = content
+    for key in place[:-1]:
+        at = at.setdefault(key, {})
+    at[place[-1]] = value
+    path = tmp_path_factory.mktemp("options") / "o.json"
+    path.write_text(json.dumps(content))
+    try:
+        read_options(path)
+    except OptionsError as error:
+        assert str(error).startswith(str(path))  # noqa: PT017
+        assert "\n" not in str(error)  # noqa: PT017
