@@ -37,6 +37,7 @@ def add_generate(commands: Commands) -> None:
     added.add_argument("--estimates", metavar="NAME", help="of users: exact, gaussian, tsafrir, accuracy")
     setting = "a parameter of the estimates, as nu=0.5 or side=under"
     added.add_argument("--estimate", dest="estimate", action="append", default=[], metavar="NAME=VALUE", help=setting)
+    added.add_argument("--log", type=Path, metavar="SWF", help="ksu: a trace to sample from in place of a model")
     added.add_argument("--hdeeprm", action="store_true", help="draw bandwidths, and memories if the model has none")
     added.add_argument(
         "--gflops", type=factor, default=1.0, metavar="G", help="of the cores the times are of, for JSON (default 1)"
@@ -47,6 +48,8 @@ def run_generate(options: argparse.Namespace) -> None:
     """Make jobs and write them."""
     import numpy as np
 
+    from hdeeprm_like.formats.swf import read_swf
+    from hdeeprm_like.formats.swf_cuts import jobs_of_trace
     from hdeeprm_like.generation import Recipe, estimates_named, model_named
 
     name = options.output.name
@@ -58,7 +61,12 @@ def run_generate(options: argparse.Namespace) -> None:
         estimates = estimates_named(options.estimates, settings(options.estimate, "--estimate"), "--estimates")
     elif options.estimate:
         raise OptionsError("--estimate: sets a parameter of --estimates, which is missing")
-    recipe = Recipe(model, estimates, "hdeeprm" if options.hdeeprm else "model")
+    log = None
+    if options.log:
+        if options.model != "ksu":
+            raise OptionsError("--log: only the sets of ksu are sampled from a trace")
+        log = jobs_of_trace(read_swf(options.log))
+    recipe = Recipe(model, estimates, "hdeeprm" if options.hdeeprm else "model", log)
     jobs = recipe.jobs(options.jobs, np.random.default_rng(options.seed))
     write_jobs(jobs, options.output, options.gflops * GIGA)
     if not options.quiet:

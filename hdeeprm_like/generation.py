@@ -40,11 +40,13 @@ class Recipe:
         model: with its parameters.
         estimates: of users; None leaves the exact ones of the model.
         columns: ``hdeeprm`` draws bandwidths, and memories where the model has none.
+        log: of a real machine, from which KSU's sets are sampled; None lets a model stand in.
     """
 
     model: Model
     estimates: Estimates | None = None
     columns: Columns = "model"
+    log: Jobs | None = None
 
     def jobs(self, number: int | None, rng: np.random.Generator) -> Jobs:
         """Draw that many jobs; None is for models whose episodes have an end of their own.
@@ -59,6 +61,8 @@ class Recipe:
             jobs = self.model.draw(number, model_rng)
         elif number is None:
             raise OptionsError(f"model {type(self.model).__name__.lower()}: the number of jobs is missing")
+        elif self.log is not None and isinstance(self.model, Ksu):
+            jobs = self.model.sample(self.log, number, model_rng)
         else:
             jobs = self.model.draw(number, model_rng)
         if self.columns == "hdeeprm":

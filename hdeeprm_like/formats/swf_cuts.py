@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.cluster.synthetic.jobs import Jobs
+from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, WHOLE, Trace
@@ -89,6 +89,28 @@ def trace_of_jobs(jobs: Jobs) -> Trace:
         "queue": jobs.queue,
     }
     return _trace(known, jobs.capacity, f"Note: made by hdeeprm-like with {jobs.origin}")
+
+
+def jobs_of_trace(trace: Trace) -> Jobs:
+    """Return the jobs of a trace that ran, as a model's: sampled from, estimated and written like those.
+
+    Cores and requested times that the trace does not tell are those that were used.
+    """
+    size = np.where(trace.requested_processors > 0, trace.requested_processors, trace.processors)
+    rows = np.flatnonzero((trace.run > 0) & (size > 0) & (trace.submit >= 0))
+    if not len(rows):
+        raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs ran")
+    rows = rows[np.argsort(trace.submit[rows], kind="stable")]
+    ran, size = take(trace, rows), size[rows]
+    capacity = int(size.max())
+    jobs = plain_jobs(ran.submit, ran.run, size, capacity=capacity, origin=f"the jobs of {trace.path.name}")
+    memory = np.where(ran.requested_memory > 0, ran.requested_memory, ran.memory)
+    return replace(
+        jobs,
+        requested_time=np.where(ran.requested_time > 0, ran.requested_time, ran.run),
+        memory=np.maximum(memory, 0.0) / KB_PER_MB,
+        queue=ran.queue,
+    )
 
 
 def trace_of_workload(workload: Workload, reference_flops: float) -> Trace:

@@ -1,9 +1,11 @@
 """Traces: what is read, what is refused, and what a trace becomes."""
 
 import gzip
+import subprocess
 import sys
 import time
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,17 @@ from hypothesis import strategies as st
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats import swf
-from hdeeprm_like.formats.swf import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, FIELDS, Trace, convert, read_swf
+from hdeeprm_like.formats.swf import (
+    ACCURACY,
+    ACCURACY_STEPS,
+    BANDWIDTHS,
+    FIELDS,
+    WHOLE,
+    Trace,
+    convert,
+    read_swf,
+    write_swf,
+)
 from hdeeprm_like.formats.workload_json import read_workload
 
 ROOT = Path(__file__).parents[2]
@@ -298,6 +310,95 @@ def test_no_line_is_lost_and_rows_stand_in_the_order_of_batsim(tmp_path_factory,
     assert kept.submit[0] == 0
     assert (kept.size >= 1).all()
     assert (kept.requested_time > 0).all()
+
+
+def columns(trace: Trace) -> dict[str, list[float]]:
+    return {name: getattr(trace, name).tolist() for name in FIELDS}
+
+
+@pytest.mark.parametrize("ending", ["swf", "swf.gz"])
+@pytest.mark.parametrize("name", ["gaia", "ctc_sp2_500", "nasa_ipsc_500", "lublin_256"])
+def test_a_shipped_trace_survives_writing_and_reading(tmp_path, name, ending):
+    read = read_swf(ROOT / "workloads" / f"{name}.swf.gz")
+    write_swf(read, tmp_path / f"again.{ending}")
+    again = read_swf(tmp_path / f"again.{ending}")
+    assert columns(again) == columns(read)
+    assert again.header == read.header
+
+
+def test_numbers_are_written_as_they_were(tmp_path):
+    text = f"; Version: 2.2\n;\n{LINE}\n{line(submit=-3, run=0.1, cpu_time=1234567890.25, memory=2**53 - 1)}\n"
+    write_swf(trace(tmp_path, text), tmp_path / "again.swf")
+    assert (tmp_path / "again.swf").read_text() == text
+
+
+def test_equal_traces_give_equal_bytes_also_when_packed(tmp_path):
+    for name in ("one.swf.gz", "other.swf.gz"):
+        write_swf(trace(tmp_path, LINE), tmp_path / name)
+    assert (tmp_path / "one.swf.gz").read_bytes() == (tmp_path / "other.swf.gz").read_bytes()
+
+
+anything = st.floats(-(2.0**53), 2.0**53, exclude_min=True, exclude_max=True)
+whole_numbers = st.integers(-(2**53) + 1, 2**53 - 1)
+notes = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=20).map(str.strip)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries({name: whole_numbers if name in WHOLE else anything for name in FIELDS}),
+        min_size=1,
+        max_size=5,
+    ),
+    st.lists(notes, max_size=4),
+)
+def test_any_trace_survives_writing_and_reading(tmp_path_factory, rows, header):
+    path = tmp_path_factory.getbasetemp() / "written.swf"
+    given_columns = {name: np.array([row[name] for row in rows]) for name in FIELDS}
+    write_swf(Trace(path=path, header=tuple(header), **given_columns), path)
+    again = read_swf(path)
+    assert columns(again) == {name: column.tolist() for name, column in given_columns.items()}
+    assert again.header == tuple(header)
+
+
+def test_what_no_trace_can_hold_is_not_written(tmp_path):
+    read = trace(tmp_path, LINE)
+    with pytest.raises(WorkloadError, match=r"out\.swf: requested time: numbers below 2\^53 are possible"):
+        write_swf(replace(read, requested_time=np.array([np.inf])), tmp_path / "out.swf")
+    with pytest.raises(WorkloadError, match=r"out\.swf: header: 'a\\nb' is more than one line"):
+        write_swf(replace(read, header=("a\nb",)), tmp_path / "out.swf")
+    assert not (tmp_path / "out.swf").exists()
+
+
+def test_a_broken_packed_trace_is_named(tmp_path):
+    whole_file = gzip.compress((LINE + "\n").encode() * 1000)
+    (tmp_path / "cut.swf.gz").write_bytes(whole_file[:-20])
+    with pytest.raises(WorkloadError, match=r"cut\.swf\.gz: cannot be read: "):
+        read_swf(tmp_path / "cut.swf.gz")
+    (tmp_path / "plain.swf.gz").write_text(LINE)
+    with pytest.raises(WorkloadError, match=r"plain\.swf\.gz: cannot be read: Not a gzipped file"):
+        read_swf(tmp_path / "plain.swf.gz")
+
+
+MEASURE = """
+import resource, sys, time
+from pathlib import Path
+from hdeeprm_like.formats.swf import read_swf, write_swf
+begin = time.perf_counter()
+trace = read_swf(Path(sys.argv[1]))
+read = time.perf_counter()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+write_swf(trace, Path(sys.argv[1]))
+print(f"{len(trace):,} lines: read {read - begin:.1f} s, {peak:.0f} MB; written {time.perf_counter() - read:.1f} s")
+"""
+
+
+@pytest.mark.bench
+def test_reading_and_writing_a_million_jobs(tmp_path):
+    with gzip.open(ROOT / "workloads" / "ctc_sp2_500.swf.gz", "rt") as file:
+        lines = [line for line in file if not line.startswith(";")]
+    (tmp_path / "million.swf").write_text("".join(lines * (1_000_000 // len(lines))))
+    told = subprocess.run([sys.executable, "-c", MEASURE, tmp_path / "million.swf"], capture_output=True, check=True)
+    sys.stdout.write("\n" + told.stdout.decode())
 
 
 @pytest.mark.bench

@@ -71,7 +71,8 @@ class Ksu:
         gpus = np.concatenate([np.zeros(len(chosen), np.int64), rng.choice(self.gpus, with_gpus)])
         shuffled = rng.permutation(jobs)
         rows = np.concatenate([chosen, others])[shuffled]
-        return replace(_taken(log, rows), submit=np.zeros(jobs), gpus=gpus[shuffled])
+        origin = f"a set of KSU's (above={self.above}, gpu_share={self.gpu_share}) of {log.origin}"
+        return replace(_taken(log, rows), submit=np.zeros(jobs), gpus=gpus[shuffled], origin=origin)
 
 
 def _taken(jobs: Jobs, rows: Ints) -> Jobs:
