@@ -20,7 +20,7 @@ test: .venv/tested
 	$(BIN)/python -m pytest
 
 bench: .venv/tested
-	$(BIN)/python -m pytest tests/bench -m bench -s -p no:warnings
+	$(BIN)/python -m pytest tests/bench/bench_*.py -m bench -s -p no:warnings
 
 format: .venv/tested
 	$(BIN)/ruff check --fix .
