@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from hdeeprm_like.cluster.metrics import load
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import Workload
@@ -27,6 +28,11 @@ def fragment(workload: Workload, first: int, jobs: int) -> Workload:
     return replace(part, submit=part.submit - part.submit[0])
 
 
+def demand(workload: Workload) -> int:
+    """Return how many cores would be busy at most if every job began when it came and ran as long as it requests."""
+    return int(load(workload.submit, workload.submit + workload.requested_time, workload.size)[1].max())
+
+
 @dataclass(frozen=True, eq=False)
 class Fragments:
     """Fragments of a workload by number, the same for the same seed.
@@ -36,13 +42,17 @@ class Fragments:
 
     Attributes:
         workload: the whole. jobs: of a fragment. seed: of the places where those to learn from begin.
+        candidates: each fragment to learn from is the busiest of so many, since quiet times teach little.
     """
 
     workload: Workload
     jobs: int
     seed: int = 0
+    candidates: int = 1
 
     def __post_init__(self) -> None:
+        if self.candidates < 1:
+            raise OptionsError(f"candidates is {self.candidates}; at least 1 is needed")
         if self.jobs < 1 or not self.stretches:
             raise OptionsError(
                 f"fragments of {self.jobs} jobs cannot be had from {len(self.workload)} jobs; {GROUP} must fit in"
@@ -56,12 +66,15 @@ class Fragments:
     def __call__(self, number: int) -> Workload:
         """Return a fragment to learn from."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-        stretch = int(rng.integers(self.stretches))
-        return fragment(self.workload, self._first(stretch) + int(rng.integers((GROUP - 2) * self.jobs + 1)), self.jobs)
+        return max((self._draw(rng) for _ in range(self.candidates)), key=demand)
 
     def held_out(self, number: int) -> Workload:
         """Return a fragment that is held out; they are numbered in the order of the workload, over and over."""
         return fragment(self.workload, self._first(number % self.stretches) + (GROUP - 1) * self.jobs, self.jobs)
+
+    def _draw(self, rng: np.random.Generator) -> Workload:
+        stretch = int(rng.integers(self.stretches))
+        return fragment(self.workload, self._first(stretch) + int(rng.integers((GROUP - 2) * self.jobs + 1)), self.jobs)
 
     def _first(self, stretch: int) -> int:
         return stretch * GROUP * self.jobs

@@ -8,7 +8,7 @@ from paper_clusters import cluster, jobs
 
 from hdeeprm_like.decision.actions import PolicyPairs
 from hdeeprm_like.decision.rewards import OBJECTIVES
-from hdeeprm_like.drivers.episodes import Fragments, Plays, fragment, makespan, mean_slowdown
+from hdeeprm_like.drivers.episodes import Fragments, Plays, demand, fragment, makespan, mean_slowdown
 from hdeeprm_like.errors import OptionsError
 
 
@@ -63,3 +63,16 @@ def test_an_episode_is_measured_by_its_slowdown_and_makespan():
         play.act(0)
     assert makespan(play) == pytest.approx(20.0, abs=1e-4)
     assert mean_slowdown(play) == pytest.approx((1.0 + 2.0) / 2, abs=1e-4)
+
+
+def test_demand_is_the_peak_of_the_cores_that_jobs_would_hold():
+    assert demand(jobs([0.0, 3.0, 5.0], [5.0, 4.0, 1.0], size=[2, 1, 4])) == 5  # at 5 s: the second and the third
+
+
+def test_the_busiest_of_several_candidates_is_learned_from():
+    workload = jobs(np.arange(500.0), np.random.default_rng(0).integers(1, 40, 500))
+    plain, picky = Fragments(workload, 10), Fragments(workload, 10, candidates=5)
+    demands = [np.mean([demand(fragments(number)) for number in range(30)]) for fragments in (plain, picky)]
+    assert demands[1] > demands[0]
+    with pytest.raises(OptionsError, match="candidates is 0"):
+        Fragments(workload, 10, candidates=0)
