@@ -78,6 +78,8 @@ class LearningAgent(nn.Module):
 
     gamma: float = 0.99
     learning_rate: float = 0.001
+    greedy: bool
+    generator: torch.Generator
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Make an agent ready for layers, so that a subclass need not call ``super().__init__`` first."""
@@ -93,8 +95,6 @@ class LearningAgent(nn.Module):
     def __init__(self, gamma: float | None = None) -> None:
         if gamma is not None:
             self.gamma = float(gamma)
-        self.greedy: bool
-        self.generator: torch.Generator
 
     @property
     def device(self) -> torch.device:
