@@ -133,7 +133,7 @@ class TraceOptions(Section):
         "model", description="Whether bandwidths, and memories if the model has none, are drawn as HDeepRM does."
     )
     estimates: str | dict[str, Any] | None = Field(
-        None, description="Requested times: a model of estimates, or an object of 'model' and its parameters."
+        None, description="Requested times, but for ready workloads: a model by name, or 'model' and its parameters."
     )
 
     @model_validator(mode="after")
