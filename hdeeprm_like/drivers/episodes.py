@@ -43,16 +43,21 @@ class Fragments:
     Attributes:
         workload: the whole. jobs: of a fragment. seed: of the places where those to learn from begin.
         candidates: each fragment to learn from is the busiest of so many, since quiet times teach little.
+        compression: the jobs of each fragment to learn from come up to so many times faster than they did; the factor
+            is drawn log-uniformly, so that agents see many kinds of crowds even where the workload has few.
     """
 
     workload: Workload
     jobs: int
     seed: int = 0
     candidates: int = 1
+    compression: float = 1.0
 
     def __post_init__(self) -> None:
         if self.candidates < 1:
             raise OptionsError(f"candidates is {self.candidates}; at least 1 is needed")
+        if not 1.0 <= self.compression < np.inf:
+            raise OptionsError(f"compression is {self.compression}; a factor of at least 1 is needed")
         if self.jobs < 1 or not self.stretches:
             raise OptionsError(
                 f"fragments of {self.jobs} jobs cannot be had from {len(self.workload)} jobs; {GROUP} must fit in"
@@ -66,7 +71,8 @@ class Fragments:
     def __call__(self, number: int) -> Workload:
         """Return a fragment to learn from."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-        return max((self._draw(rng) for _ in range(self.candidates)), key=demand)
+        busiest = max((self._draw(rng) for _ in range(self.candidates)), key=demand)
+        return replace(busiest, submit=busiest.submit / self.compression ** rng.random())
 
     def held_out(self, number: int) -> Workload:
         """Return a fragment that is held out; they are numbered in the order of the workload, over and over."""

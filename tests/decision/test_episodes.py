@@ -76,3 +76,14 @@ def test_the_busiest_of_several_candidates_is_learned_from():
     assert demands[1] > demands[0]
     with pytest.raises(OptionsError, match="candidates is 0"):
         Fragments(workload, 10, candidates=0)
+
+
+def test_jobs_to_learn_from_may_come_faster_than_they_did_and_those_held_out_never_do():
+    fragments = Fragments(numbered(500), 10, compression=8.0)
+    spans = np.array([fragments(number).submit[-1] for number in range(50)])
+    assert spans.min() >= 9.0 / 8.0
+    assert spans.max() <= 9.0
+    assert spans.max() / spans.min() > 4.0
+    assert fragments.held_out(3).submit[-1] == 9.0
+    with pytest.raises(OptionsError, match=r"compression is 0\.5"):
+        Fragments(numbered(500), 10, compression=0.5)
