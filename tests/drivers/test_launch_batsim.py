@@ -1,0 +1,340 @@
+"""``launch --simulator batsim`` leaves a whole directory, or one that says what is missing, and no process behind."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from batsim_talk import jobs_of
+from server_inputs import free_port
+
+from hdeeprm_like.cli import main
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.launch import clean, launch_classic
+from hdeeprm_like.launch_batsim import docker_words, launch_batsim, peer_of, socket_address
+
+ROOT = Path(__file__).parent.parent.parent
+OURS = "hdeeprm-like batsim"
+FILES = {
+    "batsim.log",
+    "makespans.log",
+    "options.json",
+    "out_consumed_energy.csv",
+    "out_jobs.csv",
+    "out_machine_states.csv",
+    "out_pstate_changes.csv",
+    "out_schedule.csv",
+    "overutilizations.json",
+    "platform.xml",
+    "run.json",
+    "workload.json",
+}
+
+
+def experiment_file(folder, jobs=40, platform=ROOT / "platforms" / "learning.json", pair="shortest-high_gflops"):
+    """An options file with random jobs for a platform of four cores."""
+    rng = np.random.default_rng(5)
+    profiles = {
+        f"p{k}": {
+            "type": "parallel_homogeneous", "com": 0, "cpu": int(rng.integers(1, 40)) * 10**9, "req_time": k + 1,
+            "mem": 9000 if k == 0 else int(rng.integers(1, 8000)), "mem_bw": int(rng.integers(4, 24)),
+        }
+        for k in range(8)
+    }  # fmt: skip
+    listed = [
+        {"id": j, "subtime": int(rng.integers(0, 2 * jobs)), "res": int(rng.integers(1, 5)), "profile": f"p{j % 8}"}
+        for j in range(jobs)
+    ]
+    (folder / "jobs.json").write_text(json.dumps({"nb_res": 4, "jobs": listed, "profiles": profiles}))
+    options = {
+        "seed": 3,
+        "workload_file_path": "jobs.json",
+        "platform_file_path": str(platform),
+        "pybatsim": {"agent": {"policy_pair": pair}},
+    }
+    (folder / "exp.json").write_text(json.dumps(options))
+    return folder / "exp.json"
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    return load_experiment(experiment_file(tmp_path))
+
+
+def record(folder):
+    return json.loads((folder / "run.json").read_text())
+
+
+def test_the_directory_is_the_one_of_a_run_in_process(experiment, tmp_path):
+    there, here = tmp_path / "batsim", tmp_path / "here"
+    run = launch_batsim(experiment, there, peer_of("batsim", there, command=OURS, timeout=60), runs=2, progress=False)
+    own = launch_classic(experiment, here, progress=False)
+    assert run["status"] == "complete"
+    assert run == record(there)
+    assert "problem" not in run
+    assert set(run["files"]) == FILES == {path.name for path in there.iterdir()}
+    assert run["rejected"] == own["rejected"] != {}
+    assert run["unfinished"] == 0
+    for name, value in own["metrics"].items():
+        if name not in ("scheduling_time", "simulation_time", "batsim_version"):
+            assert run["metrics"][name] == pytest.approx(value, rel=1e-6), name
+    theirs, mine = jobs_of(there / "out_jobs.csv"), jobs_of(here / "out_jobs.csv")
+    assert theirs.keys() == mine.keys()
+    assert [row["allocated_resources"] for row in theirs.values()] == [
+        row["allocated_resources"] for row in mine.values()
+    ]
+    spans = [json.loads((folder / "overutilizations.json").read_text()) for folder in (there, here)]
+    for kind in ("core", "mem"):
+        assert np.allclose(spans[0][kind], spans[1][kind], rtol=0, atol=2e-6)
+    assert len((there / "makespans.log").read_text().splitlines()) == 2
+    clean(there)
+    assert not list(there.iterdir())
+
+
+def test_the_agent_lives_through_all_runs_and_each_has_a_system_of_its_own(experiment, tmp_path):
+    class Agent:
+        """Counts."""
+
+        asked = 0
+
+        def act(self, observation, mask):
+            self.asked += 1
+            return 0
+
+    agent, systems = Agent(), []
+    peer = peer_of("batsim", tmp_path, command=OURS, timeout=60)
+    launch_batsim(experiment, tmp_path / "out", peer, runs=2, progress=False, agent=agent, after=systems.append)
+    assert len(systems) == len(set(map(id, systems))) == 2
+    assert agent.asked == sum(len(system.episode) for system in systems) > 0
+
+
+def test_an_agent_that_hangs_is_cut_short(experiment, tmp_path):
+    class Hangs:
+        """Never decides."""
+
+        def act(self, observation, mask):
+            while True:
+                time.sleep(0.01)
+
+    peer = peer_of("batsim", tmp_path, command=OURS, timeout=2)
+    run = launch_batsim(experiment, tmp_path / "out", peer, progress=False, agent=Hangs())
+    assert run["status"] == "incomplete"
+    assert run["problem"] == "the decision system has not decided for 2 s"
+
+
+SCRIPTS = {  # what takes Batsim's place, and what is said of it
+    "ends at once": ("exit 0", "Batsim has ended before the simulation did (exit status 0)"),
+    "fails": ("echo no such host >&2; exit 3", "Batsim has ended before the simulation did (exit status 3)"),
+    "says nothing": ("sleep 60", "Batsim has said nothing for 1 s"),
+    "is killed": ("kill -9 $$", "Batsim has ended before the simulation did (SIGKILL)"),
+    "leaves others": ("sleep 61 & sleep 62 & exit 1", "Batsim has ended before the simulation did (exit status 1)"),
+    "does not listen": ("trap '' TERM; echo here; while true; do sleep 63; done", "Batsim has said nothing for 1 s"),
+}
+
+
+def script(folder, text):
+    path = folder / "fake-batsim"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def left_behind(words):
+    """Return the processes whose command line holds some text."""
+    found = subprocess.run(["ps", "-wweo", "pid,stat,args"], capture_output=True, text=True, timeout=20, check=True)
+    lines = [line.split(None, 2) for line in found.stdout.splitlines()]
+    return [line for line in lines if words in line[-1] and not line[1].startswith("Z") and "ps -wweo" not in line[-1]]
+
+
+@pytest.mark.parametrize("what", SCRIPTS)
+def test_a_batsim_that_fails_is_shown_and_leaves_no_process(what, tmp_path, capsys):
+    text, told = SCRIPTS[what]
+    command = str(script(tmp_path, text))
+    arguments = ["launch", "-o", str(experiment_file(tmp_path)), "--output", str(tmp_path / "out"), "-q"]
+    status = main([*arguments, "--simulator", "batsim", "--batsim-command", command, "--timeout", "1"])
+    told_to_user = capsys.readouterr().err
+    assert status == 1
+    assert told in told_to_user
+    assert "marked incomplete" in told_to_user
+    if "echo no such" in text:
+        assert "no such host" in told_to_user
+    run = record(tmp_path / "out")
+    assert run["status"] == "incomplete"
+    assert run["problem"] == told
+    assert set(run["files"]) == {path.name for path in (tmp_path / "out").iterdir()}
+    assert left_behind(str(tmp_path)) == []
+    assert [line for line in left_behind("sleep 6") if line[-1] in ("sleep 61", "sleep 62", "sleep 63")] == []
+
+
+def test_a_platform_that_batsim_does_not_have_is_refused_with_its_first_host(tmp_path, capsys):
+    path = experiment_file(tmp_path)
+    (tmp_path / "other").mkdir()
+    other = load_experiment(experiment_file(tmp_path / "other", platform=ROOT / "platforms" / "das2.json"))
+    launch_classic(other, tmp_path / "das2", progress=False)
+    serve = f"{sys.executable} -m hdeeprm_like batsim -p {tmp_path}/das2/platform.xml -E -q"
+    command = script(tmp_path, f'exec {serve} -s "$5" -w "$9" -e "${{11}}"')
+    arguments = ["launch", "-o", str(path), "--output", str(tmp_path / "out"), "-q", "--simulator", "batsim"]
+    assert main([*arguments, "--batsim-command", str(command), "--timeout", "30"]) == 1
+    assert "Batsim's machines are not those of the platform: there are" in capsys.readouterr().err
+
+
+def test_flags_that_do_not_fit_are_refused(tmp_path, capsys):
+    arguments = ["launch", "-o", str(experiment_file(tmp_path)), "--output", str(tmp_path / "out"), "-q"]
+    assert main([*arguments, "--timeout", "3"]) == 2
+    assert "--timeout: is of no use without --simulator batsim or docker" in capsys.readouterr().err
+    assert main([*arguments, "--simulator", "batsim", "--batsim-command", "no-such-batsim"]) == 2
+    assert "there is no program 'no-such-batsim' in PATH" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_docker_runs_batsim_as_this_user_on_this_network_with_the_folder_mounted(tmp_path):
+    words = docker_words("some/batsim:1", tmp_path)
+    assert words[:2] == ("docker", "run")
+    assert words[-1] == "some/batsim:1"
+    text = " ".join(words)
+    assert "--rm --init --network host" in text
+    assert f"--user {os.getuid()}:{os.getgid()}" in text
+    assert f"--volume {tmp_path}:/hdeeprm --workdir /hdeeprm" in text
+
+
+def test_docker_is_given_paths_inside_the_container(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    peer = peer_of("docker", tmp_path, image="some/batsim:1", timeout=5)
+    command = peer.command(tmp_path, "tcp://127.0.0.1:5000")
+    batsim = command[command.index("some/batsim:1") + 1 :]
+    assert " ".join(batsim) == (
+        "-E -q --disable-schedule-tracing -s tcp://127.0.0.1:5000 "
+        "-p /hdeeprm/platform.xml -w /hdeeprm/workload.json -e /hdeeprm/out"
+    )
+    assert peer.simulator == "docker"
+
+
+def test_a_port_alone_is_one_of_this_machine_only():
+    assert socket_address("28000") == "tcp://127.0.0.1:28000"
+    assert socket_address("tcp://localhost:28000") == "tcp://127.0.0.1:28000"
+    assert socket_address("tcp://*:28000") == "tcp://*:28000"
+
+
+def test_a_port_in_use_is_refused_before_anything_is_written(experiment, tmp_path):
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        peer = peer_of("batsim", tmp_path, socket=str(taken.getsockname()[1]), timeout=5)
+        with pytest.raises(OptionsError, match="cannot listen on"):
+            launch_batsim(experiment, tmp_path / "out", peer)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_batsim_started_by_hand_finds_the_inputs_and_the_way(tmp_path):
+    port, out = free_port(), tmp_path / "out"
+    launch = [
+        sys.executable,
+        "-m",
+        "hdeeprm_like",
+        "launch",
+        "-o",
+        str(experiment_file(tmp_path)),
+        "--output",
+        str(out),
+    ]
+    launch += ["-q", "--simulator", "batsim", "--socket", str(port), "--timeout", "30"]
+    with subprocess.Popen(launch, stderr=subprocess.PIPE, text=True) as ours:
+        try:
+            wait_until(lambda: (out / "workload.json").exists() and (out / "platform.xml").exists())
+            files = ["-p", f"{out}/platform.xml", "-w", f"{out}/workload.json", "-e", f"{out}/out"]
+            batsim = [sys.executable, "-m", "hdeeprm_like", "batsim", "-E", "-q", "-s", f"tcp://127.0.0.1:{port}"]
+            subprocess.run([*batsim, *files, "--timeout", "20"], timeout=60, check=True)
+            assert ours.wait(30) == 0
+        finally:
+            ours.kill()
+    assert record(out)["status"] == "complete"
+    assert set(record(out)["files"]) == FILES - {"batsim.log"}
+    assert record(out)["metrics"]["nb_jobs"] == 40
+
+
+def wait_until(true, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+# -- signals at any moment
+
+
+def batsim_of(folder):
+    """The process ids of the server that works in a folder."""
+    return [int(line[0]) for line in left_behind(str(folder)) if "batsim -E" in line[-1] and "guard.py" not in line[-1]]
+
+
+def interrupt_once(folder, number, victim, delay):
+    """Launch, send a signal to one side after a while, and look at what is left."""
+    out = folder / "out"
+    launch = [
+        sys.executable,
+        "-m",
+        "hdeeprm_like",
+        "launch",
+        "-o",
+        str(folder / "exp.json"),
+        "--output",
+        str(out),
+        "-q",
+    ]
+    launch += ["--simulator", "batsim", "--batsim-command", OURS, "--timeout", "30"]
+    with subprocess.Popen(launch, stderr=subprocess.PIPE, text=True) as ours:
+        try:
+            wait_until(lambda: (out / "run.json").exists() or ours.poll() is not None)
+            if victim == "batsim":
+                wait_until(lambda: batsim_of(folder) or ours.poll() is not None)
+            time.sleep(delay)
+            for target in [ours.pid] if victim == "endpoint" else batsim_of(folder):
+                if ours.poll() is None:
+                    os.kill(target, number)
+            _, told = ours.communicate(timeout=40)
+        finally:
+            ours.kill()
+    wait_until(lambda: left_behind(str(folder)) == [], 15)
+    assert "Traceback" not in told, told
+    run = record(out)
+    assert run["status"] in ("complete", "incomplete")
+    if run["status"] == "incomplete":
+        assert ours.returncode != 0
+        assert run["problem"]
+    if run["status"] == "complete":
+        assert set(run["files"]) == FILES
+        assert run["metrics"]["nb_jobs"] == 400
+    return run["status"]
+
+
+def interrupt(tmp_path, number, victim, tries, seed):
+    experiment_file(tmp_path, jobs=400)
+    dice = random.Random(seed)
+    delays = [0.1, *(dice.uniform(0.0, 1.8) for _ in range(tries - 1))]
+    ends = [interrupt_once(tmp_path, number, victim, delay) for delay in delays]
+    assert "incomplete" in ends
+
+
+SIGNALS = [signal.SIGTERM, signal.SIGKILL]
+
+
+@pytest.mark.parametrize("victim", ["endpoint", "batsim"])
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_at_any_moment_leaves_a_marked_directory_and_no_process(number, victim, tmp_path):
+    interrupt(tmp_path, number, victim, tries=2, seed=int(number))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["endpoint", "batsim"])
+@pytest.mark.parametrize("number", SIGNALS)
+def test_fifty_signals_leave_marked_directories_and_no_process(number, victim, tmp_path):
+    interrupt(tmp_path, number, victim, tries=50, seed=100 + int(number))
