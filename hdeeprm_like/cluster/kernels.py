@@ -21,7 +21,7 @@ from hdeeprm_like.cluster.tables import (
     Tables,
 )
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.compiled import compiled, compiled_with_memory
 from hdeeprm_like.types import Ints
 
 OVER = 1.0 + 1e-12  # sums of bandwidth requests are oversubscribed beyond rounding only
@@ -255,7 +255,7 @@ def set_available(t: Tables, core: int, available: bool) -> None:
         t.clock[0].free_cores += change
 
 
-@compiled
+@compiled_with_memory
 def changed_pstates(t: Tables, cores: Ints, pstates: Ints) -> int:
     """Write the cores that have come into another P-state than asked for last, in ascending order; return how many.
 

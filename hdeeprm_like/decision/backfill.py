@@ -1,0 +1,229 @@
+"""How an order is applied: strictly, greedily, committed, or with backfilling.
+
+All are functions of ``Tables`` and of a baseline's own ``Plan``. A job never starts where it does not fit, by cores and
+by memory. EASY reserves cores for the head of the queue. If the head asks for memory, the reservation waits for that
+too, and a job that would outlive it may take cores left over only if it takes no memory.
+"""
+
+import numpy as np
+
+from hdeeprm_like.cluster.tables import CORES, MEMORY, NOTHING, WAITING, Tables
+from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.baselines import (
+    COMMIT,
+    COMMIT_BACKFILL,
+    CONSERVATIVE,
+    EASY_SJF,
+    FIRST_WITH_OTHERS,
+    GREEDY,
+    STRICT,
+)
+from hdeeprm_like.decision.orders import Plan, bring_up_to_date, keep_waiting
+from hdeeprm_like.decision.profile import OVERDUE, drop_started, start_conservative, start_planned
+
+
+@compiled
+def decide(t: Tables, plan: Plan) -> None:
+    """Start what a baseline starts now."""
+    rule, clock = plan.rule[0], t.clock[0]
+    clock.blocked = NOTHING
+    bring_up_to_date(t, plan)
+    if rule.waiting == 0:
+        return
+    if rule.mode == GREEDY:
+        start_all_that_fit(t, plan)
+        drop_started(t, plan)
+    elif rule.mode == CONSERVATIVE:
+        start_conservative(t, plan)
+    elif rule.mode == COMMIT or rule.mode == COMMIT_BACKFILL:
+        start_committed(t, plan)
+    else:
+        head = start_in_order(t, plan)
+        if rule.mode != STRICT and rule.waiting > head + 1 and clock.free_cores > 0:
+            backfill(t, plan, head)
+        drop_started(t, plan)
+    if rule.waiting > 0:
+        note_blocked(t, plan)
+
+
+@compiled
+def note_blocked(t: Tables, plan: Plan) -> None:
+    """Tell what the head of the queue lacks."""
+    clock = t.clock[0]
+    j = plan.rule[0].held if plan.rule[0].held >= 0 else plan.queue[0]
+    clock.blocked_job = j
+    clock.blocked = CORES if t.jobs[j].size > clock.free_cores else MEMORY
+
+
+@compiled
+def start_in_order(t: Tables, plan: Plan) -> int:
+    """Start jobs until one does not fit; return its place in the queue."""
+    rule = plan.rule[0]
+    for i in range(rule.waiting):
+        if start_planned(t, plan, plan.queue[i]) != NOTHING:
+            return i
+    return int(rule.waiting)
+
+
+@compiled
+def start_all_that_fit(t: Tables, plan: Plan) -> None:
+    """Start every job that fits, in order."""
+    clock = t.clock[0]
+    for i in range(plan.rule[0].waiting):
+        if clock.free_cores == 0:
+            break
+        if t.jobs[plan.queue[i]].size <= clock.free_cores:
+            start_planned(t, plan, plan.queue[i])
+
+
+@compiled
+def backfill(t: Tables, plan: Plan, head: int) -> None:
+    """Start jobs behind the head of the queue that do not delay its reservation (EASY).
+
+    Source: Lifka, "The ANL/IBM SP scheduling system", 1995; Tsafrir et al., 2007, for other orders of the candidates.
+    """
+    rule, clock = plan.rule[0], t.clock[0]
+    job = t.jobs[plan.queue[head]]
+    shadow, spare = reservation(t, plan, plan.queue[head])
+    rows, first, used = plan.queue, head + 1, rule.waiting
+    if rule.mode >= FIRST_WITH_OTHERS:
+        rule.others = keep_waiting(t, plan.others, rule.others)
+        sort_ties(t, plan)
+        rows, first, used = plan.others, 0, rule.others
+    for i in range(first, used):
+        if clock.free_cores == 0:
+            break
+        j = rows[i]
+        other = t.jobs[j]
+        if other.size > clock.free_cores or j == plan.queue[head]:
+            continue
+        in_time = clock.now + plan.time[j] <= shadow
+        if not in_time and (other.size > spare or (job.memory > 0.0 and other.memory > 0.0)):
+            continue
+        if start_planned(t, plan, j) == NOTHING and not in_time:
+            spare -= other.size
+
+
+@compiled
+def expected_end(t: Tables, plan: Plan, j: int) -> float:
+    """Return when a running job is expected to end; an overdue one in a second."""
+    end, now = plan.end[j], t.clock[0].now
+    return float(end if end > now else now + OVERDUE)
+
+
+@compiled
+def sort_releases(t: Tables, plan: Plan) -> None:
+    """Sort the running jobs by expected end; of those that end together the smallest come first."""
+    for k in range(plan.rule[0].running):
+        j = plan.running[k]
+        end, seat = expected_end(t, plan, j), k
+        while seat > 0:
+            other = plan.releases[seat - 1]
+            other_end = expected_end(t, plan, other)
+            if other_end < end or (other_end == end and t.jobs[other].size <= t.jobs[j].size):
+                break
+            plan.releases[seat] = other
+            seat -= 1
+        plan.releases[seat] = j
+
+
+@compiled
+def reservation(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
+    """Return when a job that does not fit is expected to, and how many cores are left over then.
+
+    Cores that are released at that very time, but not needed for it, are not left over.
+    """
+    sort_releases(t, plan)
+    if t.jobs[j].memory > 0.0:
+        return reservation_with_memory(t, plan, j)
+    size, free = t.jobs[j].size, t.clock[0].free_cores
+    for k in range(plan.rule[0].running):
+        other = plan.releases[k]
+        free += t.jobs[other].size
+        if free >= size:
+            return expected_end(t, plan, other), int(free - size)
+    return np.inf, 0
+
+
+@compiled
+def reservation_with_memory(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
+    """Return the same for a job that asks for memory: its nodes must have that too, and the running jobs return it."""
+    job, cores, memory = t.jobs[j], plan.node_cores, plan.node_memory
+    cores[:] = 0
+    for p in range(len(t.processors)):
+        cores[t.processors[p].node] += t.processors[p].free
+    for n in range(len(t.nodes)):
+        memory[n] = t.nodes[n].free_memory
+    for k in range(plan.rule[0].running):
+        other = t.jobs[plan.releases[k]]
+        for i in range(other.first, other.first + other.size):
+            core = t.allocation[i]
+            n = t.processors[t.core_processor[core]].node
+            cores[n] += t.core_available[core]
+            memory[n] += other.memory
+        places = 0
+        for n in range(len(t.nodes)):
+            places += min(cores[n], int(memory[n] / job.memory * (1.0 + 1e-12)))
+        if places >= job.size:
+            return expected_end(t, plan, plan.releases[k]), int(np.sum(cores) - job.size)
+    return np.inf, 0
+
+
+@compiled
+def start_committed(t: Tables, plan: Plan) -> None:
+    """Start the picked job, then pick the next, until one blocks; meanwhile backfill if the mode does.
+
+    Source: the simulator of RLScheduler (Zhang et al., 2020), as `golden/windows` describes it.
+    """
+    rule = plan.rule[0]
+    if rule.held >= 0 and t.jobs[rule.held].status != WAITING:
+        rule.held = -1
+    while rule.waiting > 0:
+        j = rule.held if rule.held >= 0 else plan.queue[0]
+        if start_planned(t, plan, j) != NOTHING:
+            if rule.held < 0:
+                rule.held, rule.shadow = j, expected_start(t, plan, j)
+                sort_ties(t, plan)
+            break
+        rule.held = -1
+        drop_started(t, plan)
+    if rule.waiting > 0 and rule.mode == COMMIT_BACKFILL:
+        rule.others = keep_waiting(t, plan.others, rule.others)
+        for i in range(rule.others):
+            j = plan.others[i]
+            fits = t.jobs[j].size <= t.clock[0].free_cores
+            if fits and j != rule.held and t.clock[0].now + plan.time[j] < rule.shadow:
+                start_planned(t, plan, j)
+        drop_started(t, plan)
+
+
+@compiled
+def sort_ties(t: Tables, plan: Plan) -> None:
+    """Let candidates that are alike in what they are sorted by come in the order of the queue."""
+    rule = plan.rule[0]
+    for i in range(1, rule.others):
+        j, seat = plan.others[i], i
+        while seat > 0:
+            other = plan.others[seat - 1]
+            alike = t.jobs[other].submit == t.jobs[j].submit
+            if rule.mode == EASY_SJF:
+                alike = alike and plan.time[other] == plan.time[j]
+            key, own = plan.key[other], plan.key[j]
+            if not alike or key < own or (key == own and other < j):
+                break
+            plan.others[seat] = other
+            seat -= 1
+        plan.others[seat] = j
+
+
+@compiled
+def expected_start(t: Tables, plan: Plan, j: int) -> float:
+    """Return when the cores of a job are expected to be free, by the requested ends even where these are over."""
+    rule, time = plan.rule[0], t.clock[0].now
+    free = t.clock[0].free_cores
+    for i in range(rule.running):
+        if free >= t.jobs[j].size:
+            break
+        free += t.jobs[plan.running[i]].size
+        time = plan.end[plan.running[i]]
+    return float(time)

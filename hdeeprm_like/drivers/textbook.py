@@ -1,0 +1,177 @@
+"""The textbook's clock: all that has one time happens at once, and messages take no time.
+
+Most published simulators keep time so: completions first, then submissions, then the decision. The embedded simulator
+keeps Batsim's time instead, where a job that ends while another is submitted may come in a message of its own; use this
+clock to compare with figures of other simulators. Jobs share bandwidth and lose speed by it as there; P-states of idle
+cores and the log of them are left out.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from hdeeprm_like.cluster.kernels import log_blocked, receive, room_for_an_instant, write_log
+from hdeeprm_like.cluster.state import Commands, Instant, State
+from hdeeprm_like.cluster.tables import IDLE_CORE, LOG_END, LOG_START, Tables
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.backfill import decide
+from hdeeprm_like.decision.orders import Plan
+from hdeeprm_like.drivers.simulator import INSTANTS_AT_A_TIME, new_simulation
+from hdeeprm_like.drivers.tasks import SUCCESS, TIMER_PRECISION, WALLTIME_REACHED, Simulation, remove, sift
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.types import Ints
+
+
+class Clockwork(NamedTuple):
+    """What this clock adds to a ``Simulation``.
+
+    Attributes:
+        one_by_one: (1,) 1 to decide after each single event, submissions before completions of the same time, as
+            RLScheduler's simulator does.
+        slowed: (P,) whether each processor was oversubscribed at the last look.
+    """
+
+    one_by_one: Ints
+    slowed: Ints
+
+
+class Textbook:
+    """Runs the jobs of a workload on the cluster of a state; a driver like ``Simulator``.
+
+    Attributes:
+        state: the cluster that it moves. simulation: the jobs that run, see ``Simulation``.
+    """
+
+    def __init__(self, state: State, workload: Workload, one_by_one: bool = False) -> None:
+        self.state = state
+        self.simulation = new_simulation(state.platform, workload)
+        self.clockwork = Clockwork(np.array([one_by_one], np.int64), np.zeros(state.platform.processors, np.int8))
+
+    def next_instant(self) -> Instant | None:
+        """Run until there is something to decide and return what happened; None when nothing can happen any more."""
+        self.state.make_room()
+        s = self.simulation
+        if not next_event(self.state.tables, s, self.clockwork):
+            return None
+        sim = s.sim[0]
+        completed = s.completed[: sim["completed"]].tolist()
+        return Instant(float(sim["clock"]), completed, int(sim["submitted"]), bool(sim["over"]))
+
+    def apply(self, commands: Commands) -> None:
+        """Start what was decided.
+
+        Raises:
+            OptionsError: a job is to be killed, or a call at some time was asked for.
+        """
+        if commands.kills or commands.wake_at < np.inf:
+            raise OptionsError("the textbook's clock knows neither kills nor calls; use Batsim's")
+        begin(self.state.tables, self.simulation, self.clockwork)
+
+    def run(self, plan: Plan) -> Iterator[int]:
+        """Run to the end under a baseline in compiled code; yield now and then how many jobs are over."""
+        clock = self.state.tables.clock[0]
+        while run_textbook(self.state.tables, self.simulation, self.clockwork, plan, INSTANTS_AT_A_TIME):
+            self.state.make_room()
+            yield int(clock["completed"] + clock["rejected"])
+        yield int(clock["completed"] + clock["rejected"])
+
+    @property
+    def unfinished(self) -> int:
+        """How many jobs have neither ended nor been rejected."""
+        clock = self.state.tables.clock[0]
+        return int(len(self.simulation.tasks) - clock["completed"] - clock["rejected"])
+
+
+@compiled
+def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
+    """Move to the next event, or to all of its time, and gather what happened; False when nothing can any more."""
+    sim = s.sim[0]
+    sim.completed = sim.submitted = 0
+    submission = s.submit[sim.next_job] if sim.next_job < len(s.submit) else np.inf
+    completion = s.tasks[s.heap[0]].end if sim.heap > 0 else np.inf
+    date = min(submission, completion)
+    if date == np.inf:
+        return False
+    sim.clock = date
+    alone = c.one_by_one[0] == 1
+    while sim.heap > 0 and s.tasks[s.heap[0]].end < date + TIMER_PRECISION and not (alone and submission <= completion):
+        j = first_started(t, s) if alone else s.heap[0]
+        task = s.tasks[j]
+        task.finish = date
+        task.outcome = WALLTIME_REACHED if task.end == task.start + task.walltime else SUCCESS
+        remove(s, j)
+        write_log(t, date, LOG_END, j, 0)
+        s.completed[sim.completed] = j
+        sim.completed += 1
+        if alone:
+            break
+    while sim.next_job < len(s.submit) and s.submit[sim.next_job] <= date and not (alone and sim.completed > 0):
+        sim.next_job += 1
+        sim.submitted += 1
+        if alone:
+            break
+    sim.over = sim.next_job == len(s.submit)
+    return True
+
+
+@compiled
+def first_started(t: Tables, s: Simulation) -> int:
+    """Return the job that ends next; of those that end together the one that was decided first."""
+    best = s.heap[0]
+    for i in range(1, s.sim[0].heap):
+        j = s.heap[i]
+        if s.tasks[j].end == s.tasks[best].end and t.jobs[j].first < t.jobs[best].first:
+            best = j
+    return int(best)
+
+
+@compiled
+def expect(t: Tables, s: Simulation, j: int) -> None:
+    """Find when a running job ends."""
+    task, job = s.tasks[j], t.jobs[j]
+    if task.delay >= 0.0:
+        task.end = task.start + min(task.delay, task.walltime)
+    else:
+        task.end = min(job.as_of + (task.ops - job.done) / job.speed, task.start + task.walltime)
+
+
+@compiled
+def begin(t: Tables, s: Simulation, c: Clockwork) -> None:
+    """Let the started jobs run, and find the ends of those again that bandwidth has slowed down or let go."""
+    sim, clock = s.sim[0], t.clock[0]
+    for i in range(clock.started_now):
+        j = t.started_now[i]
+        s.tasks[j].start = sim.clock
+        write_log(t, sim.clock, LOG_START, j, 0)
+        expect(t, s, j)
+        sim.heap += 1
+        sift(s, sim.heap - 1, j)
+    for i in range(clock.touched):
+        p = t.touched[i]
+        processor = t.processors[p]
+        if processor.oversubscribed == c.slowed[p]:
+            continue
+        c.slowed[p] = processor.oversubscribed
+        for core in range(processor.first_core, processor.first_core + processor.cores):
+            j = t.core_job[core]
+            if j != IDLE_CORE:
+                expect(t, s, j)
+                sift(s, s.tasks[j].seat, j)
+
+
+@compiled
+def run_textbook(t: Tables, s: Simulation, c: Clockwork, plan: Plan, instants: int) -> bool:
+    """Run so many instants under a baseline, fewer if the log gets full; False at the end of the simulation."""
+    sim = s.sim[0]
+    for _ in range(instants):
+        if len(t.log) > 0 and t.clock[0].logged + room_for_an_instant(t) > len(t.log):
+            break
+        if not next_event(t, s, c):
+            return False
+        receive(t, sim.clock, s.completed[: sim.completed], sim.submitted, sim.over == 1)
+        decide(t, plan)
+        log_blocked(t)
+        begin(t, s, c)
+    return True
