@@ -188,10 +188,16 @@ def launch_batsim(
         run = prepared(experiment, output, peer, runs)
         limits = experiment.workload.limits()
         exact = {"w0": read_json(output / "workload.json", ResultsError)["profiles"]}
-        with interruptible(lambda: endpoint.thinking_since, peer.timeout):
+        talks: list[Conversation] = []
+
+        def over() -> bool:  # who started Batsim by hand may end us when Batsim has ended
+            return not peer.words and len(talks) == runs and talks[-1].ended
+
+        with interruptible(lambda: endpoint.thinking_since, peer.timeout, over):
             for _ in range(runs):
                 decide = decider or classic_decider(experiment)
                 talk = Conversation(decide, agent or FirstAction(), experiment.platform, limits, exact)
+                talks.append(talk)
                 simulate(talk, endpoint, output, peer, len(experiment.workload) if progress else 0)
                 if after is not None:
                     after(talk.system)

@@ -7,11 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
 
 from hdeeprm_like.drivers import guard
 from hdeeprm_like.errors import ProtocolError
@@ -109,20 +108,24 @@ class Stopped(Exception):
 
 
 @contextmanager
-def interruptible(thinking_since: Any, patience: float | None) -> Iterator[None]:
+def interruptible(
+    thinking_since: Callable[[], float | None], patience: float | None, over: Callable[[], bool]
+) -> Iterator[None]:
     """Turn SIGTERM and SIGINT into `Stopped`, and decisions that take longer than *patience* s into `ProtocolError`.
 
     Does nothing outside the main thread, where signals cannot be handled.
 
     Args:
-        thinking_since: function that tells when the decision under way began on `time.monotonic`, None if none is.
+        thinking_since: tells when the decision under way began on `time.monotonic`, None if none is.
+        over: tells whether all but the last files is done, so that it is better to end well than at once.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise Stopped(f"stopped by {signal.Signals(number).name}")
+        if not over():
+            raise Stopped(f"stopped by {signal.Signals(number).name}")
 
     def look(number: int, frame: FrameType | None) -> None:
         since = thinking_since()
