@@ -59,6 +59,15 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         self._commands = self.conversation.hear(message)
         return message | {"events": [event for event in message["events"] if event["type"] in BOOKS]}
 
+    def onSimulationBegins(self) -> None:
+        """Check that the message has been heard.
+
+        Raises:
+            OptionsError: PyBatsim's validating machine stands between, and keeps messages to itself.
+        """
+        if not self.conversation.begun:
+            raise OptionsError("pybatsim --protect keeps messages from schedulers; run without it")
+
     def onNoMoreEvents(self) -> None:
         """Order what was decided."""
         for kind, data in self.conversation.orders(self._commands):

@@ -62,6 +62,13 @@ class HDeepRM(Scheduler):
         except HDeepRMError as error:
             sys.exit(f"hdeeprm-like: {error}")
 
+    def onSimulationBegins(self) -> None:
+        """Check that the message has been heard; if not, that is one line and the end."""
+        try:
+            super().onSimulationBegins()
+        except HDeepRMError as error:
+            sys.exit(f"hdeeprm-like: {error}")
+
     def onSimulationEnds(self) -> None:
         """Leave behind what only the decision system knows."""
         write_json(Path("overutilizations.json"), overutilizations(self.conversation.system.state), indent=None)
