@@ -5,12 +5,25 @@ Batsim's ``out_schedule.csv``, whose means divide by the number of jobs includin
 the jobs that it sums.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Bools, Floats, Ints
 
 BOUNDED_SLOWDOWN_THRESHOLD = 10.0  # s, the customary length under which a job counts as short
+PATIENCE = 2 * 86400.0  # s, a job that waits longer counts as starving unless told otherwise
+STEADY = 0.1  # share of the jobs at either end of a workload that fill and drain the machine
+
+
+class Distribution(NamedTuple):
+    """A figure over all jobs: the mean hides who starves, so the tail stands beside it; all NaN without jobs."""
+
+    mean: float
+    median: float
+    p95: float
+    largest: float
 
 
 def wait(submit: Floats, start: Floats) -> Floats:
@@ -83,6 +96,27 @@ def bounded_slowdown(wait: Floats, run: Floats, threshold: float = BOUNDED_SLOWD
     return np.maximum((wait + run) / np.maximum(run, threshold), 1.0)
 
 
+def per_processor_slowdown(
+    wait: Floats, run: Floats, size: Ints, threshold: float = BOUNDED_SLOWDOWN_THRESHOLD
+) -> Floats:
+    """Bounded slowdown divided by the cores of the job, so that a wide job may wait longer than a narrow one.
+
+    Args:
+        wait, run: (J,) s.
+        size: (J,) cores.
+
+    Returns:
+        (J,) at least 1.
+
+    Raises:
+        WorkloadError: a waiting or run time is negative, or the threshold is not positive.
+
+    Source: Zotkin and Keleher, "Job-length estimation and performance in backfilling schedulers", 1999.
+    """
+    bounded_slowdown(wait, run, threshold)  # refuses what makes no sense
+    return np.maximum((wait + run) / (size * np.maximum(run, threshold)), 1.0)
+
+
 def makespan(finish: Floats) -> float:
     """Time of the last finish in s, counted from 0 as Batsim does; NaN without jobs.
 
@@ -120,6 +154,33 @@ def utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores
     return float(np.sum((finish - start) * size)) / available if available > 0.0 else float("nan")
 
 
+def steady_utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores: int) -> float:
+    """Utilization without the times when the machine fills and drains.
+
+    It is taken between the submissions of the jobs at a tenth and at nine tenths of the workload.
+
+    Args:
+        submit, start, finish: (J,) s. size: (J,) cores. cores: of the machine.
+
+    Returns:
+        0 to 1; NaN without jobs or where no time passes.
+    """
+    if not len(submit):
+        return float("nan")
+    begin, end = np.quantile(submit, [STEADY, 1.0 - STEADY])
+    inside = np.maximum(np.minimum(finish, end) - np.maximum(start, begin), 0.0)
+    available = float(end - begin) * cores
+    return float(np.sum(inside * size)) / available if available > 0.0 else float("nan")
+
+
+def throughput(submit: Floats, finish: Floats) -> float:
+    """Jobs finished per s from the first submission to the last finish; NaN without jobs or where no time passes."""
+    if not len(submit):
+        return float("nan")
+    seconds = float(finish.max() - submit.min())
+    return len(submit) / seconds if seconds > 0.0 else float("nan")
+
+
 def energy_delay_product(energy: float, makespan: float) -> float:
     """Energy times makespan in J s: low only for a schedule that is both frugal and fast.
 
@@ -135,6 +196,69 @@ def energy_delay_product(energy: float, makespan: float) -> float:
     if energy < 0.0 or makespan < 0.0:
         raise WorkloadError(f"energy-delay product: {energy} J and {makespan} s; neither can be negative")
     return energy * makespan
+
+
+def distribution(values: Floats) -> Distribution:
+    """Mean, median, 95th percentile and maximum over the jobs."""
+    if not len(values):
+        return Distribution(*[float("nan")] * 4)
+    median, p95 = np.percentile(values, [50.0, 95.0])
+    return Distribution(float(values.mean()), float(median), float(p95), float(values.max()))
+
+
+def jain(values: Floats) -> float:
+    """How evenly something is spread: 1 when all have the same, 1 / n when one of n has all; NaN without any.
+
+    Source: Jain, Chiu and Hawe, "A quantitative measure of fairness and discrimination for resource allocation in
+    shared computer systems", 1984.
+    """
+    squares = float(np.sum(np.square(values)))
+    return float(np.sum(values)) ** 2 / (len(values) * squares) if squares > 0.0 else float("nan")
+
+
+def by_user(values: Floats, users: Ints) -> Floats:
+    """Mean over the jobs of each user.
+
+    Args:
+        values: (J,). users: (J,) any numbers.
+
+    Returns:
+        (U,) in the order of the users' numbers.
+    """
+    _, user, jobs = np.unique(users, return_inverse=True, return_counts=True)
+    return np.bincount(user, weights=values) / jobs if len(values) else np.zeros(0)
+
+
+def largest_over_mean(values: Floats) -> float:
+    """How much worse off the worst is than the average: 1 when all are alike; NaN without any."""
+    return largest(values) / mean(values) if len(values) and mean(values) != 0.0 else float("nan")
+
+
+def starving(wait: Floats, patience: float = PATIENCE) -> int:
+    """How many jobs waited longer than *patience* s."""
+    return int(np.sum(wait > patience))
+
+
+def queue_length(submit: Floats, start: Floats) -> tuple[Floats, Ints]:
+    """Jobs waiting over time, L(t) of Deep Back-Filling, section II.A: see `load` for what is returned."""
+    return load(submit, start, np.ones(len(submit), np.int64))
+
+
+def job_load(submit: Floats, start: Floats, size: Ints, requested_time: Floats) -> tuple[Floats, Floats]:
+    """Core seconds asked for by the waiting jobs over time: cores times requested time of each.
+
+    Returns:
+        (T,) s, increasing times; (T,) core s from each of them on.
+
+    Source: Deep Back-Filling, section II.A, whose average over time is D(t): waiting time times load, over time.
+    """
+    return _held(submit, start, size * requested_time)
+
+
+def time_average(times: Floats, values: Floats | Ints) -> float:
+    """Mean over time of what `load`, `queue_length` or `job_load` returns; NaN where no time passes."""
+    seconds = float(times[-1] - times[0]) if len(times) else 0.0
+    return float(np.sum(np.diff(times) * values[:-1])) / seconds if seconds > 0.0 else float("nan")
 
 
 def mean(values: Floats) -> float:
@@ -159,9 +283,14 @@ def load(begin: Floats, end: Floats, amount: Ints) -> tuple[Floats, Ints]:
     Returns:
         (T,) s, increasing times; (T,) amount held from each of them on, 0 at the last one.
     """
+    times, held = _held(begin, end, amount)
+    return times, np.rint(held).astype(np.int64)
+
+
+def _held(begin: Floats, end: Floats, amount: Floats | Ints) -> tuple[Floats, Floats]:
     times, at = np.unique(np.concatenate([begin, end]), return_inverse=True)
     change = np.bincount(at, weights=np.concatenate([amount, -amount]), minlength=len(times))
-    return times, np.rint(np.cumsum(change)).astype(np.int64)
+    return times, np.cumsum(change)
 
 
 def _require(good: Bools, fault: str, *columns: Floats) -> None:

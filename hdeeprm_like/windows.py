@@ -1,0 +1,144 @@
+"""Windows of a trace on a homogeneous machine, as the literature compares scheduling policies.
+
+A job takes whole processors of one pool for as long as the trace tells; nothing but processors is asked for.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.baselines import Baseline
+from hdeeprm_like.decision.heuristics import actual_run_times, new_plan
+from hdeeprm_like.drivers.planned import run_planned
+from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.drivers.textbook import Textbook
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.types import Floats, Ints
+
+UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not tell
+CLOCKS = ("textbook", "one-by-one", "batsim")
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Consecutive jobs of a trace as a workload whose clock begins with the first of them.
+
+    Attributes:
+        workload: the jobs. users: (J,) as the trace numbers them.
+        epoch: s on the trace's clock when the workload's shows 0.
+    """
+
+    workload: Workload
+    users: Ints
+    epoch: float
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """When the jobs of a window ran.
+
+    Attributes:
+        submit, start, finish: (J,) s. size, user: (J,).
+    """
+
+    submit: Floats
+    start: Floats
+    finish: Floats
+    size: Ints
+    user: Ints
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+
+def pool(cores: int) -> Platform:
+    """Return a machine of one node with so many alike cores of 1 GFLOP/s."""
+    return Platform(
+        name=f"pool of {cores}",
+        cluster_names=("pool",),
+        node_cluster=np.zeros(1, np.int64),
+        node_memory=np.ones(1),
+        node_types=("pool",),
+        processor_node=np.zeros(1, np.int64),
+        processor_bandwidth=np.ones(1),
+        processor_types=("pool",),
+        processor_flops=np.array([flops_by_pstate(1.0)]),
+        processor_watts=np.array([watts_by_pstate(1.0)]),
+        core_processor=np.zeros(cores, np.int64),
+        core_names=tuple(f"cor_{core}" for core in range(cores)),
+    )
+
+
+def run_times(trace: Trace) -> Floats:
+    """Return (J,) s that the jobs of a trace run, those it does not know made up as RLScheduler does."""
+    return np.where(trace.run < 0.0, UNKNOWN_RUN, trace.run)
+
+
+def sizes(trace: Trace) -> Ints:
+    """Return (J,) processors: what was allocated or, if more, requested."""
+    return np.maximum(trace.processors, trace.requested_processors)
+
+
+def usable(trace: Trace) -> Trace:
+    """Return the jobs of a trace that ran for some time on some processors, in the order of the file."""
+    return take(trace, np.flatnonzero((run_times(trace) > 0.0) & (sizes(trace) > 0)))
+
+
+def window(trace: Trace, cores: int) -> Window:
+    """Return all jobs of a trace as a window; those submitted at one time stay in the order of the file.
+
+    Raises:
+        WorkloadError: a job asks for more processors than there are.
+    """
+    order = np.argsort(trace.submit, kind="stable")
+    run, size = run_times(trace)[order], sizes(trace)[order]
+    if size.max() > cores:
+        job = trace.job[order][np.argmax(size)]
+        raise WorkloadError(f"{trace.path}: job {job} asks for {size.max()} processors, the machine has {cores}")
+    submit, requested, jobs = trace.submit[order], trace.requested_time[order], len(trace)
+    requested = np.where(requested > 0.0, requested, run).astype(np.float64)
+    digits = len(str(jobs))
+    workload = Workload(
+        ids=tuple(f"w0!{number:0{digits}}" for number in range(jobs)),
+        profiles=("delay",) * jobs,
+        submit=(submit - submit[0]).astype(np.float64),
+        size=size.astype(np.int64),
+        requested_time=requested,
+        requested_ops=requested * 1e9,
+        ops=np.zeros(jobs),
+        delay=run.astype(np.float64),
+        memory=np.zeros(jobs),
+        bandwidth=np.zeros(jobs),
+        walltime=np.full(jobs, np.inf),
+        capacity=cores,
+    )
+    return Window(workload, trace.user[order], float(submit[0]))
+
+
+def schedule(machine: Platform, window: Window, baseline: Baseline, clock: str = "textbook", seed: int = 0) -> Schedule:
+    """Return what a baseline makes of a window.
+
+    Args:
+        clock: ``"textbook"``: all that has one time happens at once; ``"one-by-one"``: RLScheduler's, a decision
+            after each event; ``"batsim"``: the embedded simulator's.
+    """
+    jobs = window.workload
+    state = State(machine, jobs, policies=(), seed=seed, log=False)
+    known = actual_run_times(state, jobs)
+    plan = new_plan(state, baseline, run_times=known, users=window.users, epoch=window.epoch)
+    if clock == "batsim":
+        simulator = Simulator(state, jobs)
+        for _ in run_planned(simulator, plan):
+            pass
+        tasks = simulator.simulation.tasks
+    else:
+        textbook = Textbook(state, jobs, one_by_one=clock == "one-by-one")
+        for _ in textbook.run(plan):
+            pass
+        tasks = textbook.simulation.tasks
+    return Schedule(jobs.submit, tasks["start"].copy(), tasks["finish"].copy(), jobs.size, window.users)
