@@ -1,0 +1,217 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small import jobs, platform
+
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.decision.baselines import MODES, ORDERS, baseline
+from hdeeprm_like.decision.heuristics import BaselineActions, actual_run_times, new_plan
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.drivers.planned import run_planned
+from hdeeprm_like.drivers.play import play
+from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.drivers.textbook import Textbook
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.learning.classic import ClassicAgent
+
+THREE = ((1000.0, [(3, 1.0, 100.0, 1e6)]),)  # one node with three cores
+
+
+def starts(workload, name, nodes=THREE, **more):
+    state = State(platform(*nodes), workload, policies=())
+    simulator = Textbook(state, workload)
+    plan = new_plan(state, baseline(name), run_times=actual_run_times(state, workload), **more)
+    list(simulator.run(plan))
+    assert simulator.unfinished == 0
+    return simulator.simulation.tasks["start"].tolist()
+
+
+def test_seven_jobs_on_three_processors_backfilling_starts_the_last_at_2_and_first_come_first_served_at_9():
+    # the text tells the two schedules, not the jobs: here 2 leaves a processor free over [2, 4) and 3 to 6 take all
+    seconds = [2, 2, 1, 2, 1, 1, 1]
+    seven = jobs(submit=[0, 1, 1, 1, 1, 1, 1], seconds=seconds, size=[3, 2, 3, 3, 3, 3, 1])
+    strict = starts(seven, "fcfs")
+    assert strict == [0, 2, 4, 5, 7, 8, 9]
+    assert max(np.add(strict, seconds)) == 10
+    for mode in ("easy", "conservative"):
+        filled = starts(seven, f"fcfs+{mode}")
+        assert filled == [0, 2, 4, 5, 7, 8, 2]
+        assert max(np.add(filled, seconds)) == 9
+
+
+def test_orders_differ_in_who_is_served_first():
+    # one core, busy until 10; then each order picks among: 1 long and early, 2 short, 3 in between
+    workload = jobs(submit=[0, 1, 2, 3], seconds=[10, 30, 5, 20], size=1)
+    one = ((1000.0, [(1, 1.0, 100.0, 1e6)]),)
+    assert starts(workload, "fcfs", one) == [0, 10, 40, 45]
+    assert starts(workload, "lcfs", one) == [0, 35, 30, 10]
+    assert starts(workload, "sjf", one) == [0, 35, 10, 15]
+    assert starts(workload, "ljf", one) == [0, 10, 60, 40]
+    assert starts(workload, "wfp3", one) == [0, 35, 10, 15]
+    assert starts(workload, "xfactor", one) == [0, 35, 30, 10]  # at 10: 1.3, 1.3 and 1.35
+
+
+def test_an_oracle_and_perfect_times_look_at_what_jobs_really_take():
+    workload = jobs(submit=[0, 1, 1], seconds=[10, 20, 5], estimate=[10, 20, 30], size=1)
+    one = ((1000.0, [(1, 1.0, 100.0, 1e6)]),)
+    assert starts(workload, "sjf", one) == [0, 10, 30]
+    assert starts(workload, "oracle", one) == starts(workload, "sjf+strictP", one) == [0, 15, 10]
+    with pytest.raises(OptionsError, match="only the embedded simulator knows"):
+        new_plan(State(platform(*one), workload), baseline("oracle"))
+
+
+def test_multifactor_serves_the_user_who_has_used_less():
+    workload = jobs(submit=[0, 0, 1, 2], seconds=[10, 10, 10, 10], size=[2, 1, 3, 3])
+    served = starts(workload, "multifactor", users=np.array([7, 8, 7, 8]))
+    assert served == [0, 0, 20, 10]
+
+
+def test_a_committed_pick_blocks_what_would_overtake_it_when_the_queue_is_sorted_anew():
+    # 2 is picked at 1 and blocks; 3 is shorter and would fit, but comes too late
+    workload = jobs(submit=[0, 1, 2], seconds=[10, 5, 1], size=[2, 3, 1])
+    assert starts(workload, "sjf+strict") == [0, 10, 2]
+    assert starts(workload, "sjf+commit") == [0, 10, 15]
+    assert starts(workload, "sjf+commitbackfill") == [0, 10, 2]
+
+
+def test_easy_lets_a_job_outlive_the_reservation_only_on_cores_left_over():
+    long_narrow = jobs(submit=[0, 1, 2], seconds=[10, 5, 50], size=[2, 2, 1])
+    assert starts(long_narrow, "fcfs+easy") == [0, 10, 2]
+    in_the_way = jobs(submit=[0, 1, 2], seconds=[10, 5, 50], size=[2, 3, 1])
+    assert starts(in_the_way, "fcfs+easy") == [0, 10, 15]
+    assert starts(in_the_way, "fcfs+greedy") == [0, 52, 2]
+
+
+def test_an_overdue_job_is_expected_to_end_in_a_second():
+    # at 12 job 1 should have ended at 10; job 3 of one second is let in, job 4 of two is not
+    workload = jobs(submit=[0, 1, 12, 12], seconds=[20, 5, 1, 2], estimate=[10, 5, 1, 2], size=[2, 3, 1, 1])
+    assert starts(workload, "fcfs+easy") == [0, 20, 12, 25]
+
+
+def test_a_reservation_waits_for_memory_too():
+    # two nodes of 100 MB; 1 holds the memory of one until 10, 2 wants it; 3 without memory may outlive, 4 with it not
+    nodes = ((100.0, [(3, 1.0, 100.0, 1e6)]),)
+    workload = jobs(submit=[0, 1, 2, 3], seconds=[10, 5, 50, 50], size=1, memory=[80.0, 60.0, 0.0, 20.0])
+    assert starts(workload, "fcfs+easy", nodes) == [0, 10, 2, 10]
+    assert starts(workload, "fcfs+greedy", nodes) == [0, 10, 2, 3]
+
+
+def names():
+    return [f"{order}+{mode}" for order in ORDERS for mode in MODES]
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwidth(name):
+    rng = np.random.default_rng(5)
+    nodes = ((100.0, [(2, 2.0, 90.0, 6.0), (3, 1.0, 50.0, 4.0)]), (300.0, [(4, 1.5, 70.0, 8.0)]))
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 60, 40)),
+        seconds=rng.integers(1, 20, 40),
+        estimate=rng.integers(1, 20, 40),
+        size=rng.integers(1, 6, 40),
+        memory=rng.choice([0.0, 10.0, 40.0], 40),
+        bandwidth=rng.choice([0.0, 2.0, 5.0], 40),
+    )
+    starts(workload, name, nodes)
+    state = State(platform(*nodes), workload, policies=())
+    simulator = Simulator(state, workload)
+    list(run_planned(simulator, new_plan(state, baseline(name), run_times=actual_run_times(state, workload))))
+    assert simulator.unfinished == 0
+
+
+@pytest.mark.parametrize("name", ["sjf+easy", "fcfs+conservative", "wfp3+easysjf", "f1+commitbackfill"])
+def test_an_agent_that_plays_a_baseline_gives_the_schedule_of_the_compiled_run(name):
+    rng = np.random.default_rng(6)
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 200, 60)), seconds=rng.integers(1, 40, 60), size=rng.integers(1, 4, 60)
+    )
+    compiled = State(platform(*THREE), workload, policies=())
+    simulator = Simulator(compiled, workload)
+    list(run_planned(simulator, new_plan(compiled, baseline(name))))
+    state = State(platform(*THREE), workload, policies=())
+    actions = BaselineActions(state, [(baseline("fcfs"), "high_gflops"), (baseline(name), "high_gflops")])
+    stepped = Simulator(state, workload)
+    play(stepped, DecisionSystem(state, actions), ClassicAgent(1))
+    assert np.array_equal(stepped.simulation.tasks["start"], simulator.simulation.tasks["start"])
+
+
+class Alternating:
+    """Two actions in turn."""
+
+    turn = 0
+
+    def act(self, observation, mask):
+        self.turn += 1
+        return self.turn % 2
+
+
+@pytest.mark.parametrize("mode", list(MODES))
+def test_two_baselines_may_take_turns(mode):
+    rng = np.random.default_rng(7)
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 200, 60)), seconds=rng.integers(1, 40, 60), size=rng.integers(1, 4, 60)
+    )
+    state = State(platform(*THREE), workload, policies=())
+    actions = BaselineActions(state, [(baseline(f"{order}+{mode}"), "high_gflops") for order in ("sjf", "lcfs")])
+    simulator = Simulator(state, workload)
+    play(simulator, DecisionSystem(state, actions), Alternating())
+    assert simulator.unfinished == 0
+    fresh = new_plan(state, baseline(f"sjf+{mode}"))
+    assert fresh.rule["waiting"][0] == 0
+
+
+def conservative_by_hand(workload, cores, now, running, waiting):
+    """Return which waiting jobs start now, planning all reservations anew on a list of (begin, end, cores)."""
+    held = [(now, end, size) for end, size in running]
+    chosen = []
+    for j in waiting:
+        size, time = int(workload.size[j]), float(workload.requested_time[j])
+        begins = sorted({now, *(end for _, end, _ in held if end > now)})
+        begin = next(
+            at
+            for at in begins
+            if all(
+                sum(c for b, e, c in held if b <= moment < e) + size <= cores
+                for moment in [at, *(b for b, _, _ in held if at < b < at + time)]
+            )
+        )
+        held.append((begin, begin + time, size))
+        if begin == now:
+            chosen.append(j)
+    return chosen
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_conservative_starts_what_planning_all_anew_would(seed, exact):
+    rng = np.random.default_rng(seed)
+    seconds = rng.integers(1, 12, 25)
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 40, 25)),
+        seconds=seconds,
+        estimate=seconds if exact else seconds + rng.integers(0, 8, 25),
+        size=rng.integers(1, 6, 25),
+    )
+    five = ((1000.0, [(5, 1.0, 100.0, 1e6)]),)
+    found = np.array(starts(workload, "sjf+conservative", five))
+    ends = found + seconds
+    for now in sorted({*workload.submit.tolist(), *ends.tolist()}):
+        before = [
+            (found[j] + workload.requested_time[j], int(workload.size[j]))
+            for j in range(25)
+            if found[j] < now < ends[j]
+        ]
+        waiting = [j for j in range(25) if workload.submit[j] <= now and found[j] >= now]
+        waiting.sort(key=lambda j: (workload.requested_time[j], j))
+        expected = conservative_by_hand(workload, 5, now, before, waiting)
+        assert sorted(expected) == [j for j in range(25) if found[j] == now]
+
+
+def test_names_are_checked_and_tell_the_semantics():
+    assert baseline("sjf").name == "sjf+strict"
+    assert baseline("f1+easyP").name == "f1+easyP"
+    assert baseline("f1+easyP").needs_run_times
+    with pytest.raises(OptionsError, match=r"order 'sfj' is not known; did you mean 'sjf'\?"):
+        baseline("sfj+easy")
+    with pytest.raises(OptionsError, match=r"mode 'eas' is not known; did you mean 'easy'\?"):
+        baseline("sjf+eas")
