@@ -101,6 +101,7 @@ class State:
         self.tables: Tables = new_tables(platform, self.known, self._places, policies, seed, 1 if log else 0)
         if jobs is not None:
             fill_jobs(self.tables.jobs, jobs)
+        self._enough = kernels.room_for_an_instant(self.tables)  # entries; an instant never needs more than that
         if log:
             self.make_room()
 
@@ -135,7 +136,10 @@ class State:
         row = self.known
         self.known += 1
         self._places += min(request.size, self.platform.cores)
-        self.tables = with_room(self.tables, self.known, self._places)
+        roomy = with_room(self.tables, self.known, self._places)
+        if roomy is not self.tables:
+            self.tables = roomy
+            self._enough = kernels.room_for_an_instant(roomy)
         job = self.tables.jobs[row]
         job["submit"], job["size"] = request.submit, request.size
         job["requested_time"], job["requested_ops"] = request.time, request.ops
@@ -183,9 +187,8 @@ class State:
         """Let the log have room for one more instant."""
         log = self.tables.log
         used = int(self.tables.clock["logged"][0])
-        needed = used + kernels.room_for_an_instant(self.tables)
-        if len(log) and len(log) < needed:
-            grown = np.zeros(2 * needed, log.dtype)
+        if len(log) and len(log) < used + self._enough:
+            grown = np.zeros(2 * (used + self._enough), log.dtype)
             grown[:used] = log[:used]
             self.tables = self.tables._replace(log=grown)
 

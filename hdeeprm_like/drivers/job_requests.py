@@ -48,12 +48,17 @@ class Profiles:
         Args:
             forwarded: its profile if that came with the job, else None.
         """
-        workload, _, _ = identifier.partition("!")
+        try:
+            return self._request(identifier.partition("!")[0], job, forwarded, reference_flops)
+        except ProtocolError as cause:
+            raise ProtocolError(f"job {shown(identifier)}: {cause}") from None
+
+    def _request(self, workload: str, job: Mapping[str, Any], forwarded: Any, reference_flops: float) -> Request:
         size, name = job.get("res"), job.get("profile")
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= LARGEST_SIZE:
-            raise ProtocolError(f"job {shown(identifier)}: res must be 1 to {LARGEST_SIZE} cores")
+        if type(size) is not int or not 1 <= size <= LARGEST_SIZE:
+            raise ProtocolError(f"res must be 1 to {LARGEST_SIZE} cores")
         if not isinstance(name, str):
-            raise ProtocolError(f"job {shown(identifier)}: profile must be a name")
+            raise ProtocolError("profile must be a name")
         if forwarded is not None:
             self._told.setdefault(workload, {})[name] = forwarded
             self._read.pop((workload, name), None)
@@ -61,28 +66,22 @@ class Profiles:
         if asked is None:
             asked = self._read[workload, name] = self._look_up(workload, name)
         walltime = job.get("walltime")
-        if walltime is not None and walltime != -1:
-            walltime = number(walltime, f"job {shown(identifier)}: walltime")
-        time, ops = filled(asked, size, None if walltime == -1 else walltime, reference_flops)
-        submit = number(job.get("subtime"), f"job {shown(identifier)}: subtime")
-        return Request(submit, size, time, ops, asked.memory, asked.bandwidth)
+        walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
+        time, ops = filled(asked, size, walltime, reference_flops)
+        return Request(number(job.get("subtime"), "subtime"), size, time, ops, asked.memory, asked.bandwidth)
 
     def _look_up(self, workload: str, name: str) -> Asked:
         exact, told = self._exact.get(workload, {}), self._told.get(workload, {})
         if name not in told and name not in exact:
             raise ProtocolError(f"profile {shown(name)} of workload {shown(workload)} is not known")
-        return read_profile(exact[name] if name in exact else told[name], f"profile {shown(name)}")
+        return read_profile(exact[name] if name in exact else told[name], name)
 
     def limits(self, cores: int) -> JobLimits:
         """Return the largest request of each kind among all profiles, for jobs of so many cores at most.
 
         Observations are scaled by it where nobody has seen the jobs; what no profile tells counts as 1.
         """
-        asked = [
-            read_profile(profile, f"profile {shown(name)}")
-            for profiles in self._told.values()
-            for name, profile in profiles.items()
-        ]
+        asked = [read_profile(profile, name) for profiles in self._told.values() for name, profile in profiles.items()]
         return JobLimits(
             time=max([one.time or one.delay or 0.0 for one in asked], default=0.0) or 1.0,
             cores=float(cores),
@@ -91,17 +90,24 @@ class Profiles:
         )
 
 
-def read_profile(profile: Any, where: str) -> Asked:
+def read_profile(profile: Any, name: str) -> Asked:
     """Return what a profile says, of whatever type it is: the simulator runs it, the decision system reads requests."""
+    try:
+        return _read_profile(profile)
+    except ProtocolError as cause:
+        raise ProtocolError(f"profile {shown(name)}: {cause}") from None
+
+
+def _read_profile(profile: Any) -> Asked:
     if not isinstance(profile, dict):
-        raise ProtocolError(f"{where}: must be an object")
+        raise ProtocolError("must be an object")
 
     def told(key: str) -> float | None:
-        return number(profile[key], f"{where}: {key}") if key in profile else None
+        return number(profile[key], key) if key in profile else None
 
     cpu = profile.get("cpu")
     if isinstance(cpu, list):  # the cores of a "parallel" job differ; the slowest counts
-        ops: float | None = max([number(one, f"{where}: cpu") for one in cpu], default=0.0)
+        ops: float | None = max([number(one, "cpu") for one in cpu], default=0.0)
     else:
         ops = told("cpu")
     shared = profile.get("type") == "parallel_homogeneous_total"
@@ -130,16 +136,16 @@ def filled(asked: Asked, size: int, walltime: float | None, reference_flops: flo
     return time, time * reference_flops if ops is None else ops
 
 
-def number(value: Any, where: str) -> float:
+def number(value: Any, what: str) -> float:
     """Return a finite number that is not negative; raise a `ProtocolError` for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ProtocolError(f"{where} must be a number")
+        raise ProtocolError(f"{what} must be a number")
     try:
         result = float(value)
     except OverflowError:
         result = math.inf
     if not 0.0 <= result < math.inf:
-        raise ProtocolError(f"{where} must be a finite number, not below 0")
+        raise ProtocolError(f"{what} must be a finite number, not below 0")
     return result
 
 

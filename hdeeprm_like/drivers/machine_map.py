@@ -30,10 +30,13 @@ class MachineMap:
             self.cores = sorted(range(self.count), key=machines.__getitem__)
 
     def named(self, cores: Sequence[int]) -> str:
-        """Return the machines of cores as Batsim writes them, ``0-3 6``."""
+        """Return the machines of cores in ascending order as Batsim writes them, ``0-3 6``."""
         if self.machines is not None:
-            cores = [self.machines[core] for core in cores]
-        return str(cores[0]) if len(cores) == 1 else interval_set(cores)
+            return interval_set([self.machines[core] for core in cores])
+        first, last = cores[0], cores[-1]
+        if last - first + 1 == len(cores):
+            return f"{first}-{last}" if last > first else str(first)
+        return interval_set(cores)
 
     def cores_named(self, text: object, what: str) -> list[int]:
         """Return the cores of a set of machines.
