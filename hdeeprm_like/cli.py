@@ -17,6 +17,7 @@ CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
+    from hdeeprm_like.learned import Learner
 
     Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 else:
@@ -68,6 +69,7 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """Return the parser of the whole command line."""
+    from hdeeprm_like.cli_learning import add_train
     from hdeeprm_like.cli_workloads import add_workload_commands
 
     top = Parser(
@@ -76,6 +78,7 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     add_launch(commands)
+    add_train(commands)
     add_visual(commands)
     add_metrics(commands)
     add_jobstat(commands)
@@ -139,6 +142,7 @@ def add_launch(commands: Commands) -> None:
         default="embedded",
         help="our own in process, or Batsim 4 as a program or in a container (default embedded)",
     )
+    add_agent_flags(added)
     batsim = added.add_argument_group("with Batsim")
     batsim.add_argument(
         "--batsim-command",
@@ -154,6 +158,15 @@ def add_launch(commands: Commands) -> None:
     )
 
 
+def add_agent_flags(added: argparse.ArgumentParser) -> None:
+    """Add the flags of learning agents, as HDeepRM's users know them."""
+    learning = added.add_argument_group("learning agents")
+    learning.add_argument("--agent", "-a", metavar="FILE.py[:Class]", help="the agent")
+    learning.add_argument("--input-model", "-im", type=Path, metavar="PT", help="weights, or a training's directory")
+    learning.add_argument("--output-model", "-om", type=Path, metavar="PT", help="where to leave the weights")
+    learning.add_argument("--device", metavar="NAME", help="cpu, cuda, mps or auto (default cpu)")
+
+
 def run_launch(options: argparse.Namespace) -> int | None:
     """Simulate an experiment."""
     from hdeeprm_like.experiment import Overrides, load_experiment
@@ -162,8 +175,13 @@ def run_launch(options: argparse.Namespace) -> int | None:
     experiment = load_experiment(options.options, overrides)
     level = options.log_level or experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
-    if experiment.options.pybatsim.agent.type != "CLASSIC":
-        raise OptionsError(f"{options.options}: pybatsim.agent.type: only CLASSIC agents can be launched so far")
+    learner = None
+    if experiment.options.pybatsim.agent.type == "LEARNING":
+        from hdeeprm_like.cli_learning import new_learner
+
+        learner = new_learner(experiment, options)
+    elif options.agent or options.input_model or options.output_model:
+        raise OptionsError(f"{options.options}: pybatsim.agent.type: --agent and models are for LEARNING agents")
     from hdeeprm_like.drivers.simulator import is_compiled
     from hdeeprm_like.launch import launch_classic
 
@@ -172,9 +190,14 @@ def run_launch(options: argparse.Namespace) -> int | None:
     output = options.output or Path(f"run-{options.options.stem}")
     if options.simulator == "embedded":
         refuse_batsim_flags(options)
-        run = launch_classic(experiment, output, options.runs, progress=not options.quiet)
+        if learner is None:
+            run = launch_classic(experiment, output, options.runs, progress=not options.quiet)
+        else:
+            from hdeeprm_like.learned import launch_learner
+
+            run = launch_learner(learner, output, options.runs, progress=not options.quiet)
     else:
-        run = run_with_batsim(options, experiment, output)
+        run = run_with_batsim(options, experiment, output, learner)
         if "problem" in run:
             return cut_short(run, output)
     if run["rejected"]:
@@ -195,7 +218,9 @@ def refuse_batsim_flags(options: argparse.Namespace) -> None:
             raise OptionsError(f"--{flag.replace('_', '-')}: is of no use without --simulator batsim or docker")
 
 
-def run_with_batsim(options: argparse.Namespace, experiment: "Experiment", output: Path) -> dict[str, Any]:
+def run_with_batsim(
+    options: argparse.Namespace, experiment: "Experiment", output: Path, learner: "Learner | None"
+) -> dict[str, Any]:
     """Simulate an experiment with Batsim as the command line says; return its record."""
     from hdeeprm_like.launch_batsim import IMAGE, TIMEOUT, launch_batsim, peer_of
 
@@ -207,7 +232,11 @@ def run_with_batsim(options: argparse.Namespace, experiment: "Experiment", outpu
         socket=options.socket or "",
         timeout=options.timeout or TIMEOUT,
     )
-    return launch_batsim(experiment, output, peer, runs=options.runs, progress=not options.quiet)
+    if learner is None:
+        return launch_batsim(experiment, output, peer, runs=options.runs, progress=not options.quiet)
+    from hdeeprm_like.learned import launch_learner_with_batsim
+
+    return launch_learner_with_batsim(learner, output, peer, options.runs, progress=not options.quiet)
 
 
 def cut_short(run: dict[str, Any], output: Path) -> int:

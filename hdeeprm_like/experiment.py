@@ -47,6 +47,7 @@ class Experiment:
         platform_path, workload_path: where they came from.
         platform, workload: what they hold.
         skipped: lines of the trace that gave no job, by reason.
+        options_path: of the options file.
     """
 
     options: Options
@@ -55,6 +56,7 @@ class Experiment:
     platform: Platform
     workload: Workload
     skipped: Counter[str] = field(default_factory=Counter)
+    options_path: Path = Path()
 
     def rng(self, stream: int) -> np.random.Generator:
         """Return a generator for one purpose; the same for the same seed."""
@@ -91,7 +93,7 @@ def load_experiment(path: Path, overrides: Overrides | None = None) -> Experimen
             raise OptionsError(message)
         log.info("%s; the platform counts", message)
     experiment = load_jobs(path, options, platform, overrides)
-    return replace(experiment, platform_path=platform_path)
+    return replace(experiment, platform_path=platform_path, options_path=path)
 
 
 def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:

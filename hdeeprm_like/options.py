@@ -65,6 +65,10 @@ class EnvOptions(Section):
     """What the agent sees, may do and is rewarded for (thesis 3.2.3, 3.2.4)."""
 
     objective: Objective = Field("avg_job_slowdown", description="What the reward optimizes.")
+    reward: Literal["sample", "integral", "change"] = Field(
+        "sample",
+        description="Objective right after a decision, over the time until the next, or its change until then.",
+    )
     actions: ActionOptions = ActionOptions()
     observation: Literal["normal", "small", "minimal"] = Field("normal", description="How much the agent sees.")
     queue_sensitivity: Annotated[float, Field(gt=0, le=1)] = Field(
@@ -144,6 +148,24 @@ class TraceOptions(Section):
         return self
 
 
+class TrainingSection(Section):
+    """How learning agents are trained, beyond the thesis' schema."""
+
+    episodes: Annotated[int, Field(ge=1)] = Field(350, description="In all.")
+    envs: Annotated[int, Field(ge=1)] = Field(1, description="Episodes played at once and learned from together.")
+    alike: Annotated[int, Field(ge=1)] = Field(1, description="Consecutive episodes with the same jobs.")
+    fragment_jobs: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Jobs of the fragments of the workload that episodes are; the whole workload if missing."
+    )
+    candidates: Annotated[int, Field(ge=1)] = Field(1, description="Each fragment is the busiest of so many.")
+    compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs come up to so many times faster.")
+    checkpoint_every: Annotated[int, Field(ge=1)] = Field(100, description="Episodes between two checkpoints.")
+    evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
+    evaluation_episodes: Annotated[int, Field(ge=1)] = Field(10, description="Size of the fixed evaluation set.")
+    greedy: bool = Field(True, description="Whether tests take the most probable action instead of drawing one.")
+    best: Literal["reward", "mean_slowdown", "makespan"] = Field("reward", description="Decides which is best.pt.")
+
+
 class Options(Section):
     """An experiment (thesis 4.3, appendix F)."""
 
@@ -155,6 +177,7 @@ class Options(Section):
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()
+    training: TrainingSection = TrainingSection()
 
     @model_validator(mode="after")
     def classic_follows_one_pair(self) -> "Options":

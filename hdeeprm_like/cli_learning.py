@@ -1,0 +1,75 @@
+"""The part of the command line that trains agents."""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hdeeprm_like.errors import OptionsError
+
+if TYPE_CHECKING:
+    from hdeeprm_like.cli import Commands
+    from hdeeprm_like.experiment import Experiment
+    from hdeeprm_like.learned import Learner
+else:
+    Commands = object
+
+
+def add_train(commands: Commands) -> None:
+    """Add ``train``."""
+    from hdeeprm_like.cli import add_agent_flags, command, positive, seed
+
+    added = command(commands, "train", "train an agent", run_train)
+    added.add_argument("--options", "-o", type=Path, metavar="EXP.json", help="the options file")
+    added.add_argument("--output", type=Path, metavar="DIR", help="directory of the training (default: train-EXP)")
+    added.add_argument("--resume", type=Path, metavar="DIR", help="go on with the training in this directory")
+    added.add_argument("--episodes", type=positive, metavar="N", help="in all, in place of the options file's")
+    added.add_argument("--envs", type=positive, metavar="N", help="episodes at once, in place of the options file's")
+    added.add_argument("--platform", type=Path, help="platform in place of the options file's (JSON or XML)")
+    added.add_argument("--trace", type=Path, metavar="SWF", help="trace in place of the options file's")
+    added.add_argument("--workload", "-cw", type=Path, help="ready Batsim workload (JSON), taken as it is")
+    added.add_argument("--seed", type=seed, help="seed in place of the options file's")
+    add_agent_flags(added)
+
+
+def run_train(options: argparse.Namespace) -> int:
+    """Train an agent, from the beginning or from its last checkpoint."""
+    from hdeeprm_like.cli import INTERRUPTED, PROGRAM
+
+    if options.resume is None and options.options is None:
+        raise OptionsError("train: --options EXP.json is needed, or --resume DIR")
+    from hdeeprm_like.experiment import Overrides, load_experiment
+    from hdeeprm_like.learned import resume_learner, train_learner, training_options
+
+    if options.resume is not None:
+        output = options.resume
+        learner, how = resume_learner(output, options.device, options.episodes)
+    else:
+        output = options.output or Path(f"train-{options.options.stem}")
+        overrides = Overrides(options.platform, options.trace, options.workload, options.seed)
+        experiment = load_experiment(options.options, overrides)
+        learner = new_learner(experiment, options)
+        how = training_options(experiment, options.episodes, options.envs)
+    level = options.log_level or learner.experiment.options.pybatsim.log_level
+    logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
+    try:
+        episodes = train_learner(learner, output, how, options.resume is not None, progress=not options.quiet)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{PROGRAM}: interrupted; go on with: {PROGRAM} train --resume {output}\n")
+        return INTERRUPTED
+    if not options.quiet:
+        sys.stdout.write(f"{episodes} episodes learned from; the agent is in {output}\n")
+    return 0
+
+
+def new_learner(experiment: "Experiment", options: argparse.Namespace) -> "Learner":
+    """Return the learning agent that the command line names, in its experiment."""
+    if experiment.options.pybatsim.agent.type != "LEARNING":
+        raise OptionsError(f"{options.options}: pybatsim.agent.type: is CLASSIC; only LEARNING agents are trained")
+    if not options.agent:
+        raise OptionsError(f"{options.options}: pybatsim.agent.type: a LEARNING agent needs --agent FILE.py[:Class]")
+    from hdeeprm_like.learned import AgentChoice, Learner
+
+    choice = AgentChoice(options.agent, options.device or "cpu", options.input_model, options.output_model)
+    return Learner(experiment, choice)

@@ -1,0 +1,308 @@
+"""Learning agents in experiments: what they see and do there, launching them, training them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.observations.summary import Summary
+from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.drivers.episodes import Fragments, Plays, makespan, mean_slowdown
+from hdeeprm_like.drivers.play import play
+from hdeeprm_like.drivers.record import Record
+from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.experiment import Experiment, Overrides, load_experiment, made_jobs
+from hdeeprm_like.formats.files import read_json, replacing, write_json
+from hdeeprm_like.launch import RECORD, description, rejections, staged, write_inputs
+from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.loading import build_agent, load_agent_class
+from hdeeprm_like.learning.training import TrainingOptions, load_agent, save_agent, train
+
+if TYPE_CHECKING:
+    from hdeeprm_like.launch_batsim import Peer
+
+MEASURES: dict[str, Callable[[Any], float]] = {"mean_slowdown": mean_slowdown, "makespan": makespan}
+TRAINING_FILES = ("checkpoint.pt", "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
+EVALUATIONS = "evaluations.csv"
+
+
+@dataclass(frozen=True)
+class AgentChoice:
+    """What the command line says about the agent.
+
+    Attributes:
+        name: ``my_agent.py``, ``my_agent.py:Class`` or ``package.module:Class``, relative to the current folder.
+        device: ``cpu``, ``cuda``, ``mps`` or ``auto``.
+        input_model: weights to begin with. output_model: where to leave the weights at the end.
+    """
+
+    name: str
+    device: str = "cpu"
+    input_model: Path | None = None
+    output_model: Path | None = None
+
+
+class Learner:
+    """A learning agent and the experiment that it lives in.
+
+    Attributes:
+        experiment: the world. actions: what can be done there. agent: who does it.
+    """
+
+    def __init__(self, experiment: Experiment, choice: AgentChoice) -> None:
+        options = experiment.options.pybatsim
+        self.experiment = experiment
+        self.choice = choice
+        self.actions = PolicyPairs(options.env.actions.pairs, options.env.actions.void)
+        section = options.agent.model_dump(exclude={"type", "run", "policy_pair"}, exclude_none=True)
+        state = State(experiment.platform, experiment.workload, log=False)
+        self.agent: LearningAgent = build_agent(
+            load_agent_class(choice.name),
+            section,
+            Summary(state, options.env.observation, options.env.queue_sensitivity).shape,
+            self.actions.size,
+            choice.device,
+            experiment.options.seed,
+            experiment.options.training.alike,
+        )
+        if choice.input_model is not None:
+            load_agent(self.agent, choice.input_model, self.actions.names)
+
+    def system(self, platform: Platform, limits: JobLimits, jobs: Workload | None, log: bool = True) -> DecisionSystem:
+        """Return a decision system for one run; *jobs* are None where they become known on the way."""
+        env, seed = self.experiment.options.pybatsim.env, self.experiment.policy_seed
+        state = State(platform, jobs, self.actions.job_policies, seed, log, limits)
+        observer = Summary(state, env.observation, env.queue_sensitivity)
+        return DecisionSystem(state, self.actions, observer, Reward(OBJECTIVES[env.objective], env.reward))
+
+    def plays(self, workload_of: Callable[[int], Workload], alike: int = 1) -> Plays:
+        """Return the episodes of some jobs by number."""
+        env = self.experiment.options.pybatsim.env
+        return Plays(
+            self.experiment.platform,
+            workload_of,
+            self.actions,
+            OBJECTIVES[env.objective],
+            env.reward,
+            env.observation,
+            env.queue_sensitivity,
+            limits_of=self.experiment.workload,
+            seed=self.experiment.policy_seed,
+            alike=alike,
+        )
+
+    def simulate(self) -> tuple[Simulator, DecisionSystem]:
+        """Play the whole workload once."""
+        jobs = self.experiment.workload
+        system = self.system(self.experiment.platform, jobs.limits(), jobs)
+        simulator = Simulator(system.state, jobs)
+        play(simulator, system, self.agent)
+        return simulator, system
+
+    def workloads(self) -> tuple[Callable[[int], Workload], Callable[[int], Workload]]:
+        """Return the jobs of training episodes and of evaluation episodes, by number."""
+        experiment, training = self.experiment, self.experiment.options.training
+        if experiment.options.workload.model is not None:
+
+            def made(episode: int) -> Workload:
+                return made_jobs(experiment.options_path, experiment.options, experiment.platform, episode)
+
+            return made, lambda number: made(HELD_OUT + number)
+        if training.fragment_jobs is not None:
+            fragments = Fragments(
+                experiment.workload,
+                training.fragment_jobs,
+                experiment.options.seed,
+                training.candidates,
+                training.compression,
+            )
+            return fragments, fragments.held_out
+        return (lambda _: experiment.workload), (lambda _: experiment.workload)
+
+    def finish(self) -> None:
+        """Leave the weights where the command line wants them."""
+        if self.choice.output_model is not None:
+            save_agent(self.agent, self.choice.output_model, self.actions.names)
+
+
+HELD_OUT = 2**31  # episodes from here on are never trained on
+
+
+def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) -> dict[str, Any]:
+    """Launch a learning agent as HDeepRM does: so many runs of the whole workload, learning after each or not at all.
+
+    The output files are those of one more run after training, or of the last run of a test.
+    """
+    experiment = learner.experiment
+    testing = experiment.options.pybatsim.agent.run == "test"
+    learner.agent.greedy = testing and experiment.options.training.greedy
+    with staged(output) as stage:
+        began = time.perf_counter()
+        if not testing:
+            how = TrainingOptions(episodes=runs, envs=1, checkpoint_every=runs, seed=experiment.options.seed)
+            plays = learner.plays(lambda _: experiment.workload)
+            train(learner.agent, plays, learner.actions.names, stage, how, quiet=not progress, tensorboard=False)
+        rewards, makespans = [], []
+        for _ in range(runs if testing else 1):
+            begun = time.perf_counter()
+            simulator, system = learner.simulate()
+            record = Record(simulator, experiment.workload)
+            schedule = record.schedule(scheduling_time=0.0, simulation_time=time.perf_counter() - begun)
+            rewards.append(system.episode.reward)
+            makespans.append(schedule["makespan"])
+        record.write(stage, schedule)
+        write_lines(stage / "makespans.log", makespans)
+        if testing:
+            write_lines(stage / "rewards.log", rewards)
+        write_inputs(experiment, stage)
+        run = {
+            **description(experiment, runs),
+            "agent": learner.choice.name,
+            "reward": rewards[-1],
+            "wall_seconds": round(time.perf_counter() - began, 6),
+            "metrics": {name: value for name, value in schedule.items() if value == value},
+            "rejected": rejections(record),
+            "unfinished": simulator.unfinished,
+            "files": sorted({*(path.name for path in stage.iterdir()), RECORD}),
+        }
+        write_json(stage / RECORD, run)
+    learner.finish()
+    return run
+
+
+def write_lines(path: Path, values: list[Any]) -> None:
+    """Write one number a line."""
+    with replacing(path) as file:
+        file.writelines(f"{value}\n" for value in values)
+
+
+def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
+    """Train an agent in its directory, which can be resumed; return how many episodes it has learned from."""
+    training, held_out = learner.workloads()
+    run = {**description(learner.experiment, how.episodes), "status": "training", **origin(learner, how)}
+    run["files"] = [*TRAINING_FILES, EVALUATIONS, *("options.json", "workload.json", "platform.xml"), RECORD]
+    if not resume:
+        if (output / RECORD).exists() or (output / TRAINING_FILES[0]).exists():
+            raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")
+        output.mkdir(parents=True, exist_ok=True)
+        write_inputs(learner.experiment, output)
+        write_json(output / RECORD, run)
+    alike = learner.experiment.options.training.alike
+    episodes = train(
+        learner.agent,
+        learner.plays(training, alike),
+        learner.actions.names,
+        output,
+        how,
+        resume=resume,
+        evaluation=learner.plays(held_out),
+        measures=MEASURES,
+        quiet=not progress,
+    )
+    learner.finish()
+    files = [name for name in run["files"] if (output / name).exists()]
+    write_json(output / RECORD, run | {"status": "complete", "files": files})
+    return episodes
+
+
+def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
+    """Return what ``run.json`` must tell so that a training can be resumed."""
+    experiment = learner.experiment
+    return {
+        "resumable": {
+            "options": str(experiment.options_path.resolve()),
+            "platform": str(experiment.platform_path.resolve()),
+            "workload": str(experiment.workload_path.resolve()),
+            "agent": resolved_name(learner.choice.name),
+            "device": learner.choice.device,
+            "episodes": how.episodes,
+            "envs": how.envs,
+        }
+    }
+
+
+def resolved_name(name: str) -> str:
+    """Return an agent's name with the absolute path of its file."""
+    place, colon, wanted = name.rpartition(":")
+    if not colon or wanted.endswith(".py"):
+        place, colon, wanted = name, "", ""
+    return f"{Path(place).resolve()}{colon}{wanted}" if place.endswith(".py") else name
+
+
+def resume_learner(output: Path, device: str | None, episodes: int | None) -> tuple[Learner, TrainingOptions]:
+    """Return the agent of a training and how to go on with it.
+
+    Raises:
+        ResultsError: the directory holds no training.
+        OptionsError: the experiment has changed since it began.
+    """
+    if not (output / RECORD).exists():
+        raise ResultsError(f"{output}: has no {RECORD}; there is no training to resume")
+    run = read_json(output / RECORD, ResultsError)
+    before = run.get("resumable") if isinstance(run, dict) else None
+    if not isinstance(before, dict):
+        raise ResultsError(f"{output / RECORD}: is of no training")
+    source = Path(before["workload"])
+    ready = source.name.endswith((".json", ".json.gz"))
+    model = run["options"]["workload"]["model"] is not None
+    overrides = Overrides(
+        platform=Path(before["platform"]),
+        trace=None if ready or model else source,
+        workload=source if ready and not model else None,
+        seed=run["seed"],
+    )
+    experiment = load_experiment(Path(before["options"]), overrides)
+    if experiment.options.model_dump(mode="json") != run["options"]:
+        raise OptionsError(f"{before['options']}: has changed since the training in {output} began")
+    learner = Learner(experiment, AgentChoice(before["agent"], device or before["device"]))
+    return learner, training_options(experiment, episodes or before["episodes"], before["envs"])
+
+
+def training_options(experiment: Experiment, episodes: int | None, envs: int | None) -> TrainingOptions:
+    """Return how to train: the options file's ``training`` section, but for what the command line says."""
+    section = experiment.options.training
+    return TrainingOptions(
+        episodes=episodes or section.episodes,
+        envs=envs or section.envs,
+        checkpoint_every=section.checkpoint_every,
+        evaluate_every=section.evaluate_every,
+        evaluation_episodes=section.evaluation_episodes,
+        greedy=section.greedy,
+        best=section.best,
+        seed=experiment.options.seed,
+    )
+
+
+def launch_learner_with_batsim(
+    learner: Learner, output: Path, peer: "Peer", runs: int, progress: bool
+) -> dict[str, Any]:
+    """Launch a learning agent against Batsim; it stays alive, and learns if it trains, from run to run."""
+    from hdeeprm_like.launch_batsim import launch_batsim
+
+    testing = learner.experiment.options.pybatsim.agent.run == "test"
+    learner.agent.greedy = testing and learner.experiment.options.training.greedy
+
+    def learn(system: DecisionSystem) -> None:
+        system.settle()
+        if not testing and len(system.episode):
+            learner.agent.learn([system.episode])
+
+    run = launch_batsim(
+        learner.experiment,
+        output,
+        peer,
+        runs=runs,
+        progress=progress,
+        decider=lambda platform, limits: learner.system(platform, limits, None),
+        agent=learner.agent,
+        after=learn,
+    )
+    learner.finish()
+    return run
