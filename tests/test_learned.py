@@ -1,0 +1,139 @@
+"""Learning agents on the command line: launched, trained, killed, resumed, in process and with Batsim."""
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hdeeprm_like.cli import main
+
+ROOT = Path(__file__).parent.parent
+OPTIONS, AGENT = ROOT / "agents" / "reinforce.json", ROOT / "agents" / "reinforce.py"
+BATSIM = f"{sys.executable} -m hdeeprm_like batsim"
+
+OWN_AGENT = """
+import torch.nn as nn
+import torch.nn.functional as F
+from hdeeprm_like.learning.agents import PolicyLearningAgent
+
+class MyLearningAgent(PolicyLearningAgent):
+
+    def __init__(self, gamma, hidden, action_size, observation_size):
+        self.input = nn.Linear(observation_size, hidden)
+        self.output = nn.Linear(hidden, action_size)
+
+    def forward_policy(self, observation):
+        out_0 = F.leaky_relu(self.input(observation))
+        return F.softmax(self.output(out_0), dim=1)
+"""
+
+
+def launch(output, *flags, options=OPTIONS, agent=AGENT):
+    flags = [str(flag) for flag in flags]
+    return main(["launch", "-q", "--options", str(options), "--agent", str(agent), "--output", str(output), *flags])
+
+
+def train(*flags, options=OPTIONS, agent=AGENT):
+    return main(["train", "-q", "--options", str(options), "--agent", str(agent), *map(str, flags)])
+
+
+def schedule(folder):
+    with (folder / "out_jobs.csv").open() as file:
+        return {row["job_id"]: (row["starting_time"], row["allocated_resources"]) for row in csv.DictReader(file)}
+
+
+def options_to_test(tmp_path):
+    content = json.loads(OPTIONS.read_text())
+    content["pybatsim"]["agent"]["run"] = "test"
+    for key in ("workload_file_path", "platform_file_path"):
+        content[key] = str((OPTIONS.parent / content[key]).resolve())
+    path = tmp_path / "test.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_launching_a_learner_trains_it_run_by_run_and_leaves_logs_and_outputs(tmp_path):
+    assert launch(tmp_path / "run", "--runs", 4, "-om", tmp_path / "model.pt") == 0
+    files = json.loads((tmp_path / "run" / "run.json").read_text())["files"]
+    assert {"rewards.log", "losses.log", "probs.json", "out_jobs.csv", "options.json"} <= set(files)
+    assert len((tmp_path / "run" / "rewards.log").read_text().split()) == 4
+    assert (tmp_path / "model.pt").exists()
+
+
+def test_the_example_of_the_thesis_runs_with_its_import_line_changed(tmp_path):
+    (tmp_path / "my_agent.py").write_text(OWN_AGENT)
+    assert launch(tmp_path / "run", "--runs", 2, agent=tmp_path / "my_agent.py") == 0
+
+
+def test_a_trained_agent_gives_the_same_schedule_in_process_and_with_batsim(tmp_path):
+    assert train("--output", tmp_path / "training", "--episodes", 60) == 0
+    options, model = options_to_test(tmp_path), ("-im", tmp_path / "training")
+    assert launch(tmp_path / "here", *model, options=options) == 0
+    batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
+    assert launch(tmp_path / "there", *model, *batsim, options=options) == 0
+    assert schedule(tmp_path / "here") == schedule(tmp_path / "there")
+
+
+def test_a_killed_training_goes_on_to_the_same_end(tmp_path):
+    assert train("--output", tmp_path / "whole", "--episodes", 400) == 0
+    command = [sys.executable, "-m", "hdeeprm_like", "train", "-q", "--options", str(OPTIONS), "--agent", str(AGENT)]
+    cut = subprocess.Popen([*command, "--output", str(tmp_path / "cut"), "--episodes", "400"])
+    deadline = time.monotonic() + 90
+    while not (tmp_path / "cut" / "checkpoint.pt").exists() and time.monotonic() < deadline and cut.poll() is None:
+        time.sleep(0.01)
+    cut.send_signal(signal.SIGKILL)
+    cut.wait(30)
+    assert json.loads((tmp_path / "cut" / "run.json").read_text())["status"] in ("training", "complete")
+    assert main(["train", "-q", "--resume", str(tmp_path / "cut")]) == 0
+    for name in ("losses.log", "rewards.log", "probs.json"):
+        assert (tmp_path / "cut" / name).read_text() == (tmp_path / "whole" / name).read_text()
+    assert json.loads((tmp_path / "cut" / "run.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--agent", "nowhere.py"], "nowhere.py: no such file"),
+        (["--agent", str(AGENT), "-im", "nowhere.pt"], "nowhere.pt"),
+        ([], "a LEARNING agent needs --agent"),
+        (["--agent", str(AGENT), "--device", "abacus"], "abacus"),
+    ],
+)
+def test_what_is_wrong_with_an_agent_is_told_in_one_line(tmp_path, capsys, flags, message):
+    assert main(["launch", "-q", "--options", str(OPTIONS), "--output", str(tmp_path / "run"), *flags]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert message in lines[0]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_mistake_inside_an_agent_is_told_with_its_line(tmp_path, capsys):
+    (tmp_path / "my_agent.py").write_text(OWN_AGENT.replace("self.output(out_0)", "self.outputs(out_0)"))
+    assert launch(tmp_path / "run", agent=tmp_path / "my_agent.py") == 2
+    assert re.search(r"my_agent\.py:1[45]", capsys.readouterr().err)
+
+
+def test_a_training_is_not_overwritten(tmp_path, capsys):
+    assert train("--output", tmp_path / "training", "--episodes", 2) == 0
+    assert train("--output", tmp_path / "training", "--episodes", 2) == 2
+    assert "resume it with --resume" in capsys.readouterr().err
+
+
+def test_a_training_whose_experiment_has_changed_is_not_resumed(tmp_path, capsys):
+    options = options_to_test(tmp_path)
+    assert train("--output", tmp_path / "training", "--episodes", 2, options=options) == 0
+    options.write_text(options.read_text().replace('"hidden": 16', '"hidden": 17'))
+    assert main(["train", "-q", "--resume", str(tmp_path / "training")]) == 2
+    assert "has changed since" in capsys.readouterr().err
+
+
+def test_a_classic_experiment_takes_no_agent(tmp_path, capsys):
+    options = ROOT / "agents" / "gaia-first-high_gflops.json"
+    assert launch(tmp_path / "run", options=options) == 2
+    assert "are for LEARNING agents" in capsys.readouterr().err
