@@ -70,6 +70,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """Return the parser of the whole command line."""
     from hdeeprm_like.cli_learning import add_train
+    from hdeeprm_like.cli_compare import add_compare
     from hdeeprm_like.cli_workloads import add_workload_commands
 
     top = Parser(
@@ -81,6 +82,7 @@ def parser() -> Parser:
     add_train(commands)
     add_visual(commands)
     add_metrics(commands)
+    add_compare(commands)
     add_jobstat(commands)
     add_workload_commands(commands)
     add_clean(commands)

@@ -1,0 +1,49 @@
+"""The command ``compare``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hdeeprm_like.cli import Commands, command, positive, seed
+
+
+def add_compare(commands: Commands) -> None:
+    """Add ``compare``."""
+    added = command(commands, "compare", "compare scheduling policies on the same windows of a trace", run_compare)
+    added.add_argument("--trace", type=Path, required=True, metavar="SWF", help="the trace, plain or .gz")
+    added.add_argument(
+        "--policies",
+        required=True,
+        metavar="P,...",
+        help="an order and how it is applied, as fcfs, sjf+easy, f1+conservative, sjf+easyP; see the README",
+    )
+    added.add_argument("--windows", default="10x1024", metavar="NxJ", help="windows and jobs of each (default 10x1024)")
+    added.add_argument("--seed", type=seed, default=1, help="of the places where windows begin (default 1)")
+    added.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="results; a part of them is gone on with"
+    )
+    added.add_argument("--cores", type=positive, metavar="N", help="of the machine (default: as the trace tells)")
+    added.add_argument(
+        "--clock",
+        choices=("textbook", "one-by-one", "batsim"),
+        default="textbook",
+        help="all of one time at once, a decision after each event, or as Batsim (default textbook)",
+    )
+    added.add_argument("--processes", type=positive, metavar="N", help="at most so many at a time")
+
+
+def run_compare(options: argparse.Namespace) -> None:
+    """Compare, and print the summary."""
+    from hdeeprm_like.compare import Comparison, compare, format_summary, policies_named, windows_named
+    from hdeeprm_like.compare_statistics import scipy_stats
+
+    scipy_stats()  # say at once that it is missing
+    count, jobs = windows_named(options.windows)
+    policies = policies_named(options.policies)
+    comparison = Comparison(options.trace, policies, count, jobs, options.seed, options.cores, options.clock)
+    summary, _ = compare(comparison, options.output, options.processes, progress=not options.quiet)
+    if not options.quiet:
+        sys.stdout.write(format_summary(summary))
+        sys.stdout.write(
+            f"\nmean over {count} windows of {jobs} jobs; maxima of all; tests and pictures in {options.output}\n"
+        )
