@@ -143,8 +143,11 @@ class Endpoint:
         """
         while not conversation.ended:
             limit = patience if conversation.begun else first_patience
-            answer = conversation.answer(self._receive(gone, limit))
-            self._socket.send_string(answer)
+            message = self._receive(gone, limit)
+            try:
+                self._socket.send(conversation.answer(message).encode())
+            except zmq.ZMQError:  # there is more to be received before anything can be sent
+                raise ProtocolError("a message has several parts; one is needed") from None
             self.thinking_since = None
             seen(conversation)
 
@@ -163,8 +166,6 @@ class Endpoint:
                     raise ProtocolError(f"Batsim has said nothing for {patience:g} s") from None
                 continue
             self.thinking_since = time.monotonic()
-            if self._socket.getsockopt(zmq.RCVMORE):
-                raise ProtocolError("a message has several parts; one is needed")
             return message
 
     def close(self, linger: int = LINGER) -> None:

@@ -44,8 +44,8 @@ def _refuse(constant: str) -> float:
     raise ProtocolError(f"the message holds {constant}, which is no number that JSON knows")
 
 
-_decode = json.JSONDecoder(parse_constant=_refuse).decode
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_decoder = json.JSONDecoder(parse_constant=_refuse)
+_quoted = json.encoder.encode_basestring_ascii
 
 
 def read_message(message: str | bytes) -> Any:
@@ -55,7 +55,9 @@ def read_message(message: str | bytes) -> Any:
         ProtocolError: it is none.
     """
     try:
-        return _decode(message if isinstance(message, str) else message.decode())
+        text = (message if isinstance(message, str) else message.decode()).strip(" \t\r\n")
+        content, end = _decoder.raw_decode(text)
+        return content if end == len(text) else _decoder.decode(text)
     except UnicodeDecodeError as cause:
         raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
     except json.JSONDecodeError as cause:
@@ -64,6 +66,14 @@ def read_message(message: str | bytes) -> Any:
         raise ProtocolError("the message is nested too deeply") from None
     except ValueError:  # an integer of thousands of digits
         raise ProtocolError("the message holds a number that is too large") from None
+
+
+def written(data: Content) -> str:
+    """Return the inside of an object as JSON; the keys are ours, hence plain."""
+    parts = [
+        f'"{key}":{_quoted(value) if isinstance(value, str) else json.dumps(value)}' for key, value in data.items()
+    ]
+    return ",".join(parts)
 
 
 class Conversation:
@@ -271,8 +281,9 @@ class Conversation:
         now = self.now
         if commands is NOTHING:
             return f'{{"now":{now!r},"events":[]}}'
-        events = [{"timestamp": now, "type": kind, "data": data} for kind, data in self.orders(commands)]
-        return _encode({"now": now, "events": events})
+        head = f'{{"timestamp":{now!r},"type":"'
+        events = [f'{head}{kind}","data":{{{written(data)}}}}}' for kind, data in self.orders(commands)]
+        return f'{{"now":{now!r},"events":[{",".join(events)}]}}'
 
     def orders(self, commands: Commands) -> list[tuple[str, Content]]:
         """Return the type and the data of each event that carries commands, in the order that they take effect in.

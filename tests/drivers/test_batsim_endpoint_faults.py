@@ -334,7 +334,7 @@ def test_a_message_of_several_parts_is_refused():
     with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
         batsim.setsockopt(zmq.LINGER, 0)
         batsim.connect(endpoint.address)
-        batsim.send_multipart([b"{", b"}"])
+        batsim.send_multipart([message(0.0).encode(), b"}"])
         thread.join(10)
     endpoint.close(0)
     assert errors == ["a message has several parts; one is needed"]
