@@ -15,7 +15,10 @@ from tqdm import tqdm
 from hdeeprm_like import __version__
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import CORES
+from hdeeprm_like.decision.baselines import baseline
+from hdeeprm_like.decision.heuristics import actual_run_times, new_plan
 from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.drivers.planned import run_planned
 from hdeeprm_like.drivers.record import Record
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.errors import ResultsError
@@ -31,15 +34,21 @@ LACKS_MEMORY = "more memory per core than the platform has for that many cores"
 
 
 def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, float]:
-    """Simulate an experiment under its policy pair; return the finished simulator and s of wall clock."""
+    """Simulate an experiment under its policy pair or baseline; return the finished simulator and s of wall clock."""
     job_policy, core_policy = experiment.options.classic_pair
-    pair = JOB_POLICIES[job_policy], CORE_POLICIES[core_policy]
+    thesis = job_policy in JOB_POLICIES
     begin = time.perf_counter()
-    state = State(experiment.platform, experiment.workload, policies=pair[:1], seed=experiment.policy_seed)
+    policies = (JOB_POLICIES[job_policy],) if thesis else ()
+    state = State(experiment.platform, experiment.workload, policies=policies, seed=experiment.policy_seed)
     simulator = Simulator(state, experiment.workload)
+    if thesis:
+        steps = simulator.run_pair(JOB_POLICIES[job_policy], CORE_POLICIES[core_policy])
+    else:
+        known = actual_run_times(state, experiment.workload)
+        steps = run_planned(simulator, new_plan(state, baseline(job_policy), core_policy, known))
     jobs = len(experiment.workload)
     with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not progress, leave=False) as bar:
-        for over in simulator.run_pair(*pair):
+        for over in steps:
             bar.update(over - bar.n)
     return simulator, time.perf_counter() - begin
 

@@ -23,7 +23,7 @@ from tqdm import tqdm
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.heuristics import classic_actions
 from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.drivers.conversation import Conversation, Decider
 from hdeeprm_like.drivers.overutilization import overutilizations
@@ -137,7 +137,7 @@ def classic_decider(experiment: Experiment) -> Decider:
     """Return what makes the decision system of a classic experiment once Batsim has told its platform."""
 
     def decide(platform: Platform, limits: JobLimits) -> DecisionSystem:
-        actions = PolicyPairs([experiment.options.classic_pair])
+        actions = classic_actions(*experiment.options.classic_pair)
         state = State(platform, None, actions.job_policies, experiment.policy_seed, limits=limits)
         return DecisionSystem(state, actions)
 

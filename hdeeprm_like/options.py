@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from hdeeprm_like.decision.baselines import baseline, is_baseline
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 
@@ -82,7 +83,10 @@ class AgentOptions(Section):
     model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
 
     type: Literal["CLASSIC", "LEARNING"] = Field("CLASSIC", description="Fixed policy pair, or learned.")
-    policy_pair: str | None = Field(None, description="Pair of a classic agent, as 'shortest-high_gflops'.")
+    policy_pair: str | None = Field(
+        None,
+        description="Pair of a classic agent, as 'shortest-high_gflops', or baseline, as 'sjf+easy-high_gflops'.",
+    )
     run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
     hidden: Annotated[int, Field(ge=1)] | None = Field(None, description="Units in each hidden layer.")
     lr: Annotated[float, Field(gt=0)] | None = Field(None, description="Learning rate.")
@@ -198,13 +202,19 @@ class Options(Section):
 
 
 def split_pair(text: str) -> Pair:
-    """Split ``"shortest-high_gflops"`` into its policies.
+    """Split ``"shortest-high_gflops"`` or ``"sjf+easy-high_gflops"`` into its policies.
 
     Raises:
         ValueError: one of them does not exist.
     """
     job, _, core = text.partition("-")
-    check_name(job, JOB_POLICY_NAMES, "job policy")
+    if job not in JOB_POLICY_NAMES and is_baseline(job):
+        try:
+            baseline(job)
+        except OptionsError as error:
+            raise ValueError(str(error)) from None
+    else:
+        check_name(job, JOB_POLICY_NAMES, "job policy")
     check_name(core, CORE_POLICY_NAMES, "core policy")
     return job, core
 

@@ -1,18 +1,23 @@
 """Baselines as actions: what an agent, an options file or a comparison picks by name."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyPairs
 from hdeeprm_like.decision.backfill import decide
 from hdeeprm_like.decision.baselines import MODES, ORDERS, Baseline
+from hdeeprm_like.decision.baselines import baseline as baseline_named
 from hdeeprm_like.decision.orders import RULE, Plan
-from hdeeprm_like.decision.policies import CORE_POLICIES
+from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.profile import NONE_NEW
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Bools, Floats, Ints
+
+JOB_COLUMNS = ("time", "oracle", "user", "key", "queue", "others", "running", "end", "releases", "reserved")
 
 
 def new_plan(
@@ -33,12 +38,12 @@ def new_plan(
     Raises:
         OptionsError: the baseline looks at actual run times and there are none.
     """
-    if baseline.needs_run_times and run_times is None:
-        raise OptionsError(f"{baseline.name}: looks at actual run times, which only the embedded simulator knows")
+    require_run_times(baseline, run_times)
     jobs = state.tables.jobs
     rule = np.zeros(1, RULE)
     rule["order"], rule["mode"] = ORDERS[baseline.order], MODES[baseline.mode]
     rule["core_policy"], rule["epoch"] = CORE_POLICIES[core_policy], epoch
+    rule["perfect"] = baseline.perfect
     rule["held"], rule["first_new"], rule["stale"] = -1, NONE_NEW, 1
     known = jobs["requested_time"].copy() if run_times is None else np.asarray(run_times, np.float64).copy()
     user = np.zeros(len(jobs), np.int64) if users is None else np.unique(users, return_inverse=True)[1]
@@ -64,6 +69,12 @@ def new_plan(
     )
 
 
+def require_run_times(baseline: Baseline, run_times: Floats | None) -> None:
+    """Raise an OptionsError if a baseline needs actual run times and there are none."""
+    if baseline.needs_run_times and run_times is None:
+        raise OptionsError(f"{baseline.name}: looks at actual run times, which only the embedded simulator knows")
+
+
 def actual_run_times(state: State, workload: Workload) -> Floats:
     """Return (J,) s that each job runs on the platform's mean core, as long as no processor is oversubscribed."""
     computing = workload.ops / state.platform.reference_flops
@@ -71,30 +82,59 @@ def actual_run_times(state: State, workload: Workload) -> Floats:
     return np.asarray(np.minimum(times, workload.walltime))
 
 
+def with_room(plan: Plan, jobs: int) -> Plan:
+    """Return a plan with room for so many jobs; under Batsim they become known on the way."""
+    known = len(plan.time)
+    if jobs <= known:
+        return plan
+    columns = {name: getattr(plan, name) for name in JOB_COLUMNS}
+    longer = {name: np.concatenate([column, np.zeros(jobs - known, column.dtype)]) for name, column in columns.items()}
+    more = 2 * (jobs - known)
+    return plan._replace(
+        **longer,
+        point_time=np.concatenate([plan.point_time, np.zeros(more)]),
+        point_free=np.concatenate([plan.point_free, np.zeros(more, np.int64)]),
+    )
+
+
 class BaselineActions:
-    """Each action is a baseline that starts what it would start now; one an instant.
+    """Each action is a baseline with a core policy that starts what it would start now; one an instant.
 
     Attributes:
-        names: with the core policy, ``"sjf+easy-high_gflops"``.
+        names: ``"sjf+easy-high_gflops"``.
     """
 
     def __init__(
         self,
-        state: State,
         baselines: Sequence[tuple[Baseline, str]],
         run_times: Floats | None = None,
         users: Ints | None = None,
         epoch: float = 0.0,
     ) -> None:
+        """Take the arguments of `new_plan`.
+
+        Raises:
+            OptionsError: a baseline looks at actual run times and there are none.
+        """
+        for baseline, _ in baselines:
+            require_run_times(baseline, run_times)
+        self.baselines = tuple(baselines)
         self.names = tuple(f"{baseline.name}-{core}" for baseline, core in baselines)
-        self.plans = tuple(new_plan(state, baseline, core, run_times, users, epoch) for baseline, core in baselines)
+        self._new_plan = partial(new_plan, run_times=run_times, users=users, epoch=epoch)
+        self._state: State | None = None
+        self._plans: dict[int, Plan] = {}
         self._all = np.ones(len(baselines), np.bool_)
         self._all.flags.writeable = False
 
     @property
     def size(self) -> int:
         """Number of actions."""
-        return len(self.plans)
+        return len(self.baselines)
+
+    @property
+    def job_policies(self) -> tuple[int, ...]:
+        """None of the policies that ``State`` keeps queues for."""
+        return ()
 
     def mask(self, state: State) -> Bools:
         """Return that all actions are legal."""
@@ -102,5 +142,17 @@ class BaselineActions:
 
     def apply(self, action: int, state: State) -> bool:
         """Start jobs by the baseline; False, for an instant takes one action."""
-        decide(state.tables, self.plans[action])
+        if state is not self._state:
+            self._state, self._plans = state, {}
+        if action not in self._plans:
+            self._plans[action] = self._new_plan(state, *self.baselines[action])
+        self._plans[action] = with_room(self._plans[action], len(state.tables.jobs))
+        decide(state.tables, self._plans[action])
         return False
+
+
+def classic_actions(job_policy: str, core_policy: str) -> PolicyPairs | BaselineActions:
+    """Return the only action of a classic agent: a policy pair of the thesis, or a baseline with a core policy."""
+    if job_policy in JOB_POLICIES:
+        return PolicyPairs([(job_policy, core_policy)])
+    return BaselineActions([(baseline_named(job_policy), core_policy)])

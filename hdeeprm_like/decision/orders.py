@@ -42,6 +42,7 @@ RULE = np.dtype(
         ("order", "i8"),
         ("mode", "i8"),
         ("core_policy", "i8"),
+        ("perfect", "i8"),  # 1 when Plan.time holds actual run times
         ("epoch", "f8"),  # s on the trace's clock when ours shows 0; F1 to F4 look at it
         ("seen", "i8"),  # rows of jobs looked at
         ("waiting", "i8"),  # used entries of Plan.queue
@@ -292,6 +293,8 @@ def bring_up_to_date(t: Tables, plan: Plan) -> None:
         if t.jobs[j].status != WAITING:
             continue
         plan.reserved[j] = -1.0
+        if rule.perfect == 0:
+            plan.time[j] = t.jobs[j].requested_time
         plan.key[j] = 0.0 if changing else static_key(t, plan, j)
         seat = rule.waiting if changing else seat_of(plan, j)
         insert(plan.queue, rule.waiting, seat, j)

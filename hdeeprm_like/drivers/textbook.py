@@ -96,7 +96,9 @@ def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
         return False
     sim.clock = date
     alone = c.one_by_one[0] == 1
-    while sim.heap > 0 and s.tasks[s.heap[0]].end < date + TIMER_PRECISION and not (alone and submission <= completion):
+    while (
+        sim.heap > 0 and s.tasks[s.heap[0]].end <= date + TIMER_PRECISION and not (alone and submission <= completion)
+    ):
         j = first_started(t, s) if alone else s.heap[0]
         task = s.tasks[j]
         task.finish = date

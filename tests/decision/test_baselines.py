@@ -130,7 +130,7 @@ def test_an_agent_that_plays_a_baseline_gives_the_schedule_of_the_compiled_run(n
     simulator = Simulator(compiled, workload)
     list(run_planned(simulator, new_plan(compiled, baseline(name))))
     state = State(platform(*THREE), workload, policies=())
-    actions = BaselineActions(state, [(baseline("fcfs"), "high_gflops"), (baseline(name), "high_gflops")])
+    actions = BaselineActions([(baseline("fcfs"), "high_gflops"), (baseline(name), "high_gflops")])
     stepped = Simulator(state, workload)
     play(stepped, DecisionSystem(state, actions), ClassicAgent(1))
     assert np.array_equal(stepped.simulation.tasks["start"], simulator.simulation.tasks["start"])
@@ -153,7 +153,7 @@ def test_two_baselines_may_take_turns(mode):
         submit=np.sort(rng.integers(0, 200, 60)), seconds=rng.integers(1, 40, 60), size=rng.integers(1, 4, 60)
     )
     state = State(platform(*THREE), workload, policies=())
-    actions = BaselineActions(state, [(baseline(f"{order}+{mode}"), "high_gflops") for order in ("sjf", "lcfs")])
+    actions = BaselineActions([(baseline(f"{order}+{mode}"), "high_gflops") for order in ("sjf", "lcfs")])
     simulator = Simulator(state, workload)
     play(simulator, DecisionSystem(state, actions), Alternating())
     assert simulator.unfinished == 0
@@ -215,3 +215,8 @@ def test_names_are_checked_and_tell_the_semantics():
         baseline("sfj+easy")
     with pytest.raises(OptionsError, match=r"mode 'eas' is not known; did you mean 'easy'\?"):
         baseline("sjf+eas")
+
+
+def test_the_textbooks_clock_goes_on_where_times_are_too_large_for_nanoseconds():
+    late = jobs(submit=[0, 3e7, 3e7 + 1], seconds=[1, 7, 5], size=3)
+    assert starts(late, "fcfs") == [0, 3e7, 3e7 + 7]

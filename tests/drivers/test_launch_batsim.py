@@ -98,6 +98,17 @@ def test_the_directory_is_the_one_of_a_run_in_process(experiment, tmp_path):
     assert not list(there.iterdir())
 
 
+@pytest.mark.parametrize("pair", ["sjf+easy-high_gflops", "fcfs+conservative-low_power"])
+def test_a_baseline_decides_over_a_socket_as_in_process(tmp_path, pair):
+    experiment = load_experiment(experiment_file(tmp_path, pair=pair))
+    there, here = tmp_path / "batsim", tmp_path / "here"
+    launch_batsim(experiment, there, peer_of("batsim", there, command=OURS, timeout=60), progress=False)
+    launch_classic(experiment, here, progress=False)
+    theirs, mine = jobs_of(there / "out_jobs.csv"), jobs_of(here / "out_jobs.csv")
+    for column in ("allocated_resources", "starting_time"):
+        assert [row[column] for row in theirs.values()] == [row[column] for row in mine.values()]
+
+
 def test_the_agent_lives_through_all_runs_and_each_has_a_system_of_its_own(experiment, tmp_path):
     class Agent:
         """Counts."""

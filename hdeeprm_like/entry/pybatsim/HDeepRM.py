@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.heuristics import classic_actions
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.drivers.batsim import Scheduler
 from hdeeprm_like.drivers.conversation import Conversation
@@ -51,7 +51,7 @@ class HDeepRM(Scheduler):
 
     def decide(self, platform: Platform, limits: JobLimits) -> DecisionSystem:
         """Make the decision system of a platform."""
-        actions = PolicyPairs([self.experiment.classic_pair])
+        actions = classic_actions(*self.experiment.classic_pair)
         seed = int(generator(self.experiment.seed, RANDOM_POLICIES).integers(2**63))
         return DecisionSystem(State(platform, None, actions.job_policies, seed, limits=limits), actions)
 
