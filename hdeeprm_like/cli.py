@@ -69,8 +69,8 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """Return the parser of the whole command line."""
-    from hdeeprm_like.cli_learning import add_train
     from hdeeprm_like.cli_compare import add_compare
+    from hdeeprm_like.cli_learning import add_train
     from hdeeprm_like.cli_workloads import add_workload_commands
 
     top = Parser(

@@ -63,14 +63,9 @@ def next_event(s: Simulation) -> float:
 
 
 @compiled
-def fire(t: Tables, s: Simulation) -> None:
-    """Post the letters of everything that is due at this moment of the clock."""
+def fire_timers(t: Tables, s: Simulation) -> None:
+    """Post the letters of those who sleep until this moment of the clock."""
     sim = s.sim[0]
-    while sim.heap > 0 and has_fired(s, s.heap[0]):
-        j = s.heap[0]
-        finish(t, s, j, outcome_of(s, j))
-        write_log(t, sim.clock, LOG_END, j, 0)
-        post(s, END, j)
     if sim.submission - sim.clock < TIMER_PRECISION:
         sim.submission = np.inf
         sim.reached = sim.clock
@@ -84,17 +79,32 @@ def fire(t: Tables, s: Simulation) -> None:
 
 
 @compiled
+def fire_ends(t: Tables, s: Simulation) -> None:
+    """Post the letters of the jobs that end at this moment of the clock.
+
+    They come after all others: Batsim reads a job's energy before it tells that the job has ended.
+    """
+    sim = s.sim[0]
+    while sim.heap > 0 and has_fired(s, s.heap[0]):
+        j = s.heap[0]
+        finish(t, s, j, outcome_of(s, j))
+        write_log(t, sim.clock, LOG_END, j, 0)
+        post(s, END, j)
+
+
+@compiled
 def advance(t: Tables, s: Simulation, until: float) -> None:
-    """Move the clock to a time, firing all events on the way and there."""
+    """Move the clock to a time, with all events on the way and all there but the ends of jobs."""
     sim = s.sim[0]
     while True:
         date = next_event(s)
-        if date > until:
+        if date >= until:
             break
         sim.clock = max(sim.clock, date)
-        fire(t, s)
+        fire_timers(t, s)
+        fire_ends(t, s)
     sim.clock = until
-    fire(t, s)
+    fire_timers(t, s)
 
 
 @compiled
@@ -291,6 +301,7 @@ def next_message(t: Tables, s: Simulation) -> bool:
         if sim.submitting:  # the submitter goes on only after the server has looked into its mailbox
             sim.submitting = 0
             resume_submitter(s)
+        fire_ends(t, s)  # of the moment in which the last letter was received
         if sends:
             if deliver(t, s):
                 return True
@@ -302,7 +313,7 @@ def next_message(t: Tables, s: Simulation) -> bool:
             if date == np.inf:
                 return False
             sim.clock = max(sim.clock, date)
-            fire(t, s)
+            fire_timers(t, s)
 
 
 @compiled

@@ -14,10 +14,12 @@ from hdeeprm_like.types import Floats, Ints
 SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has none
 
 FINISHED_SHARE = 1e-14  # SimGrid ends a parallel task when less than this share is left
-ROUNDING = 1e-12  # share of the work that sums of progress may be off by
-TIMER_PRECISION = 1e-9  # s; SimGrid fires timers that are this close to an event together with it
+# SimGrid fires timers less than 1e-9 s away together with an event. Letters take multiples of 1e-10 s, so timers are
+# often just 1e-9 s away; what SimGrid then does hangs on its rounding errors, and mostly they fire.
+TIMER_PRECISION = 1.05e-9  # s
 NO_OPS = 1e-6  # flop of a job without work, so that its rate is finite
 SHORTEST_RUN = 1e-5  # s, what Batsim reports for a job without work
+
 
 TASK = np.dtype(
     [
@@ -200,4 +202,4 @@ def outcome_of(s: Simulation, j: int) -> int:
     if task.delay >= 0.0:
         return SUCCESS if task.delay < task.walltime else WALLTIME_REACHED
     left = task.left - task.rate * (s.sim[0].clock - task.as_of)
-    return SUCCESS if left < ROUNDING or task.end < task.start + task.walltime else WALLTIME_REACHED
+    return SUCCESS if left < FINISHED_SHARE or task.end < task.start + task.walltime else WALLTIME_REACHED
