@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.types import Floats, Ints
 
 NO_LIMIT = np.inf
@@ -71,19 +70,3 @@ class Workload:
             memory=float(self.memory.max()),
             bandwidth=float(self.bandwidth.max()),
         )
-
-
-def oversized(workload: Workload, platform: Platform) -> Ints:
-    """Return the rows of the jobs that even the empty platform cannot hold, in rising order.
-
-    A core can serve a job only while its node has the memory that each core of the job asks for. Bandwidth bars no
-    job: beyond what a processor has, its cores slow down (thesis 3.1.2).
-    """
-    node_cores = np.bincount(platform.processor_node, weights=platform.processor_cores, minlength=platform.nodes)
-    kinds, number = np.unique(np.column_stack([platform.node_memory, node_cores]), axis=0, return_counts=True)
-    asked, back = np.unique(workload.memory, return_inverse=True)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        fitting = np.where(asked[:, None] > 0, np.floor(kinds[:, 0] * (1.0 + ROUNDING) / asked[:, None]), np.inf)
-    cores = np.minimum(fitting, kinds[:, 1]) @ number  # per distinct memory request
-    rows: Ints = np.flatnonzero(workload.size > cores[back])
-    return rows

@@ -224,7 +224,7 @@ def convert(
     - jobs are numbered from 0 in the order of the trace; the clock starts with the earliest of them.
 
     Both draws are made for every line of the trace from streams of their own, so a job keeps its draws whatever the
-    limits are. A job larger than the machine is kept: the scheduler rejects it and says so (see `oversized`).
+    limits are. A job larger than the machine is kept unless *max_cores* says otherwise: the scheduler rejects it.
 
     Args:
         reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
