@@ -12,7 +12,8 @@ settings.load_profile("project")
 @pytest.fixture(autouse=True)
 def as_talkative_as_before():
     """Undo what a command line in a test says about the log."""
-    package = logging.getLogger("hdeeprm_like")
-    level = package.level
+    loggers = logging.getLogger(), logging.getLogger("hdeeprm_like")
+    levels = [logger.level for logger in loggers]
     yield
-    package.setLevel(level)
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
