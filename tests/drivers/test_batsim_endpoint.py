@@ -371,3 +371,18 @@ def test_a_wish_to_be_called_and_kills_are_passed_on():
     assert ordered(ours.answer(message(5.0, ("REQUESTED_CALL", {})))) == []
     assert not cli.read_command_line(["-p", "x", "-w", "y"])[0].energy
     assert server_options(Path()).energy
+
+
+def test_a_submission_at_the_end_of_delays_comes_in_the_same_messages_in_process(tmp_path):
+    delay = {"type": "delay", "delay": 1, "req_time": 1, "mem": 100, "mem_bw": 0}
+    short = {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0, "req_time": 1, "req_ops": 4e9, "mem": 9, "mem_bw": 0}
+    long = short | {"cpu": 8e9, "req_time": 2, "req_ops": 8e9}
+    asked = [(1, 2, "delay"), (3, 2, "short"), (3, 3, "long"), (2, 1, "delay"), (1, 1, "delay")]
+    listed = [{"id": i, "subtime": time, "res": size, "profile": name} for i, (time, size, name) in enumerate(asked)]
+    content = {"nb_res": 4, "jobs": listed, "profiles": {"delay": delay, "short": short, "long": long}}
+    (tmp_path / "ties.json").write_text(json.dumps(content))
+    workload = read_workload(tmp_path / "ties.json", reference_flops=LEARNING.reference_flops, capacity=4)
+    finished, ours, ended = both(LEARNING, workload, ("shortest", "high_gflops"), tmp_path)
+    assert ended
+    assert ours.ended
+    assert_same_schedule(finished, tmp_path / "out_jobs.csv")
