@@ -2,6 +2,6 @@
 
 import sys
 
-from hdeeprm_like.cli import main
+from hdeeprm_like.cli.main import main
 
 sys.exit(main())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.cli import main
+from hdeeprm_like.cli.main import main
 from hdeeprm_like.options import Options, schema
 
 ROOT = Path(__file__).parent.parent
@@ -295,8 +295,8 @@ def test_a_file_that_no_run_wrote_is_not_overwritten(files, capsys):
 
 FULL_DISK = """
 import resource, signal, sys
-from hdeeprm_like.cli import main
-from hdeeprm_like import launch
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.launch import in_process as launch
 def full(simulator, workload, record=launch.Record):
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
     return record(simulator, workload)
@@ -344,7 +344,7 @@ def test_ctrl_c_in_the_middle_of_a_simulation_leaves_nothing(tmp_path):
 
 
 def test_help_answers_at_once_and_imports_nothing_heavy():
-    code = "import sys; from hdeeprm_like.cli import parser; parser().format_help(); print(*sys.modules)"
+    code = "import sys; from hdeeprm_like.cli.main import parser; parser().format_help(); print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True
     )
@@ -360,7 +360,8 @@ def test_help_answers_at_once_and_imports_nothing_heavy():
 
 
 def test_importing_the_package_imports_no_torch():
-    code = "import sys, hdeeprm_like, hdeeprm_like.launch, hdeeprm_like.experiment; print('torch' in sys.modules)"
+    modules = "hdeeprm_like.launch.in_process, hdeeprm_like.experiment"
+    code = f"import sys, hdeeprm_like, {modules}; print('torch' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT, check=True
     )

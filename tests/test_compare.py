@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdeeprm_like import compare as comparing
-from hdeeprm_like.cli import main
-from hdeeprm_like.compare import Comparison, compare, policies_named, windows_named
-from hdeeprm_like.compare_statistics import half_width, p_values_of
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.compare import run as comparing
+from hdeeprm_like.compare.run import Comparison, compare, policies_named, windows_named
+from hdeeprm_like.compare.statistics import half_width, p_values_of
 from hdeeprm_like.errors import OptionsError, ResultsError
 
 pytest.importorskip("scipy")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdeeprm_like.cli import main
+from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.synthetic.estimates import Gaussian
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN, Lublin
 from hdeeprm_like.cluster.synthetic.mao import MAO

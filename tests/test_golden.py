@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.cli import main
+from hdeeprm_like.cli.main import main
 from hdeeprm_like.formats.results import parse_interval_set
 
 GOLDEN = Path(__file__).parent / "golden"

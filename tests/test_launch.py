@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdeeprm_like.cli import main
+from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import Overrides, load_experiment
-from hdeeprm_like.launch import clean, launch_classic, listed_files, staged
+from hdeeprm_like.launch.in_process import clean, launch_classic, listed_files, staged
 
 ROOT = Path(__file__).parent.parent
 PLATFORM = ROOT / "platforms" / "learning.json"

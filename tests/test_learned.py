@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.cli import main
+from hdeeprm_like.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 OPTIONS, AGENT = ROOT / "agents" / "reinforce.json", ROOT / "agents" / "reinforce.py"

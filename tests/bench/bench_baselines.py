@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hdeeprm_like.cluster.state import State
+from hdeeprm_like.compare.windows import pool, usable, window
 from hdeeprm_like.decision.baselines import baseline
 from hdeeprm_like.decision.heuristics import new_plan
 from hdeeprm_like.drivers.planned import run_planned
@@ -15,7 +16,6 @@ from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.drivers.textbook import Textbook
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.windows import pool, usable, window
 
 pytestmark = pytest.mark.bench
 

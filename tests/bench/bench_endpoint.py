@@ -16,8 +16,8 @@ from hdeeprm_like.drivers.batsim import Endpoint, Scheduler
 from hdeeprm_like.drivers.conversation import Conversation
 from hdeeprm_like.drivers.server import cli
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.launch import write_inputs
-from hdeeprm_like.launch_batsim import FirstAction, classic_decider
+from hdeeprm_like.launch.in_process import write_inputs
+from hdeeprm_like.launch.with_batsim import FirstAction, classic_decider
 
 pytestmark = pytest.mark.bench
 

@@ -15,7 +15,7 @@ from hdeeprm_like.drivers.server import cli
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.results import parse_interval_set
 from hdeeprm_like.formats.workload_json import write_workload
-from hdeeprm_like.launch_batsim import FirstAction
+from hdeeprm_like.launch.with_batsim import FirstAction
 
 LIMITS = JobLimits(1.0, 1.0, 1.0, 1.0)
 

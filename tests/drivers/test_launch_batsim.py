@@ -14,11 +14,11 @@ import pytest
 from batsim_talk import jobs_of
 from server_inputs import free_port
 
-from hdeeprm_like.cli import main
+from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.launch import clean, launch_classic
-from hdeeprm_like.launch_batsim import docker_words, launch_batsim, peer_of, socket_address
+from hdeeprm_like.launch.in_process import clean, launch_classic
+from hdeeprm_like.launch.with_batsim import docker_words, launch_batsim, peer_of, socket_address
 
 ROOT = Path(__file__).parent.parent.parent
 OURS = "hdeeprm-like batsim"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.cli import main
+from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats import archive
 from hdeeprm_like.formats.archive import Origin, fetch_trace

@@ -18,7 +18,7 @@ from hdeeprm_like.drivers.overutilization import overutilizations
 from hdeeprm_like.errors import HDeepRMError, OptionsError
 from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_platform
 from hdeeprm_like.formats.files import write_json
-from hdeeprm_like.launch_batsim import FirstAction
+from hdeeprm_like.launch.with_batsim import FirstAction
 from hdeeprm_like.options import Options, explain
 
 

@@ -31,7 +31,7 @@ from hdeeprm_like.drivers.supervise import Guarded, Stopped, interruptible
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats.files import read_json, write_json
-from hdeeprm_like.launch import INPUTS, LACKS, LACKS_MEMORY, RECORD, description, listed_files, write_inputs
+from hdeeprm_like.launch.in_process import INPUTS, LACKS, LACKS_MEMORY, RECORD, description, listed_files, write_inputs
 
 if TYPE_CHECKING:
     from hdeeprm_like.drivers.batsim import Endpoint

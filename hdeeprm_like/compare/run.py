@@ -21,12 +21,12 @@ import pandas as pd
 from tqdm import tqdm
 
 from hdeeprm_like.cluster import metrics
+from hdeeprm_like.compare.windows import Schedule, Window, pool, schedule, sizes, usable, window
 from hdeeprm_like.decision.baselines import Baseline, baseline
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.swf import Trace, read_swf
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.windows import Schedule, Window, pool, schedule, sizes, usable, window
 
 RESULTS, SUMMARY, TESTS, RECORD = "results.csv", "summary.csv", "tests.csv", "compare.json"
 POLICY, WINDOW = "policy", "window"
@@ -150,8 +150,8 @@ def compare(
     Raises:
         HDeepRMError: the trace cannot be used, or the folder holds another comparison.
     """
-    from hdeeprm_like.compare_pictures import draw_boxes, draw_ranking
-    from hdeeprm_like.compare_statistics import p_values_of, summary_of
+    from hdeeprm_like.compare.pictures import draw_boxes, draw_ranking
+    from hdeeprm_like.compare.statistics import p_values_of, summary_of
 
     trace = usable(read_swf(comparison.trace))
     cores = comparison.cores or machine_size(trace)

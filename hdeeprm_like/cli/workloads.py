@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.cli import Commands, command, positive, seed
+from hdeeprm_like.cli.arguments import Commands, command, positive, seed
 from hdeeprm_like.errors import OptionsError
 
 if TYPE_CHECKING:

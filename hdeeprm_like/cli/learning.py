@@ -6,20 +6,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hdeeprm_like.cli.arguments import INTERRUPTED, PROGRAM, Commands, add_agent_flags, command, positive, seed
 from hdeeprm_like.errors import OptionsError
 
 if TYPE_CHECKING:
-    from hdeeprm_like.cli import Commands
     from hdeeprm_like.experiment import Experiment
-    from hdeeprm_like.learned import Learner
-else:
-    Commands = object
+    from hdeeprm_like.launch.learned import Learner
 
 
 def add_train(commands: Commands) -> None:
     """Add ``train``."""
-    from hdeeprm_like.cli import add_agent_flags, command, positive, seed
-
     added = command(commands, "train", "train an agent", run_train)
     added.add_argument("--options", "-o", type=Path, metavar="EXP.json", help="the options file")
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the training (default: train-EXP)")
@@ -35,12 +31,10 @@ def add_train(commands: Commands) -> None:
 
 def run_train(options: argparse.Namespace) -> int:
     """Train an agent, from the beginning or from its last checkpoint."""
-    from hdeeprm_like.cli import INTERRUPTED, PROGRAM
-
     if options.resume is None and options.options is None:
         raise OptionsError("train: --options EXP.json is needed, or --resume DIR")
     from hdeeprm_like.experiment import Overrides, load_experiment
-    from hdeeprm_like.learned import resume_learner, train_learner, training_options
+    from hdeeprm_like.launch.learned import resume_learner, train_learner, training_options
 
     if options.resume is not None:
         output = options.resume
@@ -69,7 +63,7 @@ def new_learner(experiment: "Experiment", options: argparse.Namespace) -> "Learn
         raise OptionsError(f"{options.options}: pybatsim.agent.type: is CLASSIC; only LEARNING agents are trained")
     if not options.agent:
         raise OptionsError(f"{options.options}: pybatsim.agent.type: a LEARNING agent needs --agent FILE.py[:Class]")
-    from hdeeprm_like.learned import AgentChoice, Learner
+    from hdeeprm_like.launch.learned import AgentChoice, Learner
 
     choice = AgentChoice(options.agent, options.device or "cpu", options.input_model, options.output_model)
     return Learner(experiment, choice)

@@ -20,13 +20,13 @@ from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, load_experiment, made_jobs
 from hdeeprm_like.formats.files import read_json, replacing, write_json
-from hdeeprm_like.launch import RECORD, description, rejections, staged, write_inputs
+from hdeeprm_like.launch.in_process import RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import TrainingOptions, load_agent, save_agent, train
 
 if TYPE_CHECKING:
-    from hdeeprm_like.launch_batsim import Peer
+    from hdeeprm_like.launch.with_batsim import Peer
 
 MEASURES: dict[str, Callable[[Any], float]] = {"mean_slowdown": mean_slowdown, "makespan": makespan}
 TRAINING_FILES = ("checkpoint.pt", "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
@@ -284,7 +284,7 @@ def launch_learner_with_batsim(
     learner: Learner, output: Path, peer: "Peer", runs: int, progress: bool
 ) -> dict[str, Any]:
     """Launch a learning agent against Batsim; it stays alive, and learns if it trains, from run to run."""
-    from hdeeprm_like.launch_batsim import launch_batsim
+    from hdeeprm_like.launch.with_batsim import launch_batsim
 
     testing = learner.experiment.options.pybatsim.agent.run == "test"
     learner.agent.greedy = testing and learner.experiment.options.training.greedy

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli import Commands, command, positive, seed
+from hdeeprm_like.cli.arguments import Commands, command, positive, seed
 
 
 def add_compare(commands: Commands) -> None:
@@ -34,8 +34,8 @@ def add_compare(commands: Commands) -> None:
 
 def run_compare(options: argparse.Namespace) -> None:
     """Compare, and print the summary."""
-    from hdeeprm_like.compare import Comparison, compare, format_summary, policies_named, windows_named
-    from hdeeprm_like.compare_statistics import scipy_stats
+    from hdeeprm_like.compare.run import Comparison, compare, format_summary, policies_named, windows_named
+    from hdeeprm_like.compare.statistics import scipy_stats
 
     scipy_stats()  # say at once that it is missing
     count, jobs = windows_named(options.windows)

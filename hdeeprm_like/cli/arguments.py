@@ -1,0 +1,68 @@
+"""What the commands share: exit statuses, the parser, kinds of arguments."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+PROGRAM = "hdeeprm-like"
+CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+
+if TYPE_CHECKING:
+    Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+else:
+    Commands = object
+
+
+class Parser(argparse.ArgumentParser):
+    """Tells in one line what is wrong with a command line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program."""
+        self.exit(USER_ERROR, f"{PROGRAM}: {message}; see {self.prog} --help\n")
+
+
+def command(
+    commands: Commands, name: str, purpose: str, run: Callable[[argparse.Namespace], int | None]
+) -> argparse.ArgumentParser:
+    """Add a command with the flags that all have."""
+    added = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    added.add_argument("--quiet", "-q", action="store_true", help="no progress bar and no figures, errors only")
+    levels = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
+    added.add_argument("--log-level", choices=levels, help="how much to tell on stderr (default WARNING)")
+    added.set_defaults(run=run)
+    return added
+
+
+def positive(text: str) -> int:
+    """Parse a positive whole number."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 1 on is needed")
+    return int(text)
+
+
+def positive_seconds(text: str) -> float:
+    """Parse a time above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r}: a number of seconds above 0 is needed")
+    return value
+
+
+def seed(text: str) -> int:
+    """Parse a seed."""
+    if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 0 to 2^63-1 is needed")
+    return int(text)
+
+
+def add_agent_flags(added: argparse.ArgumentParser) -> None:
+    """Add the flags of learning agents, as HDeepRM's users know them."""
+    learning = added.add_argument_group("learning agents")
+    learning.add_argument("--agent", "-a", metavar="FILE.py[:Class]", help="the agent")
+    learning.add_argument("--input-model", "-im", type=Path, metavar="PT", help="weights, or a training's directory")
+    learning.add_argument("--output-model", "-om", type=Path, metavar="PT", help="where to leave the weights")
+    learning.add_argument("--device", metavar="NAME", help="cpu, cuda, mps or auto (default cpu)")

@@ -1,0 +1,156 @@
+"""The part of the command line that runs experiments: ``launch`` and ``clean``."""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hdeeprm_like.cli.arguments import (
+    CUT_SHORT,
+    PROGRAM,
+    Commands,
+    add_agent_flags,
+    command,
+    positive,
+    positive_seconds,
+    seed,
+)
+from hdeeprm_like.errors import OptionsError
+
+if TYPE_CHECKING:
+    from hdeeprm_like.experiment import Experiment
+    from hdeeprm_like.launch.learned import Learner
+
+log = logging.getLogger(__name__)
+
+
+def add_launch(commands: Commands) -> None:
+    """Add ``launch``."""
+    added = command(commands, "launch", "simulate an experiment", run_launch)
+    added.add_argument("--options", "-o", type=Path, required=True, metavar="EXP.json", help="the options file")
+    added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
+    added.add_argument("--platform", type=Path, help="platform in place of the options file's (JSON or XML)")
+    added.add_argument("--trace", type=Path, metavar="SWF", help="trace in place of the options file's")
+    added.add_argument("--workload", "-cw", type=Path, help="ready Batsim workload (JSON), taken as it is")
+    added.add_argument("--seed", type=seed, help="seed in place of the options file's")
+    added.add_argument("--runs", "-nr", type=positive, default=1, metavar="N", help="simulations in a row (default 1)")
+    added.add_argument(
+        "--simulator",
+        choices=("embedded", "batsim", "docker"),
+        default="embedded",
+        help="our own in process, or Batsim 4 as a program or in a container (default embedded)",
+    )
+    add_agent_flags(added)
+    batsim = added.add_argument_group("with Batsim")
+    batsim.add_argument(
+        "--batsim-command",
+        metavar="CMD",
+        help=f"what to start in place of batsim, as '{PROGRAM} batsim', our own server that takes its place",
+    )
+    batsim.add_argument("--image", help="container image for --simulator docker")
+    batsim.add_argument(
+        "--socket", metavar="ENDPOINT", help="wait here for a Batsim started by hand, as 28000 or tcp://*:28000"
+    )
+    batsim.add_argument(
+        "--timeout", type=positive_seconds, metavar="SECONDS", help="how long either side may be silent (default 300)"
+    )
+
+
+def run_launch(options: argparse.Namespace) -> int | None:
+    """Simulate an experiment."""
+    from hdeeprm_like.experiment import Overrides, load_experiment
+
+    overrides = Overrides(options.platform, options.trace, options.workload, options.seed)
+    experiment = load_experiment(options.options, overrides)
+    level = options.log_level or experiment.options.pybatsim.log_level
+    logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
+    learner = None
+    if experiment.options.pybatsim.agent.type == "LEARNING":
+        from hdeeprm_like.cli.learning import new_learner
+
+        learner = new_learner(experiment, options)
+    elif options.agent or options.input_model or options.output_model:
+        raise OptionsError(f"{options.options}: pybatsim.agent.type: --agent and models are for LEARNING agents")
+    from hdeeprm_like.drivers.simulator import is_compiled
+    from hdeeprm_like.launch.in_process import launch_classic
+
+    if not is_compiled() and not options.quiet:
+        sys.stderr.write(f"{PROGRAM}: compiling the simulator, once for this machine (about 20 s)\n")
+    output = options.output or Path(f"run-{options.options.stem}")
+    if options.simulator == "embedded":
+        refuse_batsim_flags(options)
+        if learner is None:
+            run = launch_classic(experiment, output, options.runs, progress=not options.quiet)
+        else:
+            from hdeeprm_like.launch.learned import launch_learner
+
+            run = launch_learner(learner, output, options.runs, progress=not options.quiet)
+    else:
+        run = run_with_batsim(options, experiment, output, learner)
+        if "problem" in run:
+            return cut_short(run, output)
+    if run["rejected"]:
+        job, reason = next(iter(run["rejected"].items()))
+        log.warning("%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason)
+    if not options.quiet:
+        from hdeeprm_like.report import format_table, metrics_table
+
+        sys.stdout.write(format_table(metrics_table([output])) if run["metrics"] else "")
+        sys.stdout.write(f"\n{len(run['files'])} files in {output}\n")
+    return 0
+
+
+def refuse_batsim_flags(options: argparse.Namespace) -> None:
+    """Raise an `OptionsError` if a flag is given that only Batsim would heed."""
+    for flag in ("batsim_command", "image", "socket", "timeout"):
+        if getattr(options, flag) is not None:
+            raise OptionsError(f"--{flag.replace('_', '-')}: is of no use without --simulator batsim or docker")
+
+
+def run_with_batsim(
+    options: argparse.Namespace, experiment: "Experiment", output: Path, learner: "Learner | None"
+) -> dict[str, Any]:
+    """Simulate an experiment with Batsim as the command line says; return its record."""
+    from hdeeprm_like.launch.with_batsim import IMAGE, TIMEOUT, launch_batsim, peer_of
+
+    peer = peer_of(
+        options.simulator,
+        output,
+        command=options.batsim_command or "batsim",
+        image=options.image or IMAGE,
+        socket=options.socket or "",
+        timeout=options.timeout or TIMEOUT,
+    )
+    if learner is None:
+        return launch_batsim(experiment, output, peer, runs=options.runs, progress=not options.quiet)
+    from hdeeprm_like.launch.learned import launch_learner_with_batsim
+
+    return launch_learner_with_batsim(learner, output, peer, options.runs, progress=not options.quiet)
+
+
+def cut_short(run: dict[str, Any], output: Path) -> int:
+    """Tell why a simulation did not come to its end, and the last that Batsim said; return the exit status."""
+    from hdeeprm_like.drivers.supervise import last_lines
+
+    lines = [run["problem"], *last_lines(output / "batsim.log", 10), f"{output}: marked incomplete"]
+    sys.stderr.write("".join(f"{PROGRAM}: {line}\n" for line in lines))
+    return CUT_SHORT
+
+
+def add_clean(commands: Commands) -> None:
+    """Add ``clean``."""
+    added = command(
+        commands, "clean", "delete the files of a run, those listed in its run.json and no other", run_clean
+    )
+    added.add_argument("folder", type=Path, metavar="DIR", help="the run")
+    added.add_argument("--soft", action="store_true", help="keep the options, the workload and the platform")
+
+
+def run_clean(options: argparse.Namespace) -> None:
+    """Delete the files of a run."""
+    from hdeeprm_like.launch.in_process import clean
+
+    gone = clean(options.folder, options.soft)
+    if not options.quiet:
+        sys.stdout.write(f"{len(gone)} files deleted in {options.folder}\n")

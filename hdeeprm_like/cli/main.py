@@ -1,0 +1,69 @@
+"""The command line. Everything heavy is imported by the command that needs it, so that ``--help`` answers at once."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from hdeeprm_like import __version__
+from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR, Parser
+from hdeeprm_like.cli.comparison import add_compare
+from hdeeprm_like.cli.launch import add_clean, add_launch
+from hdeeprm_like.cli.learning import add_train
+from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
+from hdeeprm_like.cli.workloads import add_workload_commands
+from hdeeprm_like.errors import HDeepRMError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit status.
+
+    That is 0, 1 for a simulation that was cut short, 2 for something the user can mend, 130 for Ctrl-C.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments[:1] == ["batsim"]:  # keeps Batsim's own command line
+        from hdeeprm_like.drivers.server.cli import main as serve
+
+        return serve(arguments[1:])
+    options = parser().parse_args(arguments)
+    if not options.command:
+        parser().print_help()
+        return USER_ERROR
+    logging.basicConfig(
+        level="ERROR" if options.quiet else options.log_level or "WARNING", format=f"{PROGRAM}: %(message)s", force=True
+    )
+    try:
+        run: Callable[[argparse.Namespace], int | None] = options.run
+        status = run(options)
+        sys.stdout.flush()
+    except HDeepRMError as error:
+        sys.stderr.write(f"{PROGRAM}: {error}\n")
+        return USER_ERROR
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{PROGRAM}: interrupted; nothing was written\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    return status or 0
+
+
+def parser() -> Parser:
+    """Return the parser of the whole command line."""
+    top = Parser(
+        prog=PROGRAM, description="Learned job scheduling for heterogeneous HPC clusters, coupled with Batsim."
+    )
+    top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    add_launch(commands)
+    add_train(commands)
+    add_visual(commands)
+    add_metrics(commands)
+    add_compare(commands)
+    add_jobstat(commands)
+    add_workload_commands(commands)
+    add_clean(commands)
+    add_schema(commands)
+    commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
+    return top

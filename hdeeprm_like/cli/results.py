@@ -1,0 +1,90 @@
+"""The part of the command line that looks at results: ``visual``, ``metrics``, ``jobstat``, ``schema``."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from hdeeprm_like.cli.arguments import Commands, command, seed
+from hdeeprm_like.errors import OptionsError
+
+
+def add_visual(commands: Commands) -> None:
+    """Add ``visual``."""
+    added = command(commands, "visual", "draw a run", run_visual)
+    added.add_argument("kind", metavar="KIND", help="what to draw, as queue_size, utilization, lifecycle or gantt")
+    added.add_argument(
+        "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
+    )
+    added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="a file; a window opens without it")
+
+
+def run_visual(options: argparse.Namespace) -> None:
+    """Draw a run, or several above one another."""
+    from hdeeprm_like import visual
+
+    if options.kind == "compare":
+        visual.compare(options.folders, options.save)
+    elif len(options.folders) > 1:
+        raise OptionsError("--run: one directory is drawn at a time; `visual compare` takes several")
+    else:
+        visual.draw(options.kind, options.folders[0], options.save)
+
+
+def add_metrics(commands: Commands) -> None:
+    """Add ``metrics``."""
+    added = command(commands, "metrics", "put the figures of runs side by side", run_metrics)
+    added.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="runs, or files out_schedule.csv")
+    added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="also draw them")
+
+
+def run_metrics(options: argparse.Namespace) -> None:
+    """Print the figures of runs, and draw them if asked."""
+    from hdeeprm_like import report
+
+    table = report.metrics_table(options.folders)
+    if options.save:
+        report.metrics_grid(options.folders, options.save)
+    if not options.quiet:
+        sys.stdout.write(report.format_table(table))
+
+
+def add_jobstat(commands: Commands) -> None:
+    """Add ``jobstat``."""
+    added = command(commands, "jobstat", "tell statistics of what jobs ask for", run_jobstat)
+    added.add_argument("workload", type=Path, help="Batsim workload (JSON) or trace (SWF, plain or .gz)")
+    added.add_argument("field", metavar="FIELD", help="req_time, size, mem, mem_bw, submit, or all for the whole table")
+    added.add_argument(
+        "statistic", metavar="STATISTIC", nargs="?", help="min, max, mean, median, std, sum, count, p95 ..."
+    )
+    added.add_argument("--seed", type=seed, help="draws the bandwidths that a trace does not know")
+
+
+def run_jobstat(options: argparse.Namespace) -> None:
+    """Print one statistic, or all of them."""
+    from hdeeprm_like.formats.jobstat import job_table, jobstat, read_jobs
+
+    jobs = read_jobs(options.workload)
+    if options.field == "all":
+        sys.stdout.write(job_table(jobs, seed=options.seed).to_string() + "\n")
+    elif options.statistic is None:
+        raise OptionsError("jobstat: a statistic is needed, as median, max or p95")
+    else:
+        sys.stdout.write(f"{jobstat(jobs, options.field, options.statistic, seed=options.seed):.10g}\n")
+
+
+def add_schema(commands: Commands) -> None:
+    """Add ``schema``."""
+    added = command(commands, "schema", "write the JSON schema of the options file", run_schema)
+    added.add_argument("--save", "-s", type=Path, metavar="F.json", help="a file in place of standard output")
+
+
+def run_schema(options: argparse.Namespace) -> None:
+    """Write the JSON schema of the options file."""
+    from hdeeprm_like.formats.files import write_json
+    from hdeeprm_like.options import schema
+
+    if options.save:
+        write_json(options.save, schema())
+    else:
+        sys.stdout.write(json.dumps(schema(), indent=2) + "\n")
