@@ -18,6 +18,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.backfill import decide
 from hdeeprm_like.decision.orders import Plan
+from hdeeprm_like.drivers.server_clock import SHORTEST_CALL
 from hdeeprm_like.drivers.simulator import INSTANTS_AT_A_TIME, new_simulation
 from hdeeprm_like.drivers.tasks import SUCCESS, TIMER_PRECISION, WALLTIME_REACHED, Simulation, remove, sift
 from hdeeprm_like.errors import OptionsError
@@ -60,13 +61,14 @@ class Textbook:
         return Instant(float(sim["clock"]), completed, int(sim["submitted"]), bool(sim["over"]))
 
     def apply(self, commands: Commands) -> None:
-        """Start what was decided.
+        """Start what was decided, and call when that was asked for.
 
         Raises:
-            OptionsError: a job is to be killed, or a call at some time was asked for.
+            OptionsError: a job is to be killed.
         """
-        if commands.kills or commands.wake_at < np.inf:
-            raise OptionsError("the textbook's clock knows neither kills nor calls; use Batsim's")
+        if commands.kills:
+            raise OptionsError("the textbook's clock knows no kills; use Batsim's")
+        self.simulation.sim["call_asked"] = commands.wake_at
         begin(self.state.tables, self.simulation, self.clockwork)
 
     def run(self, plan: Plan) -> Iterator[int]:
@@ -86,15 +88,23 @@ class Textbook:
 
 @compiled
 def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
-    """Move to the next event, or to all of its time, and gather what happened; False when nothing can any more."""
+    """Move to the next event, or to all of its time, and gather what happened; False when nothing can any more.
+
+    A call comes with what happens at its time, else alone; never early.
+    """
     sim = s.sim[0]
-    sim.completed = sim.submitted = 0
+    sim.completed = sim.submitted = sim.called = 0
     submission = s.submit[sim.next_job] if sim.next_job < len(s.submit) else np.inf
     completion = s.tasks[s.heap[0]].end if sim.heap > 0 else np.inf
     date = min(submission, completion)
+    if sim.call < date - TIMER_PRECISION:
+        date = sim.call
     if date == np.inf:
         return False
     sim.clock = date
+    if sim.call <= date:
+        sim.call = np.inf
+        sim.called = 1
     alone = c.one_by_one[0] == 1
     while (
         sim.heap > 0 and s.tasks[s.heap[0]].end <= date + TIMER_PRECISION and not (alone and submission <= completion)
@@ -141,8 +151,14 @@ def expect(t: Tables, s: Simulation, j: int) -> None:
 
 @compiled
 def begin(t: Tables, s: Simulation, c: Clockwork) -> None:
-    """Let the started jobs run, and find the ends of those again that bandwidth has slowed down or let go."""
+    """Let the started jobs run, and find the ends of those again that bandwidth has slowed down or let go.
+
+    The call that was asked for takes the place of an earlier one.
+    """
     sim, clock = s.sim[0], t.clock[0]
+    if sim.call_asked < np.inf:
+        sim.call = max(sim.call_asked, sim.clock + SHORTEST_CALL)
+        sim.call_asked = np.inf
     for i in range(clock.started_now):
         j = t.started_now[i]
         s.tasks[j].start = sim.clock
