@@ -16,8 +16,11 @@ from hdeeprm_like.drivers.simulator import Simulator
 MOMENT = 1e-6  # s; Batsim's messages take nanoseconds each
 
 
-def platform(*nodes, network=None):
-    """Nodes as (MB of memory, processors), processors as (cores, GFLOP/s, W, GB/s); one core of 1 GFLOP/s if none."""
+def platform(*nodes, network=None, gpus=()):
+    """Nodes as (MB of memory, processors), processors as (cores, GFLOP/s, W, GB/s); one core of 1 GFLOP/s if none.
+
+    *gpus* tells those of each node.
+    """
     nodes = nodes or ((1000.0, [(1, 1.0, 100.0, 10.0)]),)
     processors = [(node, *figures) for node, (_, own) in enumerate(nodes) for figures in own]
     node, cores, gflops, watts, bandwidth = (np.array(column) for column in zip(*processors, strict=True))
@@ -36,14 +39,18 @@ def platform(*nodes, network=None):
         core_processor=core_processor,
         core_names=tuple(f"cor_{core:04}" for core in range(len(core_processor))),
         network=network,
+        node_gpus=np.array(gpus, np.float64),
     )
 
 
 def jobs(submit=0.0, seconds=1.0, size=1, memory=0.0, bandwidth=0.0, estimate=None, **more):
-    """Jobs that compute so many seconds on a core of 1 GFLOP/s, as their users *estimate* unless told otherwise."""
+    """Jobs that compute so many seconds on a core of 1 GFLOP/s, as their users *estimate* unless told otherwise.
+
+    *gpus* are those of the whole job.
+    """
     columns = {"submit": submit, "seconds": seconds, "size": size, "memory": memory, "bandwidth": bandwidth, **more}
     columns["estimate"] = seconds if estimate is None else estimate
-    columns = {"delay": -1.0, "walltime": np.inf} | columns
+    columns = {"delay": -1.0, "walltime": np.inf, "gpus": 0.0} | columns
     ids = columns.pop("ids", None)
     count = max([np.size(column) for column in columns.values()] + [len(ids or ())])
     columns = {name: np.broadcast_to(np.asarray(column, np.float64), count) for name, column in columns.items()}
@@ -64,6 +71,7 @@ def jobs(submit=0.0, seconds=1.0, size=1, memory=0.0, bandwidth=0.0, estimate=No
         bandwidth=columns["bandwidth"],
         walltime=columns["walltime"],
         capacity=4,
+        gpus=columns["gpus"] / columns["size"],
     )
 
 

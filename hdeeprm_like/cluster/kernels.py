@@ -10,6 +10,7 @@ from hdeeprm_like.cluster.queue import dequeue, enqueue
 from hdeeprm_like.cluster.tables import (
     COMPLETED,
     CORES,
+    GPUS,
     IDLE_CORE,
     LOG_BLOCKED,
     LOG_OVERSUBSCRIBED,
@@ -163,33 +164,80 @@ def end_job(t: Tables, j: int) -> None:
         processor.used_bandwidth -= (i - begin) * job.bandwidth
         node = t.nodes[processor.node]
         node.free_memory += (i - begin) * job.memory
+        if job.gpus > 0.0:
+            node.free_gpus += (i - begin) * job.gpus
         change_busy(t, p, begin - i)
         if node.busy == 0:
-            node.free_memory = node.memory
+            node.free_memory, node.free_gpus = node.memory, node.gpus
 
 
 @compiled
-def has_memory(t: Tables, n: int, memory: float) -> bool:
-    """Tell whether a node has so many MB free, but for the rounding errors of what its jobs took."""
+def has_room(t: Tables, n: int, memory: float, gpus: float) -> bool:
+    """Tell whether a node has so many MB and GPUs free, but for the rounding errors of what its jobs took."""
     node = t.nodes[n]
-    return bool(node.free_memory >= memory - node.memory * ROUNDING)
+    if node.free_memory < memory - node.memory * ROUNDING:
+        return False
+    return bool(gpus <= 0.0 or node.free_gpus >= gpus - node.gpus * ROUNDING)
+
+
+@compiled
+def places(cores: float, memory: float, gpus: float, core_memory: float, core_gpus: float) -> float:
+    """Return for how many cores of a job there is room on a node.
+
+    Args:
+        cores, memory, gpus: what the node has, MB. core_memory, core_gpus: what each core of the job takes.
+    """
+    if core_memory > 0.0:
+        cores = min(cores, max(np.floor(memory / core_memory), 0.0))
+    if core_gpus > 0.0:
+        cores = min(cores, max(np.floor(gpus / core_gpus), 0.0))
+    return cores
+
+
+@compiled
+def holds_when_idle(t: Tables, size: int, memory: float, gpus: float) -> bool:
+    """Tell whether the nodes of the empty platform have room for so many cores with so many MB and GPUs each."""
+    if memory <= 0.0 and gpus <= 0.0:
+        return True
+    fitting = 0.0
+    for n in range(len(t.nodes)):
+        node = t.nodes[n]
+        fitting += places(float(node.cores), node.memory * (1.0 + ROUNDING), node.gpus * (1.0 + ROUNDING), memory, gpus)
+        if fitting >= size:
+            return True
+    return False
 
 
 @compiled
 def lacking_when_idle(t: Tables, j: int) -> int:
-    """Return what a job would lack on the empty platform: NOTHING, CORES or MEMORY."""
+    """Return what a job would lack on the empty platform: NOTHING, CORES, MEMORY or GPUS alone."""
     job = t.jobs[j]
     if job.size > len(t.core_job):
         return CORES
-    if job.memory <= 0.0:
+    if not holds_when_idle(t, job.size, job.memory, 0.0):
+        return MEMORY
+    if job.gpus <= 0.0 or holds_when_idle(t, job.size, job.memory, job.gpus):
         return NOTHING
-    fitting = 0.0
-    for n in range(len(t.nodes)):
-        node = t.nodes[n]
-        fitting += min(float(node.cores), np.floor(node.memory * (1.0 + ROUNDING) / job.memory))
-        if fitting >= job.size:
-            return NOTHING
-    return MEMORY
+    return GPUS
+
+
+@compiled
+def lacking_beside_cores(t: Tables, j: int, cores: int) -> int:
+    """Return why so many more cores of a job do not fit now: MEMORY, or GPUS where free cores have memory for them."""
+    job = t.jobs[j]
+    if job.gpus <= 0.0:
+        return MEMORY
+    n, left = -1, 0.0
+    for p in range(len(t.processors)):
+        processor = t.processors[p]
+        if processor.node != n:
+            n = processor.node
+            node = t.nodes[n]
+            left = places(float(node.cores), node.free_memory + node.memory * ROUNDING, 0.0, job.memory, 0.0)
+        taken = min(float(processor.free), left)
+        left -= taken
+        cores -= taken
+    return GPUS if cores <= 0 else MEMORY
 
 
 @compiled
@@ -218,6 +266,7 @@ def receive(t: Tables, now: float, completed: Ints, submitted: int, arrivals_ove
     clock = t.clock[0]
     clock.joules += clock.watts * (now - clock.now)
     clock.now = now
+    clock.wake_at = np.inf
     clock.started_now = 0
     clock.rejected_now = 0
     for i in range(clock.touched):

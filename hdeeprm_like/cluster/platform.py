@@ -46,6 +46,7 @@ class Platform:
         core_processor: (C,) processor of each core, never decreasing.
         core_names: (C,) host names.
         network: the links, None where they are not known.
+        node_gpus: (N,) GPUs of each node, shared by its cores; none where left out.
     """
 
     name: str
@@ -61,6 +62,11 @@ class Platform:
     core_processor: Ints
     core_names: tuple[str, ...]
     network: Network | None = field(default=None)
+    node_gpus: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if len(self.node_gpus) == 0:
+            object.__setattr__(self, "node_gpus", np.zeros(self.nodes))
 
     @property
     def cores(self) -> int:

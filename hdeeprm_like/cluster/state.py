@@ -31,6 +31,7 @@ class Request(NamedTuple):
 
     Attributes:
         submit: s. size: cores. time: s. ops: flop per core. memory: MB per core. bandwidth: GB/s per core.
+        gpus: per core.
     """
 
     submit: float
@@ -39,6 +40,7 @@ class Request(NamedTuple):
     ops: float
     memory: float
     bandwidth: float
+    gpus: float = 0.0
 
 
 @dataclass
@@ -67,7 +69,6 @@ class State:
         limits: the largest request of a single job, for scaling.
         tables: the rows behind it, see ``Tables``.
         known: rows of ``tables.jobs`` that hold a job, submitted or not.
-        wake_at: s, when the decision system wants to be called again; infinite for never.
         kills: job rows to end.
     """
 
@@ -93,7 +94,6 @@ class State:
             limits = jobs.limits()
         self.platform = platform
         self.limits = limits
-        self.wake_at = np.inf
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
         self._places = 1 if jobs is None else int(np.minimum(jobs.size, platform.cores).sum()) + 1
@@ -109,6 +109,15 @@ class State:
     def now(self) -> float:
         """Time of the instant being decided in s, to the microsecond of Batsim's wire."""
         return float(self.tables.clock["now"][0])
+
+    @property
+    def wake_at(self) -> float:
+        """When the decision system wants to be called again, in s; infinite for never, and so at each new instant."""
+        return float(self.tables.clock["wake_at"][0])
+
+    @wake_at.setter
+    def wake_at(self, time: float) -> None:
+        self.tables.clock["wake_at"] = time
 
     @property
     def waiting(self) -> Ints:
@@ -143,7 +152,7 @@ class State:
         job = self.tables.jobs[row]
         job["submit"], job["size"] = request.submit, request.size
         job["requested_time"], job["requested_ops"] = request.time, request.ops
-        job["memory"], job["bandwidth"] = request.memory, request.bandwidth
+        job["memory"], job["bandwidth"], job["gpus"] = request.memory, request.bandwidth, request.gpus
         job["start"] = job["finish"] = np.nan
         return row
 
@@ -152,7 +161,7 @@ class State:
         self.make_room()
         completed = np.asarray(instant.completed, np.int32)
         kernels.receive(self.tables, instant.now, completed, instant.submitted, instant.arrivals_over)
-        self.wake_at, self.kills = np.inf, []
+        self.kills = []
 
     def drain(self) -> Commands:
         """Return what was decided in this instant; the simulator confirms the P-states when it applies them."""
@@ -197,5 +206,5 @@ def fill_jobs(rows: Rows, jobs: Workload) -> None:
     """Write the requests of a workload into rows of jobs."""
     rows["submit"], rows["size"] = jobs.submit, jobs.size
     rows["requested_time"], rows["requested_ops"] = jobs.requested_time, jobs.requested_ops
-    rows["memory"], rows["bandwidth"] = jobs.memory, jobs.bandwidth
+    rows["memory"], rows["bandwidth"], rows["gpus"] = jobs.memory, jobs.bandwidth, jobs.gpus
     rows["start"] = rows["finish"] = np.nan

@@ -15,7 +15,7 @@ from hdeeprm_like.types import Ints
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
 
-NOTHING, CORES, MEMORY = 0, 1, 2  # what a blocked or rejected job lacks
+NOTHING, CORES, MEMORY, GPUS = 0, 1, 2, 3  # what a blocked or rejected job lacks
 
 FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB = 0, 1, 2, 3, 4, 5  # job policies; the first five have heaps
 HEAPS = 5
@@ -25,6 +25,7 @@ CLOCK = np.dtype(
         ("now", "f8"),  # s, of the instant being decided
         ("watts", "f8"),  # W, all cores
         ("joules", "f8"),  # J since time 0, all cores
+        ("wake_at", "f8"),  # s, when the decision system wants to be called again, infinite for never
         ("random", "u8"),  # state of the generator behind the random policies
         ("submitted", "i8"),  # jobs seen so far
         ("waiting", "i8"),  # jobs in the queue
@@ -36,7 +37,7 @@ CLOCK = np.dtype(
         ("started_now", "i8"),  # used entries of Tables.started_now, Tables.rejected_now, Tables.touched
         ("rejected_now", "i8"),
         ("touched", "i8"),
-        ("blocked", "i8"),  # what the selected job lacks: NOTHING, CORES or MEMORY
+        ("blocked", "i8"),  # what the selected job lacks: NOTHING, CORES, MEMORY or GPUS
         ("blocked_job", "i8"),
         ("blocked_before", "i8"),  # blocked as last logged
         ("arrivals_over", "i8"),  # 1 when no job will be submitted any more
@@ -52,6 +53,7 @@ JOB = np.dtype(
         ("requested_time", "f8"),  # s
         ("requested_ops", "f8"),  # flop per core that the estimate stands for
         ("memory", "f8"),  # MB per core
+        ("gpus", "f8"),  # per core
         ("bandwidth", "f8"),  # GB/s per core
         ("start", "f8"),  # s as the decision system knows it, nan before
         ("finish", "f8"),  # s, nan before
@@ -73,6 +75,7 @@ PROCESSOR = np.dtype(
         ("used_bandwidth", "f8"),  # GB/s asked for by its jobs; may exceed bandwidth
         ("bandwidth_before", "f8"),  # GB/s used before cores were booked for the job being placed
         ("memory_before", "f8"),  # MB free on its node before that
+        ("gpus_before", "f8"),  # GPUs free on its node before that
         ("flops", "f8", (4,)),  # flop/s of a core by P-state
         ("watts", "f8", (4,)),  # W of a core by P-state
         ("node", "i4"),
@@ -91,6 +94,8 @@ NODE = np.dtype(
     [
         ("memory", "f8"),  # MB
         ("free_memory", "f8"),  # MB
+        ("gpus", "f8"),
+        ("free_gpus", "f8"),
         ("cores", "i4"),
         ("busy", "i4"),
     ],
@@ -171,10 +176,12 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
     processors["first_core"] = np.concatenate([[0], np.cumsum(platform.processor_cores)[:-1]])
     nodes = np.zeros(platform.nodes, NODE)
     nodes["memory"] = nodes["free_memory"] = platform.node_memory
+    nodes["gpus"] = nodes["free_gpus"] = platform.node_gpus
     nodes["cores"] = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int32)
     clock = np.zeros(1, CLOCK)
     clock["free_cores"] = platform.cores
     clock["random"] = seed
+    clock["wake_at"] = np.inf
     clock["watts"] = float(np.sum(platform.processor_watts[:, 3] * platform.processor_cores))
     heap_size = np.full(HEAPS, -1, np.int64)
     heap_size[[policy for policy in policies if policy < HEAPS]] = 0

@@ -1,13 +1,14 @@
 """What is asked for: the jobs of a workload, as columns of arrays."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hdeeprm_like.types import Floats, Ints
 
 NO_LIMIT = np.inf
-ROUNDING = 1e-12  # share of a node's memory that sums of requests may be off by
+ROUNDING = 1e-12  # share of a node's memory or GPUs that sums of requests may be off by
+NEARLY_WHOLE = 1e-9  # GPUs by which those of all cores of a job may miss a whole number
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Workload:
         bandwidth: (J,) GB/s per core (``mem_bw``).
         walltime: (J,) s after which the simulator kills the job, infinite where there is none.
         capacity: cores of the machine that the workload was made for (``nb_res``).
+        gpus: (J,) GPUs per core, a fraction where cores share one (``gpus`` over ``res``); none where left out.
     """
 
     ids: tuple[str, ...]
@@ -58,9 +60,21 @@ class Workload:
     bandwidth: Floats
     walltime: Floats
     capacity: int
+    gpus: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if len(self.gpus) == 0:
+            object.__setattr__(self, "gpus", np.zeros(len(self.ids)))
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def gpus_of_job(self) -> Floats:
+        """(J,) GPUs that all cores of a job share, whole where they are but for rounding."""
+        gpus = self.gpus * self.size
+        whole = np.rint(gpus)
+        return np.where(np.abs(gpus - whole) <= NEARLY_WHOLE, whole, gpus)
 
     def limits(self) -> JobLimits:
         """Return the largest request of each kind (thesis 4.1.2)."""

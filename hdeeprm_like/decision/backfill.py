@@ -1,13 +1,15 @@
 """How an order is applied: strictly, greedily, committed, or with backfilling.
 
-All are functions of ``Tables`` and of a baseline's own ``Plan``. A job never starts where it does not fit, by cores and
-by memory. EASY reserves cores for the head of the queue. If the head asks for memory, the reservation waits for that
-too, and a job that would outlive it may take cores left over only if it takes no memory.
+All are functions of ``Tables`` and of a baseline's own ``Plan``. A job never starts where it does not fit, by cores,
+memory and GPUs. EASY reserves cores for the head of the queue. If the head asks for memory or GPUs, the reservation
+waits for these too, and a job that would outlive it may take cores left over only if it takes none of the same.
 """
 
 import numpy as np
 
-from hdeeprm_like.cluster.tables import CORES, MEMORY, NOTHING, WAITING, Tables
+from hdeeprm_like.cluster.kernels import lacking_beside_cores, places
+from hdeeprm_like.cluster.tables import CORES, NOTHING, WAITING, Tables
+from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.baselines import (
     COMMIT,
@@ -52,7 +54,8 @@ def note_blocked(t: Tables, plan: Plan) -> None:
     clock = t.clock[0]
     j = plan.rule[0].held if plan.rule[0].held >= 0 else plan.queue[0]
     clock.blocked_job = j
-    clock.blocked = CORES if t.jobs[j].size > clock.free_cores else MEMORY
+    size = t.jobs[j].size
+    clock.blocked = CORES if size > clock.free_cores else lacking_beside_cores(t, j, size)
 
 
 @compiled
@@ -98,7 +101,8 @@ def backfill(t: Tables, plan: Plan, head: int) -> None:
         if other.size > clock.free_cores or j == plan.queue[head]:
             continue
         in_time = clock.now + plan.time[j] <= shadow
-        if not in_time and (other.size > spare or (job.memory > 0.0 and other.memory > 0.0)):
+        rivals = (job.memory > 0.0 and other.memory > 0.0) or (job.gpus > 0.0 and other.gpus > 0.0)
+        if not in_time and (other.size > spare or rivals):
             continue
         if start_planned(t, plan, j) == NOTHING and not in_time:
             spare -= other.size
@@ -134,8 +138,8 @@ def reservation(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
     Cores that are released at that very time, but not needed for it, are not left over.
     """
     sort_releases(t, plan)
-    if t.jobs[j].memory > 0.0:
-        return reservation_with_memory(t, plan, j)
+    if t.jobs[j].memory > 0.0 or t.jobs[j].gpus > 0.0:
+        return reservation_on_nodes(t, plan, j)
     size, free = t.jobs[j].size, t.clock[0].free_cores
     for k in range(plan.rule[0].running):
         other = plan.releases[k]
@@ -146,14 +150,16 @@ def reservation(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
 
 
 @compiled
-def reservation_with_memory(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
-    """Return the same for a job that asks for memory: its nodes must have that too, and the running jobs return it."""
-    job, cores, memory = t.jobs[j], plan.node_cores, plan.node_memory
+def reservation_on_nodes(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
+    """Return the same for a job that asks for memory or GPUs, of which its nodes must have enough besides cores."""
+    job, cores, memory, gpus = t.jobs[j], plan.node_cores, plan.node_memory, plan.node_gpus
     cores[:] = 0
     for p in range(len(t.processors)):
         cores[t.processors[p].node] += t.processors[p].free
     for n in range(len(t.nodes)):
-        memory[n] = t.nodes[n].free_memory
+        node = t.nodes[n]
+        memory[n] = node.free_memory + node.memory * ROUNDING
+        gpus[n] = node.free_gpus + node.gpus * ROUNDING
     for k in range(plan.rule[0].running):
         other = t.jobs[plan.releases[k]]
         for i in range(other.first, other.first + other.size):
@@ -161,10 +167,11 @@ def reservation_with_memory(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
             n = t.processors[t.core_processor[core]].node
             cores[n] += t.core_available[core]
             memory[n] += other.memory
-        places = 0
+            gpus[n] += other.gpus
+        room = 0.0
         for n in range(len(t.nodes)):
-            places += min(cores[n], int(memory[n] / job.memory * (1.0 + 1e-12)))
-        if places >= job.size:
+            room += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
+        if room >= job.size:
             return expected_end(t, plan, plan.releases[k]), int(np.sum(cores) - job.size)
     return np.inf, 0
 

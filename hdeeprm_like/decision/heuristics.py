@@ -64,6 +64,7 @@ def new_plan(
         point_free=np.zeros(2 * len(jobs) + 3, np.int64),
         node_cores=np.zeros(state.platform.nodes, np.int64),
         node_memory=np.zeros(state.platform.nodes),
+        node_gpus=np.zeros(state.platform.nodes),
         usage=np.zeros(number_of_users),
         user_cores=np.zeros(number_of_users, np.int64),
     )
@@ -103,6 +104,8 @@ class BaselineActions:
     Attributes:
         names: ``"sjf+easy-high_gflops"``.
     """
+
+    forgiving = False
 
     def __init__(
         self,

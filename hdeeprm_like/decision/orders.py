@@ -77,7 +77,7 @@ class Plan(NamedTuple):
         releases: (J,) scratch: running jobs by expected end as seen now.
         reserved: (J,) s, when a waiting job is to start.
         point_time, point_free: (2J + 2,) from when on how many cores are free of running jobs and reservations.
-        node_cores, node_memory: (N,) scratch: cores and MB free at some time.
+        node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
         usage, user_cores: (U,) decayed core seconds used, and cores in use.
     """
 
@@ -96,6 +96,7 @@ class Plan(NamedTuple):
     point_free: Ints
     node_cores: Ints
     node_memory: Floats
+    node_gpus: Floats
     usage: Floats
     user_cores: Ints
 

@@ -3,7 +3,7 @@
 A policy pair is applied head of line: the selected job is started until the selected job does not fit.
 """
 
-from hdeeprm_like.cluster.kernels import has_memory, start_job
+from hdeeprm_like.cluster.kernels import has_room, lacking_beside_cores, start_job
 from hdeeprm_like.cluster.queue import draw, select_job
 from hdeeprm_like.cluster.tables import (
     CORES,
@@ -11,7 +11,6 @@ from hdeeprm_like.cluster.tables import (
     IDLE_CORE,
     LOW_MEM,
     LOW_MEM_BW,
-    MEMORY,
     NOTHING,
     RANDOM_JOB,
     SHORTEST,
@@ -59,15 +58,15 @@ def processor_key(t: Tables, policy: int, p: int) -> float:
 
 
 @compiled
-def best_processor(t: Tables, policy: int, memory: float, beside: int) -> int:
-    """Return the processor whose core a policy takes next, -1 if none has a free core and *memory* MB on its node.
+def best_processor(t: Tables, policy: int, memory: float, gpus: float, beside: int) -> int:
+    """Return the processor whose core a policy takes next, -1 if none has a free core with MB and GPUs on its node.
 
     *beside* (a processor or -1) is left out; with ``high_mem`` its whole node is, because it loses memory with it.
     """
     best, best_key = -1, 0.0
     for p in range(len(t.processors)):
         processor = t.processors[p]
-        if processor.free == 0 or p == beside or not has_memory(t, processor.node, memory):
+        if processor.free == 0 or p == beside or not has_room(t, processor.node, memory, gpus):
             continue
         if beside >= 0 and policy == HIGH_MEM and processor.node == t.processors[beside].node:
             continue
@@ -78,17 +77,17 @@ def best_processor(t: Tables, policy: int, memory: float, beside: int) -> int:
 
 
 @compiled
-def random_processor(t: Tables, memory: float) -> int:
-    """Return the processor of a core drawn uniformly from the free ones with *memory* MB on their node; -1 if none."""
+def random_processor(t: Tables, memory: float, gpus: float) -> int:
+    """Return the processor of a core drawn from the free ones with MB and GPUs on their node, -1 if there is none."""
     eligible = 0
     for p in range(len(t.processors)):
-        if has_memory(t, t.processors[p].node, memory):
+        if has_room(t, t.processors[p].node, memory, gpus):
             eligible += t.processors[p].free
     if eligible == 0:
         return -1
     left = draw(t, eligible)
     for p in range(len(t.processors)):
-        if has_memory(t, t.processors[p].node, memory):
+        if has_room(t, t.processors[p].node, memory, gpus):
             left -= t.processors[p].free
             if left < 0:
                 return p
@@ -96,13 +95,15 @@ def random_processor(t: Tables, memory: float) -> int:
 
 
 @compiled
-def book(t: Tables, p: int, cores: int, memory: float, bandwidth: float) -> None:
-    """Take cores, and memory and bandwidth for each, from a processor and its node."""
-    processor = t.processors[p]
+def book(t: Tables, p: int, cores: int, j: int) -> None:
+    """Take cores for a job, and memory, GPUs and bandwidth for each, from a processor and its node."""
+    job, processor = t.jobs[j], t.processors[p]
     processor.free -= cores
-    processor.used_bandwidth += cores * bandwidth
+    processor.used_bandwidth += cores * job.bandwidth
     processor.picked += cores
-    t.nodes[processor.node].free_memory -= cores * memory
+    t.nodes[processor.node].free_memory -= cores * job.memory
+    if job.gpus > 0.0:
+        t.nodes[processor.node].free_gpus -= cores * job.gpus
 
 
 @compiled
@@ -112,6 +113,7 @@ def give_back(t: Tables, p: int) -> None:
     processor.free += processor.picked
     processor.used_bandwidth = processor.bandwidth_before
     t.nodes[processor.node].free_memory = processor.memory_before
+    t.nodes[processor.node].free_gpus = processor.gpus_before
 
 
 @compiled
@@ -123,15 +125,15 @@ def take_cores(t: Tables, policy: int, j: int, p: int, wanted: int) -> int:
         wanted = 1
     rival, rival_key = -1, 0.0
     if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1:
-        rival = best_processor(t, policy, job.memory, p)
+        rival = best_processor(t, policy, job.memory, job.gpus, p)
         rival_key = processor_key(t, policy, rival) if rival >= 0 else 0.0
     taken = 0
-    while taken < wanted and processor.free > 0 and has_memory(t, processor.node, job.memory):
+    while taken < wanted and processor.free > 0 and has_room(t, processor.node, job.memory, job.gpus):
         if taken > 0 and rival >= 0:
             key = processor_key(t, policy, p)
             if key < rival_key or (key == rival_key and rival < p):
                 break
-        book(t, p, 1, job.memory, job.bandwidth)
+        book(t, p, 1, j)
         taken += 1
     return taken
 
@@ -141,8 +143,8 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
     """Book the cores that a policy takes for a job, one after the other as each changes what the next finds.
 
     Returns:
-        NOTHING and the cores in ``allocation[placed : placed + size]``, or CORES or MEMORY, what the job lacks, and
-        nothing booked.
+        NOTHING and the cores in ``allocation[placed : placed + size]``, or what the job lacks (CORES, MEMORY or
+        GPUS) and nothing booked.
     """
     clock = t.clock[0]
     job = t.jobs[j]
@@ -150,24 +152,31 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
         return CORES
     picks, wanted = 0, job.size
     while wanted > 0:
-        p = random_processor(t, job.memory) if policy == RANDOM_CORE else best_processor(t, policy, job.memory, -1)
+        if policy == RANDOM_CORE:
+            p = random_processor(t, job.memory, job.gpus)
+        else:
+            p = best_processor(t, policy, job.memory, job.gpus, -1)
         if p < 0:
             break
         processor = t.processors[p]
         if processor.picked == 0:
             processor.bandwidth_before = processor.used_bandwidth
             processor.memory_before = t.nodes[processor.node].free_memory
+            processor.gpus_before = t.nodes[processor.node].free_gpus
             t.picks[picks] = p
             picks += 1
         wanted -= take_cores(t, policy, j, p, wanted)
+    lacks = NOTHING
     if wanted == 0:
         write_allocation(t, policy, j, picks)
+    else:
+        lacks = lacking_beside_cores(t, j, wanted)
     for i in range(picks - 1, -1, -1):  # backwards, so that a node gets back what it had at its first processor
         processor = t.processors[t.picks[i]]
         if wanted > 0:
             give_back(t, t.picks[i])
         processor.picked = 0
-    return NOTHING if wanted == 0 else MEMORY
+    return lacks
 
 
 @compiled

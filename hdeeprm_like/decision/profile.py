@@ -4,7 +4,7 @@ The profile is a step function: ``point_free[i]`` cores are free from ``point_ti
 jobs end when they are expected to, the reservations before a newly come job stay as they are; planning them anew would
 give the same. Otherwise all are planned anew, and in either case no further down the queue than a job may start.
 
-Reservations are for cores; memory is looked at when a job starts (a job that lacks it then keeps its reservation).
+Reservations are for cores; memory and GPUs are looked at when a job starts (one that lacks them then goes on waiting).
 Source: Mu'alem and Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
 SP2 with backfilling", 2001.
 """
@@ -194,7 +194,7 @@ def start_conservative(t: Tables, plan: Plan) -> None:
 
 @compiled
 def start_reserved(t: Tables, plan: Plan, j: int) -> None:
-    """Start a job at its reservation; without the memory for it, it goes on waiting."""
+    """Start a job at its reservation; without the memory or GPUs for it, it goes on waiting."""
     if start_planned(t, plan, j) != NOTHING:
         plan.rule[0].stale = 1
 

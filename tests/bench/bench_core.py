@@ -76,6 +76,7 @@ COLUMNS = [
     "memory",
     "bandwidth",
     "walltime",
+    "gpus",
 ]  # of a workload
 
 
