@@ -22,7 +22,11 @@ class ActionSpace(Protocol):
     Attributes:
         size: number of actions, A.
         names: (A,) of the actions, for logs and pictures.
+        job_policies: numbers of the job policies that ``State`` must keep queues for.
+        forgiving: whether an action that is not legal is taken for waiting instead of refused.
     """
+
+    forgiving: bool
 
     @property
     def size(self) -> int:
@@ -32,6 +36,11 @@ class ActionSpace(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the actions."""
+        ...
+
+    @property
+    def job_policies(self) -> tuple[int, ...]:
+        """Job policies that the state must keep queues for."""
         ...
 
     def mask(self, state: State) -> Bools:
@@ -56,6 +65,8 @@ class PolicyPairs:
 
     Source: thesis 3.2.3.2, table 3.2.
     """
+
+    forgiving = False
 
     def __init__(self, pairs: Sequence[tuple[str, str]] = ALL_PAIRS, void: bool = False) -> None:
         if not pairs:

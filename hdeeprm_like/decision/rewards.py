@@ -1,51 +1,103 @@
-"""What a decision is worth: objectives, and the ways of turning one into a reward (thesis 3.2.4).
+"""What a decision is worth: objectives, and the ways of turning them into a reward.
 
 An objective is a function of the state, and more is better. Most are rates: what the cluster gains or loses each
 second in its present state, so that their integral over the run is the metric to optimize, up to a constant.
 
+| objective | value | source |
+|---|---|---|
+| ``avg_job_slowdown`` | minus the sum of 1 / requested time over the jobs in the system, in 1/s | thesis 3.2.4 |
+| ``avg_job_completion`` | minus the number of jobs in the system; also ``avg_completion_time`` | thesis 3.2.4 |
+| ``avg_utilization`` | number of cores that serve jobs | thesis 3.2.4 |
+| ``makespan`` | computing capability in use, in GFLOP/s: work done sooner ends sooner | thesis 3.2.4 |
+| ``energy_consumption`` | minus the power of all cores, in W | thesis 3.2.4 |
+| ``edp`` | minus (power x time + energy), in J: the growth of energy times elapsed time | thesis 3.2.4 |
+| ``window_slowdown`` | minus the sum of 1 / requested time over the jobs in the window, in 1/s | 000, section 4.6.3 |
+| ``unused_cores`` | minus the share of the cores that serve no job | 001, equation 2 |
+| ``queue_length`` | minus the number of waiting jobs, as a share of the most until now | 001, equation 2 |
+| ``queue_wait`` | minus their time in the queue together, as a share of the most until now | 001, equation 2 |
+| ``avg_wait`` | minus the mean wait of all jobs until now, in s | 004, section II.E |
+| ``used_cores`` | share of the cores that serve jobs | 004, section II.E |
+
 | mode | the reward of a decision |
 |---|---|
 | ``sample`` | the objective right after it; what HDeepRM does |
-| ``integral`` | the integral of the objective until the next decision, or the end |
+| ``integral`` | the integral of the objective until the next decision, or the end (000, equation 4.1, in unit steps) |
 | ``change`` | how much the objective is greater at the next decision, or the end, than it was just before this one |
+| ``waits`` | the objective right after it if the agent waits, 0 if it starts a job (001, III.B; 003, 4.3) |
+| ``discounted`` | as ``integral``, each time step counting *gamma* times the one before (000, equation 2.18) |
 """
 
-from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import IDLE_CORE, Tables
+from hdeeprm_like.cluster.tables import RUNNING, Rows, Tables
 from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.window import NONE, JobWindow, Window, fill_slots
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.types import Floats
 
 SLOWDOWN, COMPLETION, UTILIZATION, MAKESPAN, ENERGY, EDP = 0, 1, 2, 3, 4, 5
-NOT_BUILT_IN = -1
+WINDOW_SLOWDOWN, UNUSED_CORES, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, USED_CORES = 6, 7, 8, 9, 10, 11
+NUMBER_OF_OBJECTIVES = 12
 
-Objective: TypeAlias = Callable[[State], float]
-Mode: TypeAlias = Literal["sample", "integral", "change"]
+Mode: TypeAlias = Literal["sample", "integral", "change", "waits", "discounted"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+SAMPLE, INTEGRAL, CHANGE, WAITS, DISCOUNTED = 0, 1, 2, 3, 4
+
+REWARD = np.dtype(
+    [
+        ("total", "f8"),  # what has been gained since the last decision, in the modes that add up
+        ("discount", "f8"),  # what the next time step counts
+        ("gamma", "f8"),
+        ("step", "f8"),  # s of a time step
+        ("level", "f8"),  # of the objective at the last decision
+        ("mode", "i4"),
+    ],
+    align=True,
+)
+
+
+class RewardRows(NamedTuple):
+    """A reward in compiled code.
+
+    Attributes:
+        rule: (1,) REWARD. weights: (NUMBER_OF_OBJECTIVES,) of the built-in objectives.
+    """
+
+    rule: Rows
+    weights: Floats
 
 
 @compiled
-def urgency(t: Tables) -> float:
-    """Return the sum of 1 / requested time in 1/s over the waiting and running jobs; no request counts as 1 s."""
+def one_over(time: float) -> float:
+    """Return 1 / *time* in 1/s; no time counts as 1 s."""
+    return 1.0 / time if time > 0.0 else 1.0
+
+
+@compiled
+def urgency(t: Tables, w: Window) -> float:
+    """Return the sum of 1 / requested time in 1/s over the waiting and running jobs."""
     total = 0.0
     for i in range(t.clock[0].waiting):
-        time = t.jobs[t.queue[i]].requested_time
-        total += 1.0 / time if time > 0.0 else 1.0
-    for p in range(len(t.processors)):
-        processor = t.processors[p]
-        left = processor.busy
-        core = processor.first_core
-        while left > 0:
-            j = t.core_job[core]
-            if j != IDLE_CORE:
-                left -= 1
-                if t.allocation[t.jobs[j].first] == core:  # each job at one of its cores
-                    time = t.jobs[j].requested_time
-                    total += 1.0 / time if time > 0.0 else 1.0
-            core += 1
+        total += one_over(t.jobs[t.queue[i]].requested_time)
+    for i in range(w.rule[0].running):
+        total += one_over(t.jobs[w.running[i]].requested_time)
+    return total
+
+
+@compiled
+def urgency_in_window(t: Tables, w: Window) -> float:
+    """Return the sum of 1 / requested time in 1/s over the jobs in the slots."""
+    fill_slots(t, w)
+    total = 0.0
+    for i in range(len(w.slots)):
+        if w.slots[i] != NONE:
+            total += one_over(t.jobs[w.slots[i]].requested_time)
     return total
 
 
@@ -70,11 +122,35 @@ def busy_cores(t: Tables) -> int:
 
 
 @compiled
-def objective_value(t: Tables, objective: int, ahead: float) -> float:
+def cores_in_all(t: Tables) -> int:
+    """Return how many cores there are."""
+    cores = 0
+    for p in range(len(t.processors)):
+        cores += t.processors[p].cores
+    return cores
+
+
+@compiled
+def time_in_queue(t: Tables, w: Window) -> float:
+    """Return the s that the waiting jobs have waited together."""
+    rule = w.rule[0]
+    return float(rule.queue * t.clock[0].now - rule.sum_of_submissions)
+
+
+@compiled
+def mean_wait(t: Tables, w: Window) -> float:
+    """Return the s that a job has waited on average, those that still wait until now."""
+    rule = w.rule[0]
+    jobs = rule.started + rule.queue
+    return float((rule.waited + time_in_queue(t, w)) / jobs) if jobs > 0 else 0.0
+
+
+@compiled
+def objective_value(t: Tables, w: Window, objective: int, ahead: float) -> float:
     """Return a built-in objective as it will be in *ahead* s if nothing happens until then."""
     clock = t.clock[0]
     if objective == SLOWDOWN:
-        return -urgency(t)
+        return -urgency(t, w)
     if objective == COMPLETION:
         return float(-(clock.waiting + clock.running))
     if objective == UTILIZATION:
@@ -83,92 +159,182 @@ def objective_value(t: Tables, objective: int, ahead: float) -> float:
         return computing(t) / 1e9
     if objective == ENERGY:
         return float(-clock.watts)
-    return float(-(clock.watts * (clock.now + ahead) + clock.joules + clock.watts * ahead))
+    if objective == EDP:
+        return float(-(clock.watts * (clock.now + ahead) + clock.joules + clock.watts * ahead))
+    if objective == WINDOW_SLOWDOWN:
+        return -urgency_in_window(t, w)
+    if objective == UNUSED_CORES:
+        return busy_cores(t) / cores_in_all(t) - 1.0
+    if objective == USED_CORES:
+        return busy_cores(t) / cores_in_all(t)
+    rule = w.rule[0]
+    if objective == QUEUE_LENGTH:
+        return float(-rule.queue / rule.longest_queue) if rule.queue > 0 else 0.0
+    if objective == QUEUE_WAIT:
+        return -time_in_queue(t, w) / rule.longest_wait if rule.queue > 0 and rule.longest_wait > 0.0 else 0.0
+    return -mean_wait(t, w)
 
 
-def avg_job_slowdown(state: State) -> float:
-    """Minus the sum of 1 / requested time over the jobs in the system, in 1/s (thesis 3.2.4, after DeepRM).
+@compiled
+def weighted_value(t: Tables, w: Window, r: RewardRows, ahead: float) -> float:
+    """Return the weighted sum of the objectives, in *ahead* s."""
+    total = 0.0
+    for objective in range(NUMBER_OF_OBJECTIVES):
+        if r.weights[objective] != 0.0:
+            total += r.weights[objective] * objective_value(t, w, objective, ahead)
+    return total
 
-    A second in the system adds 1/T to the slowdown of a job that lasts T, so short jobs must leave first.
+
+@compiled
+def gain(r: RewardRows, value: float, seconds: float) -> None:
+    """Add up an objective that stays at a value for some time."""
+    rule = r.rule[0]
+    if rule.mode == INTEGRAL:
+        rule.total += seconds * value
+    else:
+        steps = seconds / rule.step
+        later = rule.gamma**steps
+        rule.total += rule.discount * value * ((1.0 - later) / (1.0 - rule.gamma) if rule.gamma < 1.0 else steps)
+        rule.discount *= later
+
+
+@compiled
+def pass_time(t: Tables, w: Window, r: RewardRows, now: float) -> None:
+    """Take note that nothing happens until *now* (s); called before the tables move there."""
+    seconds = now - t.clock[0].now
+    if seconds == 0.0 or (r.rule[0].mode != INTEGRAL and r.rule[0].mode != DISCOUNTED):
+        return
+    # the middle is the mean, for edp grows linearly and the others do not grow
+    gain(r, weighted_value(t, w, r, 0.5 * seconds), seconds)
+
+
+@compiled
+def reward_at_once(t: Tables, w: Window, r: RewardRows, started: bool) -> float:
+    """Return the reward of a decision that is known right after it, in the modes where it is."""
+    return 0.0 if started and r.rule[0].mode == WAITS else weighted_value(t, w, r, 0.0)
+
+
+@compiled
+def settle(t: Tables, w: Window, r: RewardRows) -> float:
+    """Return the reward of the last decision at the next one, or the end, and begin anew."""
+    rule = r.rule[0]
+    if rule.mode == CHANGE:
+        level = weighted_value(t, w, r, 0.0)
+        change = level - rule.level
+        rule.level = level
+        return float(change)
+    total = rule.total
+    rule.total, rule.discount = 0.0, 1.0
+    return float(total)
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """An objective of the table above, as a function of the state.
+
+    Attributes:
+        name: in options. number: in compiled code.
     """
-    return objective_value(state.tables, SLOWDOWN, 0.0)
+
+    name: str
+    number: int
+
+    def __call__(self, state: State) -> float:
+        """Return its value; those of the window see an empty one."""
+        window = JobWindow(state)
+        running = np.flatnonzero(state.tables.jobs["status"] == RUNNING)
+        window.rows.running[: len(running)] = running
+        window.rows.rule["running"] = len(running)
+        return objective_value(state.tables, window.rows, self.number, 0.0)
 
 
-def avg_job_completion(state: State) -> float:
-    """Minus the number of jobs in the system (thesis 3.2.4, after DeepRM); its integral is minus their total time."""
-    return objective_value(state.tables, COMPLETION, 0.0)
+Objective: TypeAlias = Callable[[State], float]
 
-
-def avg_utilization(state: State) -> float:
-    """Number of cores that serve jobs (thesis 3.2.4)."""
-    return objective_value(state.tables, UTILIZATION, 0.0)
-
-
-def makespan(state: State) -> float:
-    """Computing capability in use, in GFLOP/s: work done sooner ends sooner (thesis 3.2.4)."""
-    return objective_value(state.tables, MAKESPAN, 0.0)
-
-
-def energy_consumption(state: State) -> float:
-    """Minus the power of all cores, in W (thesis 3.2.4); its integral is minus the energy."""
-    return objective_value(state.tables, ENERGY, 0.0)
-
-
-def edp(state: State) -> float:
-    """Minus the growth of energy times elapsed time, in J: power x time + energy (the derivative of the product).
-
-    Its integral over the run is minus the energy-delay product. The original names this objective and cannot run it.
-    """
-    return objective_value(state.tables, EDP, 0.0)
-
-
-OBJECTIVES: dict[str, Objective] = {
-    "avg_job_slowdown": avg_job_slowdown,
-    "avg_job_completion": avg_job_completion,
-    "avg_completion_time": avg_job_completion,
-    "avg_utilization": avg_utilization,
-    "makespan": makespan,
-    "energy_consumption": energy_consumption,
-    "edp": edp,
+_NUMBERS = {
+    "avg_job_slowdown": SLOWDOWN,
+    "avg_job_completion": COMPLETION,
+    "avg_completion_time": COMPLETION,
+    "avg_utilization": UTILIZATION,
+    "makespan": MAKESPAN,
+    "energy_consumption": ENERGY,
+    "edp": EDP,
+    "window_slowdown": WINDOW_SLOWDOWN,
+    "unused_cores": UNUSED_CORES,
+    "queue_length": QUEUE_LENGTH,
+    "queue_wait": QUEUE_WAIT,
+    "avg_wait": AVG_WAIT,
+    "used_cores": USED_CORES,
 }
-NUMBERS: dict[Objective, int] = {
-    avg_job_slowdown: SLOWDOWN,
-    avg_job_completion: COMPLETION,
-    avg_utilization: UTILIZATION,
-    makespan: MAKESPAN,
-    energy_consumption: ENERGY,
-    edp: EDP,
-}
+OBJECTIVES: dict[str, Objective] = {name: BuiltIn(name, number) for name, number in _NUMBERS.items()}
 
 
 class Reward:
-    """An objective and a mode; one object for one run, because it adds up over time.
+    """Objectives and a mode; one object for one run, because it adds up over time.
 
     Attributes:
-        objective: one of ``OBJECTIVES`` or any function of the state that changes at instants only.
-        mode: see the module.
-        number: of a built-in objective for compiled code, else NOT_BUILT_IN.
-        total: integral of the objective until now, in the mode that wants it.
+        objectives: with their weights. mode: see the module.
+        at_once: whether a reward is known right after its decision.
+        rows: its state, and the weights of the built-in objectives. compiled: whether there are no others.
     """
 
-    def __init__(self, objective: Objective, mode: Mode = "sample") -> None:
+    def __init__(
+        self,
+        objective: Objective | Mapping[Objective, float],
+        mode: Mode = "sample",
+        gamma: float = 0.99,
+        step: float = 1.0,
+    ) -> None:
+        """Reward one objective, or a weighted sum of several.
+
+        Args:
+            objective: from ``OBJECTIVES``, or any function of the state that changes at instants only.
+            gamma: what a time step counts beside the one before, in the mode ``discounted``. step: its s.
+
+        Raises:
+            OptionsError: a value makes no sense.
+        """
         if mode not in MODES:
             raise OptionsError(f"reward mode {mode!r} is not known{did_you_mean(mode, MODES)}")
-        self.objective = objective
+        if not 0.0 <= gamma <= 1.0 or not 0.0 < step < np.inf:
+            raise OptionsError(f"gamma {gamma:g} and step {step:g}: from 0 to 1 and a time in s above 0 are needed")
+        self.objectives = dict(objective) if isinstance(objective, Mapping) else {objective: 1.0}
+        if not self.objectives:
+            raise OptionsError("a reward needs at least one objective")
         self.mode = mode
-        self.total = 0.0
-        self.number = NUMBERS.get(objective, NOT_BUILT_IN)
+        self.at_once = mode in ("sample", "waits")
+        rule = np.zeros(1, REWARD)
+        rule["mode"], rule["gamma"], rule["step"], rule["discount"] = MODES.index(mode), gamma, step, 1.0
+        self.rows = RewardRows(rule, np.zeros(NUMBER_OF_OBJECTIVES))
+        self.compiled = all(isinstance(one, BuiltIn) for one in self.objectives)
+        for one, weight in self.objectives.items():
+            if isinstance(one, BuiltIn):
+                self.rows.weights[one.number] += weight
 
-    def pass_time(self, state: State, now: float) -> None:
+    def pass_time(self, state: State, window: JobWindow, now: float) -> None:
         """Take note that nothing happens until *now* (s); called before the state moves there."""
-        seconds = now - state.now
-        if self.mode != "integral" or seconds == 0.0:
-            return
-        if self.number != NOT_BUILT_IN:  # the middle is the mean, for edp grows linearly and the others do not grow
-            self.total += seconds * objective_value(state.tables, self.number, 0.5 * seconds)
-        else:
-            self.total += seconds * self.objective(state)
+        if self.compiled:
+            pass_time(state.tables, window.rows, self.rows, now)
+        elif now > state.now and self.mode in ("integral", "discounted"):
+            gain(self.rows, self._value(state, window, 0.5 * (now - state.now)), now - state.now)
 
-    def level(self, state: State) -> float:
-        """Return what the rewards before the next decision or the end add up to, but for a constant."""
-        return self.total if self.mode == "integral" else self.objective(state)
+    def after(self, state: State, window: JobWindow, started: bool) -> float:
+        """Return the reward of a decision right after it; *started* tells whether it started a job."""
+        if self.compiled:
+            return reward_at_once(state.tables, window.rows, self.rows, started)
+        return 0.0 if started and self.mode == "waits" else self._value(state, window, 0.0)
+
+    def settle(self, state: State, window: JobWindow) -> float:
+        """Return the reward of the last decision at the next one, or the end, and begin anew."""
+        if self.compiled or self.mode != "change":
+            return settle(state.tables, window.rows, self.rows)
+        before = float(self.rows.rule["level"][0])
+        self.rows.rule["level"] = self._value(state, window, 0.0)
+        return float(self.rows.rule["level"][0]) - before
+
+    def _value(self, state: State, window: JobWindow, ahead: float) -> float:
+        """Return the weighted sum where some objective is a Python function."""
+        total = weighted_value(state.tables, window.rows, self.rows, ahead)
+        for one, weight in self.objectives.items():
+            if not isinstance(one, BuiltIn):
+                total += weight * one(state)
+        return float(total)

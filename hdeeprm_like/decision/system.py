@@ -16,6 +16,7 @@ from hdeeprm_like.cluster.state import Instant, State
 from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.rewards import Reward
+from hdeeprm_like.decision.window import JobWindow
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.types import Bools, Floats
 
@@ -51,21 +52,27 @@ class Agent(Protocol):
 class DecisionSystem:
     """Decides for one run of one cluster, and records what an agent needs to learn from it.
 
-    A decision is open when jobs wait at an instant, until the action space says that the instant is over.
+    A decision is open when the window says that one is wanted, until the action space says that the instant is over.
 
     Attributes:
-        state: the cluster and its jobs. actions: what can be done.
+        state: the cluster and its jobs. actions: what can be done. window: of the queue; without slots if not given.
         observer: None for agents that look at nothing. reward: None where nothing is learned; rewards are 0 then.
         open: whether a decision is wanted now.
     """
 
     def __init__(
-        self, state: State, actions: ActionSpace, observer: Observer | None = None, reward: Reward | None = None
+        self,
+        state: State,
+        actions: ActionSpace,
+        observer: Observer | None = None,
+        reward: Reward | None = None,
+        window: JobWindow | None = None,
     ) -> None:
         self.state = state
         self.actions = actions
         self.observer = observer
         self.reward = reward
+        self.window = window if window is not None else JobWindow(state)
         self.open = False
         self._seen: tuple[Floats, Bools] | None = None
         self._observations: list[Floats] = []
@@ -73,19 +80,18 @@ class DecisionSystem:
         self._chosen: list[int] = []
         self._rewards: list[float] = []
         self._times: list[float] = []
-        self._level = 0.0  # of the reward, at the last decision
-        self._settled = True  # whether the last decision has its reward
 
     def receive(self, instant: Instant) -> None:
         """Move to the next instant."""
         if self.reward is not None:
-            self.reward.pass_time(self.state, instant.now)
+            self.reward.pass_time(self.state, self.window, instant.now)
         self.state.receive(instant)
-        self.arrive()
+        self.window.follow(self.state, instant.completed)
+        self.arrive(self.window.opens(self.state))
 
-    def arrive(self) -> None:
+    def arrive(self, wanted: bool) -> None:
         """Open a decision if one is wanted at the instant that the state is at."""
-        self.open = bool(self.state.tables.clock["waiting"][0] > 0)
+        self.open = wanted
         self._seen = None
 
     def observe(self) -> tuple[Floats, Bools]:
@@ -99,35 +105,34 @@ class DecisionSystem:
         """Apply an action and record it.
 
         Raises:
-            AgentError: there is no such action or it is not legal now.
+            AgentError: there is no such action, or it is not legal now in a space that does not forgive that.
         """
         observation, mask = self.observe()
-        if not (0 <= action < self.actions.size and mask[action]):
+        if not 0 <= action < self.actions.size or not (mask[action] or self.actions.forgiving):
             raise AgentError(self._why_not(action))
         self.settle()
         self._observations.append(observation)
         self._masks.append(mask)
         self._chosen.append(int(action))
-        self._times.append(self.state.now)
+        clock = self.state.tables.clock[0]
+        self._times.append(float(clock["now"]))
+        started = clock["started_now"]
         again = self.actions.apply(int(action), self.state)
+        self.window.note_starts(self.state)
         self._seen = None
-        self.open = bool(again and self.state.tables.clock["waiting"][0] > 0)
+        self.open = bool(again and self.window.opens(self.state))
         if self.reward is None:
             self._rewards.append(0.0)
-        elif self.reward.mode == "sample":
-            self._rewards.append(self.reward.objective(self.state))
-        else:
-            self._settled = False
+        elif self.reward.at_once:
+            self._rewards.append(self.reward.after(self.state, self.window, bool(clock["started_now"] > started)))
 
     def settle(self) -> None:
         """Give the last decision the reward that was not known at once; drivers call it when the run is over."""
-        if self.reward is None or self.reward.mode == "sample":
+        if self.reward is None or self.reward.at_once:
             return
-        level = self.reward.level(self.state)
-        if not self._settled:
-            self._rewards.append(level - self._level)
-            self._settled = True
-        self._level = level
+        reward = self.reward.settle(self.state, self.window)
+        if len(self._rewards) < len(self._chosen):
+            self._rewards.append(reward)
 
     @property
     def rewards(self) -> list[float]:

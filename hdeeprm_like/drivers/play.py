@@ -1,20 +1,23 @@
-"""Playing one episode on the embedded simulator, in process."""
+"""Playing one episode in process, on Batsim's clock or the textbook's."""
 
 import numpy as np
 
-from hdeeprm_like.cluster.kernels import log_blocked, room_for_an_instant
+from hdeeprm_like.cluster.kernels import log_blocked, receive, room_for_an_instant
 from hdeeprm_like.cluster.state import Commands
 from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.episode import Episode
-from hdeeprm_like.decision.rewards import NOT_BUILT_IN, objective_value
+from hdeeprm_like.decision.rewards import OBJECTIVES, Reward, RewardRows, pass_time
 from hdeeprm_like.decision.system import Agent, DecisionSystem
-from hdeeprm_like.drivers.server_clock import begin_answer, next_message, take_news, wire_time
+from hdeeprm_like.decision.window import Window, follow, opens
+from hdeeprm_like.drivers.server_clock import begin_answer, next_message, wire_time
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.drivers.tasks import Simulation
+from hdeeprm_like.drivers.textbook import Clockwork, Textbook, begin, next_event
 from hdeeprm_like.types import Bools, Floats
 
 OVER, WANTED, FULL = 0, 1, 2  # why a simulation stops: the end, a decision, no room left in the log
+BATSIM, TEXTBOOK = 0, 1  # clocks
 
 
 class Play:
@@ -24,23 +27,21 @@ class Play:
         simulator: moves the cluster. system: decides.
     """
 
-    def __init__(self, simulator: Simulator, system: DecisionSystem) -> None:
+    def __init__(self, simulator: Simulator | Textbook, system: DecisionSystem) -> None:
         self.simulator = simulator
         self.system = system
         self._answering = False  # whether an instant waits for its commands
+        self._clockwork = simulator.clockwork if isinstance(simulator, Textbook) else NO_CLOCKWORK
+        self._clock = TEXTBOOK if isinstance(simulator, Textbook) else BATSIM
+        reward = system.reward
+        self._reward = NO_REWARD if reward is None else reward.rows
+        self._compiled = reward is None or reward.compiled
 
     def advance(self) -> bool:
         """Run until a decision is wanted; False when the episode is over and its last decision rewarded."""
-        system = self.system
-        reward = system.reward
-        if reward is None or reward.mode != "integral":
-            running = self._run(NOT_BUILT_IN)
-        elif reward.number != NOT_BUILT_IN:
-            running = self._run(reward.number)
-        else:
-            running = self._run_instant_by_instant()
+        running = self._run() if self._compiled else self._run_instant_by_instant()
         if not running:
-            system.settle()
+            self.system.settle()
         return running
 
     def observe(self) -> tuple[Floats, Bools]:
@@ -56,21 +57,21 @@ class Play:
         """The decisions of the episode."""
         return self.system.episode
 
-    def _run(self, objective: int) -> bool:
-        """Run over the instants at which nothing waits in compiled code, adding up an objective on the way."""
-        state, simulation = self.system.state, self.simulator.simulation
-        while not self.system.open:
-            if self._answering and (state.kills or state.wake_at != np.inf):
+    def _run(self) -> bool:
+        """Run over the instants at which no decision is wanted in compiled code."""
+        system = self.system
+        state = system.state
+        while not system.open:
+            if self._answering and state.kills:
                 self._answer()
             state.make_room()
-            why, gained = to_next_decision(state.tables, simulation, objective, self._answering)
-            state.wake_at, state.kills, self._answering = np.inf, [], why == WANTED
-            if objective != NOT_BUILT_IN and self.system.reward is not None:
-                self.system.reward.total += gained
+            rows = state.tables, self.simulator.simulation, self._clockwork, system.window.rows, self._reward
+            why = to_next_decision(*rows, self._clock, self._answering)
+            state.kills, self._answering = [], why == WANTED
             if why == OVER:
                 return False
             if why == WANTED:
-                self.system.arrive()
+                system.arrive(True)
         return True
 
     def _run_instant_by_instant(self) -> bool:
@@ -92,36 +93,63 @@ class Play:
         self._answering = False
 
 
+NO_CLOCKWORK = Clockwork(np.zeros(1, np.int64), np.zeros(0, np.int8))  # of Batsim's clock
+NO_REWARD = Reward(OBJECTIVES["makespan"], "sample").rows  # adds up nothing over time
+
+
 @compiled
-def to_next_decision(t: Tables, s: Simulation, objective: int, answering: bool) -> tuple[int, float]:
-    """Run to the next instant at which jobs wait.
+def answer(t: Tables, s: Simulation, c: Clockwork, clock: int) -> None:
+    """Let the simulator begin to apply what was decided."""
+    log_blocked(t)
+    s.sim[0].call_asked = t.clock[0].wake_at
+    if clock == BATSIM:
+        begin_answer(t, s)
+    else:
+        begin(t, s, c)
+
+
+@compiled
+def next_instant(t: Tables, s: Simulation, c: Clockwork, w: Window, r: RewardRows, clock: int) -> bool:
+    """Run to the next instant and take in what happened; False when nothing can happen any more."""
+    sim = s.sim[0]
+    if clock == BATSIM:
+        if not next_message(t, s):
+            return False
+        now, over = wire_time(sim.clock), sim.over == 2
+    else:
+        if not next_event(t, s, c):
+            return False
+        now, over = sim.clock, sim.over == 1
+    pass_time(t, w, r, now)
+    completed = s.completed[: sim.completed]
+    receive(t, now, completed, sim.submitted, over)
+    follow(t, w, completed)
+    sim.completed = sim.submitted = sim.called = 0
+    return True
+
+
+@compiled
+def to_next_decision(
+    t: Tables, s: Simulation, c: Clockwork, w: Window, r: RewardRows, clock: int, answering: bool
+) -> int:
+    """Run to the next instant at which a decision is wanted; return why it stopped.
 
     Args:
-        objective: what to integrate over time, or NOT_BUILT_IN.
-        answering: whether to apply first what was decided at the present instant.
-
-    Returns:
-        Why it stopped; the integral.
+        clock: BATSIM or TEXTBOOK. answering: whether to apply first what was decided at the present instant.
     """
-    gained = 0.0
     while True:
         if answering:
-            log_blocked(t)
-            begin_answer(t, s)
+            answer(t, s, c, clock)
         if len(t.log) > 0 and t.clock[0].logged + room_for_an_instant(t) > len(t.log):
-            return FULL, gained
-        if not next_message(t, s):
-            return OVER, gained
-        if objective != NOT_BUILT_IN:
-            seconds = wire_time(s.sim[0].clock) - t.clock[0].now
-            gained += seconds * objective_value(t, objective, 0.5 * seconds)
-        take_news(t, s)
-        if t.clock[0].waiting > 0:
-            return WANTED, gained
+            return FULL
+        if not next_instant(t, s, c, w, r, clock):
+            return OVER
+        if opens(t, w):
+            return WANTED
         answering = True
 
 
-def play(simulator: Simulator, system: DecisionSystem, agent: Agent) -> None:
+def play(simulator: Simulator | Textbook, system: DecisionSystem, agent: Agent) -> None:
     """Play an episode to its end."""
     episode = Play(simulator, system)
     while episode.advance():

@@ -1,0 +1,422 @@
+"""The part of the queue that an agent sees, named once for what it can do, sees and is rewarded for.
+
+A window has slots: the first jobs of the queue and, if it is split (001, section II.B), the last ones. The rows here
+also keep what observations need: the queue in the order of submission, the running jobs in the order in which they are
+expected to end, and what each job found when it was submitted (000, table 4.1).
+
+When an agent is asked (000, sections 4.4, 4.6.2 and 4.7.1; 001, section III.B):
+
+| opens | a decision is wanted |
+|---|---|
+| ``waiting`` | at every instant at which jobs wait: a job has come or ended |
+| ``fitting`` | only when a job of the window can start at once |
+| ``ticks`` | at every time step, also when there is nothing to do |
+
+Waiting takes *step* seconds, in which the agent is not asked again; with a step of 0 it lasts until something happens.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from hdeeprm_like.cluster.kernels import has_room, places
+from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.tables import WAITING, Rows, Tables, longer
+from hdeeprm_like.cluster.workload import ROUNDING
+from hdeeprm_like.compiled import compiled
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.types import Floats, Ints
+
+Opens: TypeAlias = Literal["waiting", "fitting", "ticks"]
+OPENS: tuple[Opens, ...] = get_args(Opens)
+ON_WAITING, ON_FITTING, ON_TICKS = 0, 1, 2
+
+NONE = -1  # no job: in an empty slot, behind the last job of the queue
+EARLY = 1e-7  # s; an instant is at a time step if it comes no earlier than that before it
+
+QUEUE, WORK, FREE, REMAINING, BACKLOG = 0, 1, 2, 3, 4  # columns of Window.found
+FOUND = 5
+
+WINDOW = np.dtype(
+    [
+        ("step", "f8"),  # s that waiting takes, 0 until something happens
+        ("next_step", "f8"),  # s, the agent is not asked before
+        ("queued_work", "f8"),  # core x s requested by the waiting jobs
+        ("sum_of_submissions", "f8"),  # s, over the waiting jobs: turns the time into their time in the queue
+        ("longest_queue", "f8"),  # the largest number of waiting jobs until now
+        ("longest_wait", "f8"),  # s, the largest sum of times in the queue until now
+        ("waited", "f8"),  # s that the started jobs have waited together
+        ("started", "i8"),  # jobs
+        ("noted", "i8"),  # entries of Tables.started_now looked at
+        ("seen", "i8"),  # job rows looked at
+        ("queue", "i8"),  # jobs in the linked list
+        ("first", "i4"),  # its ends
+        ("last", "i4"),
+        ("running", "i4"),  # used entries of Window.running
+        ("head", "i4"),  # slots for the first jobs of the queue
+        ("tail", "i4"),  # slots for the last ones
+        ("filled", "i4"),  # slots at the head that hold a job
+        ("opens", "i4"),
+        ("machines", "i4"),  # 1: the slots hold the first jobs that some node can take whole
+        ("stale", "i4"),  # 1: the slots must be filled again
+        ("finds", "i4"),  # 1: what jobs find when they are submitted is kept
+    ],
+    align=True,
+)
+
+
+class Window(NamedTuple):
+    """The rows of one run; J jobs, M = head + tail slots.
+
+    Attributes:
+        rule: (1,) WINDOW.
+        after, before: (J,) the waiting job submitted next and last, NONE at the ends: the queue as a linked list.
+        slots: (M,) job rows, NONE where empty: the head in order, then the tail from the last job backwards.
+        running: (J,) running jobs by their expected end. ends: (J,) s, these ends. widths: (J,) their cores.
+        found: (J, 5) what each job found: jobs in the queue, their work in core x s, free cores, work that the running
+            jobs still had to do in core x s, jobs outside the window.
+        first_processor: (N + 1,) where the processors of each node begin.
+    """
+
+    rule: Rows
+    after: Ints
+    before: Ints
+    slots: Ints
+    running: Ints
+    ends: Floats
+    widths: Ints
+    found: Floats
+    first_processor: Ints
+
+
+def new_window(
+    state: State,
+    head: int,
+    tail: int = 0,
+    opens: Opens = "waiting",
+    step: float = 0.0,
+    machines: bool = False,
+    finds: bool = True,
+) -> Window:
+    """Return the window of a run at its beginning.
+
+    Args:
+        head, tail: slots for the first and the last jobs of the queue. opens, step: see the module.
+        machines: whether only jobs that some node can take whole come into the slots (004, section II.E).
+        finds: whether to keep what jobs find when they are submitted.
+
+    Raises:
+        OptionsError: a value makes no sense.
+    """
+    if opens not in OPENS:
+        raise OptionsError(f"opens {opens!r} is not known{did_you_mean(opens, OPENS)}")
+    if head < 0 or tail < 0 or (machines and tail):
+        raise OptionsError(f"a window of {head} + {tail} slots cannot be had")
+    if not 0.0 <= step < np.inf or (opens == "ticks" and step == 0.0):
+        raise OptionsError(f"step is {step:g}; a time in s is needed" + (" above 0" if opens == "ticks" else ""))
+    rule = np.zeros(1, WINDOW)
+    rule["step"], rule["head"], rule["tail"], rule["opens"] = step, head, tail, OPENS.index(opens)
+    rule["first"] = rule["last"] = NONE
+    rule["machines"], rule["finds"] = machines, finds
+    jobs = len(state.tables.jobs)
+    return Window(
+        rule=rule,
+        after=np.full(jobs, NONE, np.int32),
+        before=np.full(jobs, NONE, np.int32),
+        slots=np.full(head + tail, NONE, np.int32),
+        running=np.zeros(jobs, np.int32),
+        ends=np.zeros(jobs),
+        widths=np.zeros(jobs, np.int32),
+        found=np.zeros((jobs if finds else 0, FOUND)),
+        first_processor=np.searchsorted(state.platform.processor_node, np.arange(state.platform.nodes + 1)),
+    )
+
+
+def wider(w: Window, jobs: int) -> Window:
+    """Return the same window with room for so many jobs; under Batsim they become known on the way."""
+    known = len(w.after)
+    if jobs <= known:
+        return w
+    found = np.zeros((jobs if w.rule["finds"][0] else 0, FOUND))
+    found[: len(w.found)] = w.found
+    columns = {name: longer(getattr(w, name), jobs) for name in ("after", "before", "running", "ends", "widths")}
+    return w._replace(found=found, **columns)
+
+
+class JobWindow:
+    """The window of one run, shared by its action space, observer and reward; see the module.
+
+    Attributes:
+        rows: what compiled functions read and write; replaced when more jobs become known.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        head: int = 0,
+        tail: int = 0,
+        opens: Opens = "waiting",
+        step: float = 0.0,
+        machines: bool = False,
+        finds: bool = False,
+    ) -> None:
+        """Take the arguments of `new_window`."""
+        self.rows = new_window(state, head, tail, opens, step, machines, finds)
+
+    @property
+    def slots(self) -> int:
+        """Number of slots, M."""
+        return len(self.rows.slots)
+
+    def follow(self, state: State, completed: Sequence[int]) -> None:
+        """Bring the window to the instant that the state has just received."""
+        if len(state.tables.jobs) > len(self.rows.after):
+            self.rows = wider(self.rows, len(state.tables.jobs))
+        follow(state.tables, self.rows, np.asarray(completed, np.int32))
+
+    def note_starts(self, state: State) -> None:
+        """Take note of the jobs that the action space has started."""
+        note_starts(state.tables, self.rows)
+
+    def opens(self, state: State) -> bool:
+        """Tell whether a decision is wanted now."""
+        return opens(state.tables, self.rows)
+
+
+@compiled
+def remaining_work(t: Tables, w: Window) -> float:
+    """Return the core x s that the running jobs have still to do, by their requested times."""
+    now, total = t.clock[0].now, 0.0
+    for i in range(w.rule[0].running - 1, -1, -1):
+        if w.ends[i] <= now:
+            break
+        total += w.widths[i] * (w.ends[i] - now)
+    return total
+
+
+@compiled
+def append(t: Tables, w: Window, j: int) -> None:
+    """Put a job behind the queue and note what it finds."""
+    rule, job = w.rule[0], t.jobs[j]
+    if rule.finds:
+        found = w.found[j]
+        found[QUEUE], found[WORK], found[FREE] = rule.queue, rule.queued_work, t.clock[0].free_cores
+        found[REMAINING] = remaining_work(t, w)
+        found[BACKLOG] = max(rule.queue - rule.head - rule.tail, 0)
+    w.before[j], w.after[j] = rule.last, NONE
+    if rule.last == NONE:
+        rule.first = j
+    else:
+        w.after[rule.last] = j
+    rule.last = j
+    rule.queue += 1
+    rule.queued_work += job.size * job.requested_time
+    rule.sum_of_submissions += job.submit
+
+
+@compiled
+def leave(t: Tables, w: Window, j: int) -> None:
+    """Take a job out of the queue."""
+    rule, job = w.rule[0], t.jobs[j]
+    before, after = w.before[j], w.after[j]
+    if before == NONE:
+        rule.first = after
+    else:
+        w.after[before] = after
+    if after == NONE:
+        rule.last = before
+    else:
+        w.before[after] = before
+    rule.queue -= 1
+    rule.queued_work -= job.size * job.requested_time
+    rule.sum_of_submissions -= job.submit
+    if rule.queue == 0:  # no rounding error survives an empty queue
+        rule.queued_work = rule.sum_of_submissions = 0.0
+    rule.stale = 1
+
+
+@compiled
+def seat_after(w: Window, end: float) -> int:
+    """Return the first place among the running jobs that ends later."""
+    low, high = 0, w.rule[0].running
+    while low < high:
+        middle = (low + high) // 2
+        if w.ends[middle] <= end:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def began(t: Tables, w: Window, j: int) -> None:
+    """Take note that a job of the queue has started."""
+    leave(t, w, j)
+    rule, job = w.rule[0], t.jobs[j]
+    rule.started += 1
+    rule.waited += job.start - job.submit
+    end = job.start + job.requested_time
+    seat = seat_after(w, end)
+    for i in range(rule.running, seat, -1):
+        w.running[i], w.ends[i], w.widths[i] = w.running[i - 1], w.ends[i - 1], w.widths[i - 1]
+    w.running[seat], w.ends[seat], w.widths[seat] = j, end, job.size
+    rule.running += 1
+
+
+@compiled
+def note_starts(t: Tables, w: Window) -> None:
+    """Take note of the jobs that were started in this instant since the last look."""
+    rule = w.rule[0]
+    while rule.noted < t.clock[0].started_now:
+        began(t, w, t.started_now[rule.noted])
+        rule.noted += 1
+
+
+@compiled
+def ended(t: Tables, w: Window, j: int) -> None:
+    """Take note that a running job has ended."""
+    rule, job = w.rule[0], t.jobs[j]
+    seat = seat_after(w, job.start + job.requested_time) - 1
+    while seat >= 0 and w.running[seat] != j:
+        seat -= 1
+    if seat < 0:
+        return
+    rule.running -= 1
+    for i in range(seat, rule.running):
+        w.running[i], w.ends[i], w.widths[i] = w.running[i + 1], w.ends[i + 1], w.widths[i + 1]
+
+
+@compiled
+def follow(t: Tables, w: Window, completed: Ints) -> None:
+    """Bring the window to a new instant: some jobs have completed, others were submitted."""
+    rule, clock = w.rule[0], t.clock[0]
+    rule.noted = 0
+    for j in completed:
+        ended(t, w, j)
+    while rule.seen < clock.submitted:
+        if t.jobs[rule.seen].status == WAITING:
+            append(t, w, rule.seen)
+        rule.seen += 1
+    rule.stale = 1
+    rule.longest_queue = max(rule.longest_queue, rule.queue)
+    rule.longest_wait = max(rule.longest_wait, rule.queue * clock.now - rule.sum_of_submissions)
+
+
+@compiled
+def fits_on(t: Tables, w: Window, n: int, j: int) -> bool:
+    """Tell whether a node can take all cores of a job now."""
+    job, free = t.jobs[j], 0
+    for p in range(w.first_processor[n], w.first_processor[n + 1]):
+        free += t.processors[p].free
+    return bool(job.size <= free and has_room(t, n, job.size * job.memory, job.size * job.gpus))
+
+
+@compiled
+def fits_some_node(t: Tables, w: Window, j: int) -> bool:
+    """Tell whether some node can take all cores of a job now."""
+    if t.jobs[j].size > t.clock[0].free_cores:
+        return False
+    for n in range(len(t.nodes)):  # noqa: SIM110 - compiled code has no any()
+        if fits_on(t, w, n, j):
+            return True
+    return False
+
+
+@compiled
+def fits(t: Tables, j: int) -> bool:
+    """Tell whether a job can start now on cores anywhere."""
+    job = t.jobs[j]
+    if job.size > t.clock[0].free_cores:
+        return False
+    if job.memory <= 0.0 and job.gpus <= 0.0:
+        return True
+    found, n, free = 0.0, -1, 0
+    for p in range(len(t.processors)):
+        processor = t.processors[p]
+        if processor.node != n:
+            found += places_on(t, n, free, j)
+            n, free = processor.node, 0
+        free += processor.free
+    return bool(found + places_on(t, n, free, j) >= job.size)
+
+
+@compiled
+def places_on(t: Tables, n: int, free: int, j: int) -> float:
+    """Return for how many cores of a job a node with so many free ones has room."""
+    if free == 0:
+        return 0.0
+    job, node = t.jobs[j], t.nodes[n]
+    memory, gpus = node.free_memory + node.memory * ROUNDING, node.free_gpus + node.gpus * ROUNDING
+    return places(float(free), memory, gpus, job.memory, job.gpus)
+
+
+@compiled
+def fill_slots(t: Tables, w: Window) -> None:
+    """Find out which jobs are in the slots, if that may have changed."""
+    rule = w.rule[0]
+    if not rule.stale:
+        return
+    rule.stale = 0
+    j, i = rule.first, 0
+    while i < rule.head and j != NONE:
+        if not rule.machines or fits_some_node(t, w, j):
+            w.slots[i] = j
+            i += 1
+        j = w.after[j]
+    rule.filled = i
+    for k in range(i, rule.head):
+        w.slots[k] = NONE
+    j, room = rule.last, rule.queue - i
+    for k in range(rule.tail):
+        if k < room:
+            w.slots[rule.head + k] = j
+            j = w.before[j]
+        else:
+            w.slots[rule.head + k] = NONE
+
+
+@compiled
+def any_fits(t: Tables, w: Window) -> bool:
+    """Tell whether a job in the slots can start now."""
+    if t.clock[0].free_cores == 0 or w.rule[0].queue == 0:
+        return False
+    fill_slots(t, w)
+    if w.rule[0].machines:
+        return bool(w.rule[0].filled > 0)
+    for i in range(len(w.slots)):
+        j = w.slots[i]
+        if j != NONE and fits(t, j):
+            return True
+    return False
+
+
+@compiled
+def is_over(t: Tables) -> bool:
+    """Tell whether nothing can happen any more but by a decision."""
+    clock = t.clock[0]
+    return bool(clock.arrivals_over and clock.running == 0)
+
+
+@compiled
+def opens(t: Tables, w: Window) -> bool:
+    """Tell whether a decision is wanted now."""
+    rule, clock = w.rule[0], t.clock[0]
+    if clock.now < rule.next_step - EARLY:
+        return False
+    if rule.opens == ON_WAITING:
+        return bool(clock.waiting > 0)
+    if rule.opens == ON_FITTING:
+        return any_fits(t, w)
+    return bool(clock.waiting > 0 or not is_over(t))
+
+
+@compiled
+def wait(t: Tables, w: Window) -> bool:
+    """Let time pass; return whether the agent is asked again in this instant, for nothing else can ever happen."""
+    rule, clock = w.rule[0], t.clock[0]
+    if rule.step > 0.0:
+        rule.next_step = clock.now + rule.step
+        clock.wake_at = rule.next_step
+        return False
+    return is_over(t)
