@@ -13,6 +13,8 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
+from hdeeprm_like.formats.jobs_csv import read_jobs_csv
+from hdeeprm_like.formats.machines_csv import read_machines_csv
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.swf import convert, knows_memory, read_swf
@@ -26,6 +28,9 @@ RANDOM_POLICIES = 1  # streams of the experiment's seed, by their number
 CONVERTER = 0
 MODEL = 2
 ESTIMATES = 3
+
+CSV = (".csv", ".csv.gz")
+READY = (".json", ".json.gz", *CSV)  # endings of workloads that are taken as they are
 
 
 @dataclass(frozen=True)
@@ -104,16 +109,20 @@ def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:
 
 
 def load_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
-    """Read a platform from HDeepRM's JSON, or from the XML that was made of one."""
+    """Read a platform from HDeepRM's JSON, from the XML that was made of one, or from KSU's CSV of machines."""
     if path.name.endswith((".xml", ".xml.gz")):
         if types:
             raise PlatformError(f"{path}: an XML carries its figures; types extend a platform in JSON")
         return read_platform_xml(path)
+    if path.name.endswith(CSV):
+        if types:
+            raise PlatformError(f"{path}: a CSV of machines names no types; types extend a platform in JSON")
+        return read_machines_csv(path)
     return read_platform(path, types)
 
 
 def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overrides) -> Experiment:
-    """Read the jobs: a ready Batsim workload as it is, a trace by converting it."""
+    """Read the jobs: a ready workload (Batsim's JSON, KSU's CSV) as it is, a trace by converting it."""
     if overrides.trace and overrides.workload:
         raise OptionsError("--trace and --workload exclude one another: the jobs come from one of them")
     source = overrides.workload or overrides.trace
@@ -124,8 +133,9 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
         check_sizes(path, workload, platform)
         return Experiment(options, Path(), Path(options.workload.model), platform, workload)
     source = source or named_path(path, options.workload_file_path, "workload_file_path", "--trace or --workload")
-    if overrides.workload or (not overrides.trace and source.name.endswith((".json", ".json.gz"))):
-        workload = read_workload(source, reference_flops=platform.reference_flops, capacity=platform.cores)
+    if overrides.workload or (not overrides.trace and source.name.endswith(READY)):
+        read = read_jobs_csv if source.name.endswith(CSV) else read_workload
+        workload = read(source, reference_flops=platform.reference_flops, capacity=platform.cores)
         check_sizes(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
     trace = read_swf(source)

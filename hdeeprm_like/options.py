@@ -176,8 +176,10 @@ class Options(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Of everything random in the experiment.")
     nb_resources: Annotated[int, Field(ge=1)] | None = Field(None, description="Cores of the platform, to check it.")
     nb_jobs: Annotated[int, Field(ge=1)] | None = Field(None, description="Jobs taken from the trace; all if missing.")
-    workload_file_path: str = Field("", description="Trace in SWF, or a Batsim workload in JSON.")
-    platform_file_path: str = Field("", description="Platform in HDeepRM's JSON, or the XML we made of one.")
+    workload_file_path: str = Field("", description="Trace in SWF, a Batsim workload in JSON, or jobs in KSU's CSV.")
+    platform_file_path: str = Field(
+        "", description="Platform in HDeepRM's JSON, the XML we made of one, or KSU's CSV of machines."
+    )
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()

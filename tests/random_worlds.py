@@ -10,11 +10,10 @@ processors = st.tuples(
     st.sampled_from([10.0, 80.5, 100.0]),
     st.sampled_from([5.0, 10.0, 24.0]),
 )
-platforms = st.lists(
-    st.tuples(st.sampled_from([100.0, 500.375, 1000.0]), st.lists(processors, min_size=1, max_size=3)),
-    min_size=1,
-    max_size=3,
-).map(lambda nodes: platform(*nodes))
+nodes = st.tuples(st.sampled_from([100.0, 500.375, 1000.0]), st.lists(processors, min_size=1, max_size=3))
+platforms = st.lists(st.tuples(nodes, st.sampled_from([0, 0, 1, 2, 4])), min_size=1, max_size=3).map(
+    lambda drawn: platform(*(node for node, _ in drawn), gpus=[gpus for _, gpus in drawn])
+)
 
 
 @st.composite
@@ -36,4 +35,5 @@ def workloads(draw, ties=True, most=25):
         size=rng.integers(1, 7, count),
         memory=rng.choice([0.0, 20.0, 100.0, 100.125, 400.0], count),
         bandwidth=rng.choice([0.0, 2.0, 5.5, 12.0], count),
+        gpus=rng.choice([0, 0, 0, 1, 2, 3], count),
     )

@@ -21,12 +21,13 @@ CORE_KEYS = {  # the core with the largest is taken
 
 
 class SlowCluster:
-    """Free cores, free memory and used bandwidth, as a set and two lists."""
+    """Free cores, free memory, free GPUs and used bandwidth, as a set and three lists."""
 
     def __init__(self, platform):
         self.platform = platform
         self.free = set(range(platform.cores))
         self.memory = platform.node_memory.tolist()
+        self.gpus = platform.node_gpus.tolist()
         self.used = [0.0] * platform.processors
 
     def processor(self, core):
@@ -35,28 +36,34 @@ class SlowCluster:
     def node(self, core):
         return int(self.platform.processor_node[self.processor(core)])
 
-    def take(self, core, memory, bandwidth):
+    def take(self, core, memory, bandwidth, gpus):
         self.free.remove(core)
         self.memory[self.node(core)] -= memory
+        self.gpus[self.node(core)] -= gpus
         self.used[self.processor(core)] += bandwidth
 
-    def release(self, core, memory, bandwidth):
+    def release(self, core, memory, bandwidth, gpus):
         self.free.add(core)
         self.memory[self.node(core)] += memory
+        self.gpus[self.node(core)] += gpus
         self.used[self.processor(core)] -= bandwidth
 
-    def choose(self, policy, size, memory, bandwidth):
+    def fits(self, core, memory, gpus):
+        node = self.node(core)
+        return self.memory[node] >= memory and self.gpus[node] >= gpus - 1e-9
+
+    def choose(self, policy, size, memory, bandwidth, gpus=0.0):
         """Take one core after the other and rank all again after each; None, and nothing taken, if too few fit."""
-        before = set(self.free), list(self.memory), list(self.used)
+        before = set(self.free), list(self.memory), list(self.used), list(self.gpus)
         cores = []
         while len(cores) < size:
-            fitting = [core for core in self.free if self.memory[self.node(core)] >= memory]
+            fitting = [core for core in self.free if self.fits(core, memory, gpus)]
             if not fitting:
-                self.free, self.memory, self.used = before
+                self.free, self.memory, self.used, self.gpus = before
                 return None
             key = CORE_KEYS[policy]
             best = max(fitting, key=lambda core: (key(self, self.processor(core)), -core))
-            self.take(best, memory, bandwidth)
+            self.take(best, memory, bandwidth, gpus)
             cores.append(best)
         return sorted(cores)
 
@@ -103,15 +110,16 @@ def slow_run(platform, workload, policy):
             if ends[j] <= step:
                 finish[j] = now
                 for core in cores[j]:
-                    cluster.release(core, workload.memory[j], workload.bandwidth[j])
+                    cluster.release(core, workload.memory[j], workload.bandwidth[j], workload.gpus[j])
         while coming and workload.submit[coming[0]] <= now:
             j = coming.pop(0)
             empty = SlowCluster(platform)
-            if empty.choose("high_gflops", workload.size[j], workload.memory[j], 0.0) is not None:
+            if empty.choose("high_gflops", workload.size[j], workload.memory[j], 0.0, workload.gpus[j]) is not None:
                 waiting.append(j)
         while waiting:
             j = min(waiting, key=lambda j: (JOB_KEYS[policy[0]](workload, j), j))
-            found = cluster.choose(policy[1], workload.size[j], workload.memory[j], workload.bandwidth[j])
+            request = workload.size[j], workload.memory[j], workload.bandwidth[j], workload.gpus[j]
+            found = cluster.choose(policy[1], *request)
             if found is None:
                 break
             waiting.remove(j)

@@ -209,11 +209,30 @@ def holds_when_idle(t: Tables, size: int, memory: float, gpus: float) -> bool:
 
 
 @compiled
+def lacking_on_one_node(t: Tables, j: int) -> int:
+    """Return what a job would lack where an idle node must take all of its cores."""
+    job, lacks = t.jobs[j], CORES
+    for n in range(len(t.nodes)):
+        node = t.nodes[n]
+        if node.cores < job.size:
+            continue
+        if node.memory * (1.0 + ROUNDING) < job.size * job.memory:
+            lacks = max(lacks, MEMORY)
+        elif node.gpus * (1.0 + ROUNDING) < job.size * job.gpus:
+            lacks = GPUS
+        else:
+            return NOTHING
+    return lacks
+
+
+@compiled
 def lacking_when_idle(t: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform: NOTHING, CORES, MEMORY or GPUS alone."""
     job = t.jobs[j]
     if job.size > len(t.core_job):
         return CORES
+    if t.clock[0].whole:
+        return lacking_on_one_node(t, j)
     if not holds_when_idle(t, job.size, job.memory, 0.0):
         return MEMORY
     if job.gpus <= 0.0 or holds_when_idle(t, job.size, job.memory, job.gpus):
@@ -227,7 +246,7 @@ def lacking_beside_cores(t: Tables, j: int, cores: int) -> int:
     job = t.jobs[j]
     if job.gpus <= 0.0:
         return MEMORY
-    n, left = -1, 0.0
+    n, left, wanted = -1, 0.0, float(cores)
     for p in range(len(t.processors)):
         processor = t.processors[p]
         if processor.node != n:
@@ -236,8 +255,8 @@ def lacking_beside_cores(t: Tables, j: int, cores: int) -> int:
             left = places(float(node.cores), node.free_memory + node.memory * ROUNDING, 0.0, job.memory, 0.0)
         taken = min(float(processor.free), left)
         left -= taken
-        cores -= taken
-    return GPUS if cores <= 0 else MEMORY
+        wanted -= taken
+    return GPUS if wanted <= 0.0 else MEMORY
 
 
 @compiled

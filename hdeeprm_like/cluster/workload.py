@@ -8,7 +8,7 @@ from hdeeprm_like.types import Floats, Ints
 
 NO_LIMIT = np.inf
 ROUNDING = 1e-12  # share of a node's memory or GPUs that sums of requests may be off by
-NEARLY_WHOLE = 1e-9  # GPUs by which those of all cores of a job may miss a whole number
+NEARLY_WHOLE = 1e-9  # share by which the GPUs of all cores of a job may miss a whole number
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Workload:
         """(J,) GPUs that all cores of a job share, whole where they are but for rounding."""
         gpus = self.gpus * self.size
         whole = np.rint(gpus)
-        return np.where(np.abs(gpus - whole) <= NEARLY_WHOLE, whole, gpus)
+        return np.where(np.abs(gpus - whole) <= NEARLY_WHOLE * whole, whole, gpus)
 
     def limits(self) -> JobLimits:
         """Return the largest request of each kind (thesis 4.1.2)."""

@@ -12,7 +12,7 @@ LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 
 
 class Asked(NamedTuple):
-    """What a profile says of each core; None where it says nothing.
+    """What a profile says of each core, and of all GPUs of the job; None where it says nothing.
 
     Attributes:
         time, delay: s. requested_ops, ops: flop. shared_ops: flop of all cores together. memory: MB. bandwidth: GB/s.
@@ -25,6 +25,7 @@ class Asked(NamedTuple):
     shared_ops: float | None
     memory: float
     bandwidth: float
+    gpus: float
 
 
 class Profiles:
@@ -68,7 +69,8 @@ class Profiles:
         walltime = job.get("walltime")
         walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
         time, ops = filled(asked, size, walltime, reference_flops)
-        return Request(number(job.get("subtime"), "subtime"), size, time, ops, asked.memory, asked.bandwidth)
+        submit, gpus = number(job.get("subtime"), "subtime"), asked.gpus / size
+        return Request(submit, size, time, ops, asked.memory, asked.bandwidth, gpus)
 
     def _look_up(self, workload: str, name: str) -> Asked:
         exact, told = self._exact.get(workload, {}), self._told.get(workload, {})
@@ -119,6 +121,7 @@ def _read_profile(profile: Any) -> Asked:
         shared_ops=ops if shared else None,
         memory=told("mem") or 0.0,
         bandwidth=told("mem_bw") or 0.0,
+        gpus=told("gpus") or 0.0,
     )
 
 

@@ -3,20 +3,22 @@
 from collections import defaultdict
 
 from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import CORES, LOG_BLOCKED, LOG_OVERSUBSCRIBED, MEMORY, Rows
+from hdeeprm_like.cluster.tables import CORES, GPUS, LOG_BLOCKED, LOG_OVERSUBSCRIBED, MEMORY, Rows
 
 Spans = list[tuple[float, float]]  # from, to in s
 
 
 def overutilizations(state: State) -> dict[str, object]:
-    """Return when the selected job lacked cores or memory, and when processors were short of bandwidth.
+    """Return when the selected job lacked cores, memory or GPUs, and when processors were short of bandwidth.
 
-    ``core`` and ``mem`` list spans [from, to]; ``mem_bw`` lists [from, duration] by processor, as the original. All are
-    closed, at the last instant if they last until then.
+    ``core``, ``mem`` and, on a platform with GPUs, ``gpu`` list spans [from, to]; ``mem_bw`` lists [from,
+    duration] by processor, as the original. All are closed, at the last instant if they last until then.
     """
+    gpu = {"gpu": blocked_spans(state, GPUS)} if state.platform.node_gpus.any() else {}
     return {
         "core": blocked_spans(state, CORES),
         "mem": blocked_spans(state, MEMORY),
+        **gpu,
         "mem_bw": {"nb_procs": state.platform.processors, "procs": oversubscribed_spans(state)},
     }
 

@@ -1,9 +1,17 @@
-"""Jobs as KSU writes them: a CSV with cores, memory and GPUs, the only form here that knows GPUs."""
+"""Jobs as KSU writes them: a CSV with memory, cores and GPUs of each job, and both durations.
+
+Source: Hutchison et al., "Scheduling for high performance computing with reinforcement learning", II.D and III.A.
+"""
 
 import csv
 from pathlib import Path
 
+import numpy as np
+
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.csv_rows import read_rows
 from hdeeprm_like.formats.files import replacing
 
 COLUMNS = (
@@ -22,8 +30,6 @@ def write_jobs_csv(jobs: Jobs, path: Path) -> None:
 
     Raises:
         ResultsError: the file cannot be written.
-
-    Source: Hutchison et al., "Scheduling for high performance computing with reinforcement learning", III.A.
     """
     columns = zip(
         range(1, len(jobs) + 1),
@@ -39,6 +45,45 @@ def write_jobs_csv(jobs: Jobs, path: Path) -> None:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(COLUMNS)
         lines.writerows(columns)
+
+
+def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int) -> Workload:
+    """Read the jobs of such a file; they need no bandwidth and have no limit but their own end.
+
+    Args:
+        path: plain or ``.gz``; its columns may stand in any order, others are ignored.
+        reference_flops: flop/s of the cores on which jobs last as long as the file says (`Platform.reference_flops`).
+        capacity: cores of the machine.
+
+    Raises:
+        WorkloadError: the file cannot be used; the message names file, line and what would be right.
+    """
+    rows = read_rows(path, COLUMNS, WorkloadError)
+    names = [row.name("JobName") for row in rows]
+    size = np.array([row.count("RequestedCPUs") for row in rows])
+    columns = {name: np.array([row.number(name) for row in rows]) for name in (*COLUMNS[1:2], *COLUMNS[3:])}
+    for row, name in zip(rows, names, strict=True):
+        if "!" in name:
+            raise row.wrong("JobName", name, "a name without '!'")
+    ids = [f"w0!{name}" for name in names]
+    order = np.array(sorted(range(len(ids)), key=lambda row: (columns["SubmitTime"][row], ids[row].encode())))
+    size, columns = size[order], {name: column[order] for name, column in columns.items()}
+    time, run = columns["RequestedDuration"], columns["ActualDuration"]
+    return Workload(
+        ids=tuple(ids[row] for row in order),
+        profiles=tuple(names[row] for row in order),
+        submit=columns["SubmitTime"],
+        size=size,
+        requested_time=time,
+        requested_ops=time * reference_flops,
+        ops=run * reference_flops,
+        delay=np.full(len(ids), -1.0),
+        memory=columns["RequestedMemory"] / size,
+        bandwidth=np.zeros(len(ids)),
+        walltime=np.full(len(ids), np.inf),
+        capacity=capacity,
+        gpus=columns["RequestedGPUs"] / size,
+    )
 
 
 def _short(column: list[float]) -> list[float | int]:

@@ -81,12 +81,12 @@ class JsonValue:
             raise self.wrong(f"must be above 0 and at most {LARGEST:g}, is {_short(self.value)}")
         return float(self.value)
 
-    def count(self) -> int:
-        """Return a whole number of at least 1."""
+    def count(self, least: int = 1) -> int:
+        """Return a whole number of at least *least*."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise self.wrong(f"must be a whole number, is {_kind(self.value)}")
-        if self.value < 1:
-            raise self.wrong(f"must be at least 1, is {_short(self.value)}")
+        if self.value < least:
+            raise self.wrong(f"must be at least {least}, is {_short(self.value)}")
         return self.value
 
     def _at(self, key: str, inner: Any) -> "JsonValue":

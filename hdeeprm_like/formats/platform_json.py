@@ -55,10 +55,11 @@ class ProcessorType:
 
 @dataclass(frozen=True)
 class NodeType:
-    """A node in the catalogue: the types and numbers of its processors, and MB of memory."""
+    """A node in the catalogue: the types and numbers of its processors, MB of memory, and GPUs (none if not told)."""
 
     processors: tuple[tuple[str, int], ...]
     memory: float
+    gpus: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -161,14 +162,15 @@ def _extended(known: Types, kind: str, value: JsonValue) -> Types:
 
 
 def _node_type(value: JsonValue) -> NodeType:
-    keys = value.fields(["processors", "memory"], ["id"])
+    keys = value.fields(["processors", "memory"], ["id", "gpus"])
     processors = []
     for element in keys["processors"].elements():
         processor = element.fields(["type", "number"])
         processors.append((processor["type"].text(), processor["number"].count()))
     memory = keys["memory"].fields(["type", "capacity"])
     memory["type"].text()
-    return NodeType(tuple(processors), memory["capacity"].positive() * MB_IN_GB)
+    gpus = float(keys["gpus"].count(least=0)) if "gpus" in keys else 0.0
+    return NodeType(tuple(processors), memory["capacity"].positive() * MB_IN_GB, gpus)
 
 
 def _processor_type(value: JsonValue) -> ProcessorType:
@@ -299,6 +301,7 @@ def _columns(groups: Sequence[_Group], known: Types) -> dict[str, Any]:
     return {
         "node_cluster": np.repeat([group.cluster for group in groups], sizes),
         "node_memory": np.repeat([known.nodes[group.node_type].memory for group in groups], sizes),
+        "node_gpus": np.repeat([known.nodes[group.node_type].gpus for group in groups], sizes),
         "node_types": tuple([group.node_type for group in groups for _ in range(group.number)]),
         "processor_node": np.repeat(np.arange(len(processors_of_node)), processors_of_node),
         "processor_bandwidth": bandwidth[types],

@@ -6,6 +6,7 @@
 | `hdeeprm_node`           | `60`                               | number in the platform, from 0               |
 | `hdeeprm_node_type`      | `Bullx B505-0`                     | name in the catalogue                        |
 | `hdeeprm_memory`         | `96000`                            | MB, of the node                              |
+| `hdeeprm_gpus`           | `4`                                | of the node; left out where there are none   |
 | `hdeeprm_processor`      | `120`                              | number in the platform, from 0               |
 | `hdeeprm_processor_type` | `Xeon L5640`                       | name in the catalogue                        |
 | `hdeeprm_bandwidth`      | `32`                               | GB/s, of the processor                       |
@@ -35,7 +36,7 @@ OLD_WATTS = "watt_per_state"
 MILLI = 1e-3  # W, to which the XML of others is rounded
 
 _UNITS = {"f": 1.0, "kf": 1e3, "Mf": 1e6, "Gf": GIGA, "Tf": 1e12, "Pf": 1e15}
-_NODE_FIELDS = ("cluster", "node_type", "memory")  # the same in all processors of a node
+_NODE_FIELDS = ("cluster", "node_type", "memory", "gpus")  # the same in all processors of a node
 
 
 class Figures(NamedTuple):
@@ -50,6 +51,7 @@ class Figures(NamedTuple):
     bandwidth: float
     speed: tuple[float, ...]
     watts: tuple[float, ...]
+    gpus: float
 
 
 Hosts = Sequence[tuple[str, Mapping[str, str]]]  # names and properties in the order of Batsim's machine ids
@@ -60,6 +62,7 @@ def _key(name: str) -> str:
 
 
 _KEYS = tuple(_key(name) for name in Figures._fields)
+GPUS = _key("gpus")
 
 
 # -- from a platform to properties
@@ -78,12 +81,15 @@ def figures_of(platform: Platform, processor: int) -> Figures:
         bandwidth=float(platform.processor_bandwidth[processor]),
         speed=tuple(platform.processor_flops[processor].tolist()),
         watts=tuple(platform.processor_watts[processor].tolist()),
+        gpus=float(platform.node_gpus[node]),
     )
 
 
 def properties_of(figures: Figures) -> dict[str, str]:
     """Return the properties that carry *figures*, each number so that it is read back exactly."""
     texts = {key: value if isinstance(value, str) else _number(value) for key, value in _scalars(figures)}
+    if figures.gpus == 0.0:
+        del texts[GPUS]
     texts[SPEED] = ", ".join(_speed(flops) for flops in figures.speed)
     watts = [_decimals(watts) for watts in figures.watts]
     texts[WATTS] = texts[OLD_WATTS] = ", ".join(f"{text}:{text}" for text in watts)
@@ -150,6 +156,7 @@ def platform_from_properties(hosts: Hosts, name: str, network: Network | None = 
         cluster_names=tuple(clusters),
         node_cluster=np.array([clusters.index(one.cluster) for one in nodes]),
         node_memory=np.array([one.memory for one in nodes]),
+        node_gpus=np.array([one.gpus for one in nodes]),
         node_types=tuple([one.node_type for one in nodes]),
         processor_node=np.array([one.node for one in processors]),
         processor_bandwidth=np.array([one.bandwidth for one in processors]),
@@ -187,6 +194,8 @@ def _check_next(host: str, figures: Figures, before: Sequence[Figures], clusters
 def _figures(host: str, texts: Sequence[str | None]) -> Figures:
     values: dict[str, Any] = {}
     for name, key, text in zip(Figures._fields, _KEYS, texts, strict=True):
+        if text is None and key == GPUS:
+            text = "0"
         if text is None:
             raise PlatformError(f"host {host!r}: property {key!r} is missing, so the hierarchy is unknown")
         values[name] = _read(name, host, text)
@@ -209,6 +218,13 @@ def _count(text: str) -> int:
 def _positive(text: str) -> float:
     value = float(text)
     if not 0 < value < math.inf:
+        raise ValueError(text)
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < math.inf:
         raise ValueError(text)
     return value
 
@@ -245,12 +261,14 @@ _READERS: dict[str, Any] = {
     "bandwidth": _positive,
     "speed": _speeds,
     "watts": _watts,
+    "gpus": _not_negative,
 }
 _WANTED = {
     "node": "digits",
     "processor": "digits",
     "memory": "MB above 0",
     "bandwidth": "GB/s above 0",
+    "gpus": "GPUs from 0 on",
     "speed": "four speeds as in '4.000Gf, 3.000Gf, 0.001f, 0.001f'",
     "watts": "four powers as in '40.000:40.000, 40.000:40.000, 10.000:10.000, 2.000:2.000'",
 }
@@ -289,12 +307,12 @@ def _difference(core: int, name: str, expected: Figures, host: str, props: Mappi
     if host != name:
         return f"core {core} is {name!r}"
     texts = _texts(expected)
-    if all(props.get(key) == texts[key] for key in _KEYS):
+    if all(props.get(key) == texts.get(key) for key in _KEYS):
         return None
     found = _figures(host, [props.get(key) for key in _KEYS])
     for key, its, mine in zip(_KEYS, found, expected, strict=True):
         if its != mine:
-            return f"{key} is {props[key]!r} and {texts[key]!r}"
+            return f"{key} is {props.get(key)!r} and {texts.get(key)!r}"
     return None
 
 

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 FEW = 10  # names that fit into a message
 EXACT = 2**53  # whole numbers up to here are the same as int and as float
-FLOAT_COLUMNS = ("submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime")
+FLOAT_COLUMNS = ("submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus")
 MODELLED = ("delay", "parallel_homogeneous")
 
 
@@ -32,6 +32,7 @@ class _Profile(NamedTuple):
     requested_ops: float | None
     memory: float
     bandwidth: float
+    gpus: float  # of the whole job
 
 
 class _Source(NamedTuple):
@@ -59,6 +60,7 @@ class _Job(NamedTuple):
     memory: float
     bandwidth: float
     walltime: float
+    gpus: float
 
 
 def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capacity: int | None = None) -> Workload:
@@ -66,7 +68,7 @@ def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capac
 
     Profiles are ``delay`` and ``parallel_homogeneous``. A file made for plain Batsim lacks what HDeepRM adds, so
 
-    - ``mem``, ``mem_bw`` missing: 0.
+    - ``mem``, ``mem_bw``, ``gpus`` missing: 0. The first two are per core, ``gpus`` are those of the whole job.
     - ``req_time`` missing: ``req_ops`` over the reference speed, else the job's walltime (what Batsim itself calls the
       requested time), else the delay, else ``cpu`` over the reference speed, that is, a user who knows.
     - ``req_ops`` missing: ``req_time`` times the reference speed.
@@ -158,6 +160,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         memory=profile.memory,
         bandwidth=profile.bandwidth,
         walltime=walltime,
+        gpus=profile.gpus / size,
     )
 
 
@@ -208,6 +211,7 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
         requested_ops=optional("req_ops"),
         memory=optional("mem") or 0.0,
         bandwidth=optional("mem_bw") or 0.0,
+        gpus=optional("gpus") or 0.0,
     )
     if kind != "delay" and found.ops is None and found.requested_time is None and found.requested_ops is None:
         raise WorkloadError(f"{where}: has no 'cpu', the operations of each core")
@@ -319,9 +323,10 @@ def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
         workload.delay.tolist(),
         workload.memory.tolist(),
         workload.bandwidth.tolist(),
+        workload.gpus_of_job.tolist(),
         strict=True,
     )
-    for identifier, wanted, submit, size, walltime, time, requested_ops, ops, delay, memory, bandwidth in columns:
+    for identifier, wanted, submit, size, walltime, time, requested_ops, ops, delay, memory, bandwidth, gpus in columns:
         kind = (
             f'"type": "delay", "delay": {_exact(delay)}'
             if delay >= 0
@@ -329,7 +334,7 @@ def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
         )
         content = (
             f'{{{kind}, "req_time": {_exact(time)}, "req_ops": {_exact(requested_ops)}, '
-            f'"mem": {_exact(memory)}, "mem_bw": {_exact(bandwidth)}}}'
+            f'"mem": {_exact(memory)}, "mem_bw": {_exact(bandwidth)}' + (f', "gpus": {_exact(gpus)}}}' if gpus else "}")
         )
         name = named.get((wanted, content))
         if name is None:

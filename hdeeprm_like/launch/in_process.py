@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from hdeeprm_like import __version__
 from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import CORES
+from hdeeprm_like.cluster.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.decision.baselines import baseline
 from hdeeprm_like.decision.heuristics import actual_run_times, new_plan
 from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
@@ -29,8 +29,11 @@ from hdeeprm_like.formats.workload_json import write_workload
 
 RECORD = "run.json"
 INPUTS = ("options.json", "workload.json", "platform.xml")
-LACKS = {CORES: "more cores than the platform has"}
-LACKS_MEMORY = "more memory per core than the platform has for that many cores"
+LACKS = {
+    CORES: "more cores than the platform has",
+    MEMORY: "more memory per core than the platform has for that many cores",
+    GPUS: "more GPUs than the platform has for that many cores",
+}
 
 
 def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, float]:
@@ -146,9 +149,7 @@ def versions() -> dict[str, str]:
 def rejections(record: Record) -> dict[str, str]:
     """Return the rejected jobs and why."""
     lacks = record.state.tables.jobs["lacks"]
-    return {
-        record.workload.ids[j]: LACKS.get(int(lacks[j]), LACKS_MEMORY) for j in range(len(record.workload)) if lacks[j]
-    }
+    return {record.workload.ids[j]: LACKS[int(lacks[j])] for j in range(len(record.workload)) if lacks[j]}
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from hdeeprm_like.drivers.play import play
 from hdeeprm_like.drivers.record import Record
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.experiment import Experiment, Overrides, load_experiment, made_jobs
+from hdeeprm_like.experiment import READY, Experiment, Overrides, load_experiment, made_jobs
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.launch.in_process import RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.learning.agents import LearningAgent
@@ -250,7 +250,7 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
     if not isinstance(before, dict):
         raise ResultsError(f"{output / RECORD}: is of no training")
     source = Path(before["workload"])
-    ready = source.name.endswith((".json", ".json.gz"))
+    ready = source.name.endswith(READY)
     model = run["options"]["workload"]["model"] is not None
     overrides = Overrides(
         platform=Path(before["platform"]),

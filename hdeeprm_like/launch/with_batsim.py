@@ -31,7 +31,7 @@ from hdeeprm_like.drivers.supervise import Guarded, Stopped, interruptible
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats.files import read_json, write_json
-from hdeeprm_like.launch.in_process import INPUTS, LACKS, LACKS_MEMORY, RECORD, description, listed_files, write_inputs
+from hdeeprm_like.launch.in_process import INPUTS, LACKS, RECORD, description, listed_files, write_inputs
 
 if TYPE_CHECKING:
     from hdeeprm_like.drivers.batsim import Endpoint
@@ -281,9 +281,7 @@ def finish_run(run: dict[str, Any], talk: Conversation, output: Path) -> None:
     state = talk.system.state
     lacks = state.tables.jobs["lacks"].tolist()
     run["rejected"] = {
-        identifier: LACKS.get(lack, LACKS_MEMORY)
-        for identifier, lack in zip(talk.identifiers, lacks, strict=False)
-        if lack
+        identifier: LACKS[lack] for identifier, lack in zip(talk.identifiers, lacks, strict=False) if lack
     }
     run["unfinished"] = state.known - talk.completed - len(run["rejected"])
     run["metrics"] = read_schedule(output / SCHEDULE)

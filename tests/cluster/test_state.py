@@ -41,11 +41,14 @@ def check(state, workload):
     assert t.nodes["busy"].tolist() == np.bincount(node_of, busy, platform.nodes).tolist()
     assert clock["free_cores"] == np.sum(~busy)
     assert not t.processors["picked"].any()
-    # memory and bandwidth
+    # memory, GPUs and bandwidth
     memory = np.where(busy, workload.memory[t.core_job], 0.0)
     used = np.bincount(node_of, memory, platform.nodes)
     assert t.nodes["free_memory"] == pytest.approx(platform.node_memory - used, rel=1e-9, abs=1e-9)
     assert np.all(used <= platform.node_memory * (1 + 1e-9))
+    gpus = np.bincount(node_of, np.where(busy, workload.gpus[t.core_job], 0.0), platform.nodes)
+    assert t.nodes["free_gpus"] == pytest.approx(platform.node_gpus - gpus, rel=1e-9, abs=1e-9)
+    assert np.all(gpus <= platform.node_gpus * (1 + 1e-9))
     bandwidth = np.bincount(platform.core_processor, np.where(busy, workload.bandwidth[t.core_job], 0.0))
     assert t.processors["used_bandwidth"] == pytest.approx(bandwidth, rel=1e-9, abs=1e-9)
     over = bandwidth > platform.processor_bandwidth * (1 + 1e-9)

@@ -97,6 +97,7 @@ def platforms(draw):
         node_cluster=np.array([cluster for cluster, _ in nodes]),
         node_memory=np.array(drawn(figure, len(nodes))),
         node_types=tuple(drawn(name, len(nodes))),
+        node_gpus=np.array(drawn(st.sampled_from([0.0, 1.0, 4.0, 2.5]), len(nodes))),
         processor_node=np.array([number for number, (_, node) in enumerate(nodes) for _ in node]),
         processor_bandwidth=np.array(drawn(figure, len(cores))),
         processor_types=tuple(drawn(name, len(cores))),

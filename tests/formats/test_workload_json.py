@@ -26,6 +26,7 @@ HOMOGENEOUS = {
     "req_ops": 5e9,
     "mem": 100,
     "mem_bw": 8,
+    "gpus": 6,
 }
 
 
@@ -72,6 +73,7 @@ def test_a_job_takes_the_numbers_of_its_profile(tmp_path):
         "bandwidth": [8.0],
         "walltime": [60.0],
         "capacity": [4],
+        "gpus": [2.0],  # of the 6 of all 3 cores
     }
 
 
@@ -286,11 +288,11 @@ def test_recorded_workloads_read_back_equal(path, tmp_path):
 amounts = st.one_of(st.integers(0, 10**6), st.floats(0, 1e18), st.sampled_from([0, 2**53, 2**53 + 2, 5e-324, 0.1]))
 homogeneous = st.fixed_dictionaries(
     {"type": st.just("parallel_homogeneous"), "com": st.just(0), "cpu": amounts},
-    optional=dict.fromkeys(("req_time", "req_ops", "mem", "mem_bw"), amounts),
+    optional=dict.fromkeys(("req_time", "req_ops", "mem", "mem_bw"), amounts) | {"gpus": st.integers(0, 10**6)},
 )
 delays = st.fixed_dictionaries(
     {"type": st.just("delay"), "delay": amounts},
-    optional=dict.fromkeys(("req_time", "req_ops", "mem", "mem_bw"), amounts),
+    optional=dict.fromkeys(("req_time", "req_ops", "mem", "mem_bw"), amounts) | {"gpus": st.integers(0, 10**6)},
 )
 any_job = st.fixed_dictionaries(
     {

@@ -21,7 +21,7 @@ class Jobs:
         size: (J,) cores.
         requested_time: (J,) s, the user's estimate.
         memory: (J,) MB per core. bandwidth: (J,) GB/s per core.
-        gpus: (J,) per job; only a file of KSU's form keeps them (`hdeeprm_like.formats.jobs_csv`).
+        gpus: (J,) per job.
         queue: (J,) `INTERACTIVE` or `BATCH`.
         capacity: cores of the machine.
         origin: the model and its parameters in one line, for the header of a file.
@@ -50,13 +50,13 @@ class Jobs:
         ids = np.array([f"w0!{number}" for number in range(len(self))])
         order = np.lexsort((ids.astype(np.bytes_), self.submit))
         time, memory, bandwidth = self.requested_time[order], self.memory[order], self.bandwidth[order]
-        run = self.run[order]
-        named = zip(time.tolist(), memory.tolist(), bandwidth.tolist(), run.tolist(), strict=True)
+        run, gpus, size = self.run[order], self.gpus[order], self.size[order]
+        named = zip(time.tolist(), memory.tolist(), bandwidth.tolist(), run.tolist(), gpus.tolist(), strict=True)
         return Workload(
             ids=tuple(ids[order].tolist()),
-            profiles=tuple(f"{t:.17g}_{m:.17g}_{b:.17g}_{r:.17g}s" for t, m, b, r in named),
+            profiles=tuple(f"{t:.17g}_{m:.17g}_{b:.17g}_{r:.17g}s" + f"_{g}gpus" * (g > 0) for t, m, b, r, g in named),
             submit=self.submit[order],
-            size=self.size[order],
+            size=size,
             requested_time=time,
             requested_ops=time * reference_flops,
             ops=run * reference_flops,
@@ -65,6 +65,7 @@ class Jobs:
             bandwidth=bandwidth,
             walltime=np.full(len(self), np.inf),
             capacity=self.capacity,
+            gpus=gpus / size,
         )
 
 

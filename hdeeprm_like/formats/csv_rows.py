@@ -1,0 +1,96 @@
+"""Rows of a CSV with a line of names, in which every mistake is one line that names file and line."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hdeeprm_like.errors import HDeepRMError, did_you_mean
+from hdeeprm_like.formats.files import read_text
+
+LARGEST = 2**31 - 1  # cores, as Batsim counts them
+
+
+@dataclass(frozen=True)
+class CsvRow:
+    """The texts of one line by column, where it stands, and the error to raise when one is wrong."""
+
+    texts: Mapping[str, str]
+    where: str  # file:line
+    error: type[HDeepRMError]
+
+    def wrong(self, column: str, text: str, wanted: str) -> HDeepRMError:
+        """Return the error that says what a column holds and what would be right."""
+        return self.error(f"{self.where}: {column}: is {text[:40]!r}; {wanted} is needed")
+
+    def name(self, column: str) -> str:
+        """Return a text that can be printed in a line."""
+        text = self.texts[column].strip()
+        if not text or not text.isprintable():
+            raise self.wrong(column, text, "a name")
+        return text
+
+    def number(self, column: str) -> float:
+        """Return a finite number that is not negative."""
+        text = self.texts[column]
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0.0 <= value < math.inf:
+            raise self.wrong(column, text, "a number from 0 on")
+        return value
+
+    def count(self, column: str) -> int:
+        """Return a whole number of at least 1."""
+        value = self.number(column)
+        if value != int(value) or not 1 <= value <= LARGEST:
+            raise self.wrong(column, self.texts[column], f"a whole number from 1 to {LARGEST}")
+        return int(value)
+
+
+def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> list[CsvRow]:
+    """Return the lines of a CSV (plain or ``.gz``) behind that of the names of its columns.
+
+    Args:
+        columns: that must be there, in any order; others are ignored. The first of them tells rows apart.
+
+    Raises:
+        HDeepRMError: as *error* says; the file cannot be read, or a line of it has too few or too many values.
+    """
+    lines = csv.reader(io.StringIO(read_text(path, error).removeprefix("\ufeff"), newline=""))
+    names: list[str] = []
+    rows: list[CsvRow] = []
+    seen: dict[str, str] = {}  # where each row stands
+    try:
+        for values in lines:
+            where = f"{path}:{lines.line_num}"
+            if not values:
+                continue
+            if not names:
+                names = [name.strip() for name in values]
+                _check_names(names, columns, where, error)
+                continue
+            if len(values) != len(names):
+                raise error(f"{where}: has {len(values)} values; the line of names has {len(names)}")
+            row = CsvRow(dict(zip(names, values, strict=True)), where, error)
+            own = row.name(columns[0])
+            if own in seen:
+                raise error(f"{where}: {columns[0]}: {own[:40]!r} is there already, at {seen[own]}")
+            seen[own] = where
+            rows.append(row)
+    except csv.Error as cause:
+        raise error(f"{path}:{lines.line_num}: is no CSV: {cause}") from cause
+    if not rows:
+        raise error(f"{path}: has no rows; a line of names ({','.join(columns)}) and one for each row are needed")
+    return rows
+
+
+def _check_names(names: Sequence[str], columns: Sequence[str], where: str, error: type[HDeepRMError]) -> None:
+    for column in columns:
+        if names.count(column) > 1:
+            raise error(f"{where}: column {column!r} is there twice")
+        if column not in names:
+            raise error(f"{where}: column {column!r} is missing{did_you_mean(column, names)}")

@@ -1,0 +1,81 @@
+"""Machines as KSU writes them: a CSV with the memory, cores and GPUs of each.
+
+Nothing is told of speed, power and memory bandwidth. A machine is read as a node with one processor whose cores compute
+1 GFLOP/s and draw 1 W, so that the energy in J counts core seconds, and whose bandwidth is never short.
+Source: Hutchison et al., "Scheduling for high performance computing with reinforcement learning", II.D.
+"""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.csv_rows import read_rows
+from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.formats.platform_json import MOST_CORES, core_names
+
+COLUMNS = ("MachineName", "TotalMemory", "TotalCPUs", "TotalGPUs")  # memory in MB
+
+GFLOPS, WATTS = 1.0, 1.0  # of a core
+BANDWIDTH = 1000.0  # GB/s for each core, more than jobs ask for
+PROCESSOR = "not told"  # type of the processors
+
+
+def read_machines_csv(path: Path) -> Platform:
+    """Return the platform that such a file describes: one cluster, a node for each machine, named as its type.
+
+    Args:
+        path: plain or ``.gz``; its columns may stand in any order, others are ignored.
+
+    Raises:
+        PlatformError: the file cannot be used; the message names file, line and what would be right.
+    """
+    rows = read_rows(path, COLUMNS, PlatformError)
+    memory = np.array([row.number("TotalMemory") for row in rows])
+    for row, its in zip(rows, memory.tolist(), strict=True):
+        if its == 0.0:
+            raise row.wrong("TotalMemory", row.texts["TotalMemory"], "a number of MB above 0")
+    cores = np.array([row.count("TotalCPUs") for row in rows])
+    if cores.sum() > MOST_CORES:
+        raise PlatformError(f"{path}: TotalCPUs: {cores.sum():,} cores in all; at most {MOST_CORES:,} are allowed")
+    machines = len(rows)
+    name = path.name.split(".")[0]
+    return Platform(
+        name=name,
+        cluster_names=(name or "machines",),
+        node_cluster=np.zeros(machines, np.int64),
+        node_memory=memory,
+        node_types=tuple(row.name("MachineName") for row in rows),
+        processor_node=np.arange(machines),
+        processor_bandwidth=BANDWIDTH * cores,
+        processor_types=(PROCESSOR,) * machines,
+        processor_flops=np.tile(flops_by_pstate(GFLOPS), (machines, 1)),
+        processor_watts=np.tile(watts_by_pstate(WATTS), (machines, 1)),
+        core_processor=np.repeat(np.arange(machines), cores),
+        core_names=core_names(int(cores.sum())),
+        node_gpus=np.array([row.number("TotalGPUs") for row in rows]),
+    )
+
+
+def write_machines_csv(platform: Platform, path: Path) -> None:
+    """Write the nodes of a platform, named by their types, with a number behind where several are of one type.
+
+    Raises:
+        ResultsError: the file cannot be written.
+    """
+    cores = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int64)
+    alike = len(set(platform.node_types)) < platform.nodes
+    names = [f"{name} {node}" if alike else name for node, name in enumerate(platform.node_types)]
+    columns = zip(names, platform.node_memory.tolist(), cores.tolist(), platform.node_gpus.tolist(), strict=True)
+    with replacing(path) as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(COLUMNS)
+        for name, memory, size, gpus in columns:
+            lines.writerow((name, _short(memory), size, _short(gpus)))
+
+
+def _short(number: float) -> str:
+    """Return a whole number as such."""
+    return repr(number).removesuffix(".0")
