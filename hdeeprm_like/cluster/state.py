@@ -80,6 +80,7 @@ class State:
         seed: int = 0,
         log: bool = True,
         limits: JobLimits | None = None,
+        whole: bool = False,
     ) -> None:
         """Make an idle cluster.
 
@@ -87,6 +88,7 @@ class State:
             jobs: that will be submitted, None where they become known on the way (see ``append``).
             policies: the job policies that will be asked for. seed: of the random policies.
             log: whether to keep one. limits: must be given where *jobs* is not.
+            whole: whether a node takes all cores of a job; one too large for any node is rejected then.
         """
         if limits is None:
             if jobs is None:
@@ -99,6 +101,7 @@ class State:
         self._places = 1 if jobs is None else int(np.minimum(jobs.size, platform.cores).sum()) + 1
         self._changed = np.zeros(platform.cores, np.int32), np.zeros(platform.cores, np.int8)
         self.tables: Tables = new_tables(platform, self.known, self._places, policies, seed, 1 if log else 0)
+        self.tables.clock["whole"] = whole
         if jobs is not None:
             fill_jobs(self.tables.jobs, jobs)
         self._enough = kernels.room_for_an_instant(self.tables)  # entries; an instant never needs more than that

@@ -40,6 +40,7 @@ CLOCK = np.dtype(
         ("blocked", "i8"),  # what the selected job lacks: NOTHING, CORES, MEMORY or GPUS
         ("blocked_job", "i8"),
         ("blocked_before", "i8"),  # blocked as last logged
+        ("whole", "i8"),  # 1 where a node takes all cores of a job, so that one too large for any node is rejected
         ("arrivals_over", "i8"),  # 1 when no job will be submitted any more
         ("logged", "i8"),  # used entries of Tables.log
         ("decisions", "i8"),  # jobs selected, whether they were started or did not fit
