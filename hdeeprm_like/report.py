@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,54 +9,46 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from hdeeprm_like.cluster import metrics
+from hdeeprm_like.cluster.figures import FIGURES, Figure, Schedule, figures
 from hdeeprm_like.errors import ResultsError, WorkloadError
+from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.formats.pictures import COLOURS, GREY, check_format, note, picture, shortened, unit_of_time
 from hdeeprm_like.formats.run import JOBS, Run, open_runs
 
 RUNS_PER_BLOCK = 4  # columns of a text table before it continues below
 PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+SCALES = {"%": (0.01, "%"), "core s": (3600.0, "core hours"), "1/h": (1.0, "jobs per hour")}
 HATCHES = ("", "//", "..")  # the second and third time round the colours
 
-
-@dataclass(frozen=True)
-class Metric:
-    """A figure of a run: its key in the table, its name for people, its unit, and Batsim's name for it if it has one.
-
-    Attributes:
-        unit: ``J``, ``s``, ``J s``, ``1`` for ratios, ``%`` for shares of 1, ``jobs``.
-    """
-
-    key: str
-    name: str
-    unit: str
-    batsim: str | None = None
-
-    @property
-    def label(self) -> str:
-        """Row of the table: the key, and the unit where there is one."""
-        unit = {"1": "", "%": "", "jobs": ""}.get(self.unit, f" ({self.unit})")
-        return f"{self.key}{unit}"
-
-
-# In the order of three rows of four panels; the first eight that thesis figure 5.6 has, plus ours.
-METRICS = (
-    Metric("energy", "Energy", "J", "consumed_joules"),
-    Metric("makespan", "Makespan", "s", "makespan"),
-    Metric("energy_delay_product", "Energy-delay product", "J s"),
-    Metric("utilization", "Utilization", "%"),
-    Metric("max_slowdown", "Max slowdown", "1", "max_slowdown"),
-    Metric("mean_slowdown", "Mean slowdown", "1", "mean_slowdown"),
-    Metric("mean_bounded_slowdown", "Mean bounded slowdown", "1"),
-    Metric("jobs_run", "Jobs that ran", "jobs", "nb_jobs_finished"),
-    Metric("max_turnaround", "Max turnaround", "s", "max_turnaround_time"),
-    Metric("mean_turnaround", "Mean turnaround", "s", "mean_turnaround_time"),
-    Metric("max_waiting", "Max waiting", "s", "max_waiting_time"),
-    Metric("mean_waiting", "Mean waiting", "s", "mean_waiting_time"),
+# Batsim's names in out_schedule.csv of the figures that it prints, too.
+BATSIM = {
+    "energy": "consumed_joules",
+    "makespan": "makespan",
+    "slowdown_max": "max_slowdown",
+    "slowdown": "mean_slowdown",
+    "jobs_run": "nb_jobs_finished",
+    "turnaround_max": "max_turnaround_time",
+    "turnaround": "mean_turnaround_time",
+    "wait_max": "max_waiting_time",
+    "wait": "mean_waiting_time",
+}
+# Three rows of four panels; the first eight that thesis figure 5.6 has, plus ours.
+PANELS = (
+    *("energy", "makespan", "energy_delay_product", "utilization"),
+    *("slowdown_max", "slowdown", "bounded_slowdown", "jobs_run"),
+    *("turnaround_max", "turnaround", "wait_max", "wait"),
 )
+SHORT = (*PANELS, "wait_p95", "bounded_slowdown_p95")
+
+
+def label(name: str) -> str:
+    """Return the row of a figure in the table: its key, and its unit where it has one."""
+    unit = FIGURES[name].unit
+    return name if unit in ("1", "%", "jobs") else f"{name} ({unit})"
 
 
 def metrics_table(runs: Sequence[Path]) -> pd.DataFrame:
-    """Return the figures of finished runs: one row per metric, one column per run.
+    """Return the figures of finished runs: one row per figure of `FIGURES`, one column per run.
 
     Means are over the jobs that ran, while Batsim divides by the rejected ones too. A figure that a run does not tell
     is NaN: all that Batsim does not print if only an ``out_schedule.csv`` is given, the energy if it was not measured.
@@ -70,22 +61,39 @@ def metrics_table(runs: Sequence[Path]) -> pd.DataFrame:
     """
     opened = open_runs(runs)
     columns = {name: _figures(run) for name, run in opened.items()}
-    labels = [metric.label for metric in METRICS]
-    rows = [[figures.get(metric.key, math.nan) for figures in columns.values()] for metric in METRICS]
-    return pd.DataFrame(rows, index=pd.Index(labels, name="metric"), columns=list(columns), dtype=np.float64)
+    return labelled(pd.DataFrame(columns, index=list(FIGURES)))
 
 
-def format_table(table: pd.DataFrame) -> str:
-    """Return a table of `metrics_table` as aligned text: a unit per row, the difference to the first run per cell."""
+def labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with a row per figure, whose index are keys of `FIGURES`, as `metrics_table` does."""
+    return table.set_axis(pd.Index(map(label, table.index), name="metric")).astype(np.float64)
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table of `metrics_table` as CSV, all digits of all figures.
+
+    Raises:
+        ResultsError: the file cannot be written.
+    """
+    with replacing(path) as file:
+        table.to_csv(file, lineterminator="\n")
+
+
+def format_table(table: pd.DataFrame, wanted: Sequence[str] = tuple(FIGURES)) -> str:
+    """Return a table of `metrics_table` as aligned text: a unit per row, the difference to the first run per cell.
+
+    Args:
+        wanted: keys of the rows to show.
+    """
     runs = list(table.columns)
     lines = [f"{number:>3}  {name}" for number, name in enumerate(runs, start=1)]
-    titles = [_name_and_scale(metric, table.loc[metric.label].to_numpy()) for metric in METRICS]
+    rows = {name: table.loc[label(name)].to_numpy() for name in wanted}
+    titles = {name: _name_and_scale(FIGURES[name], row) for name, row in rows.items()}
     for first in range(0, len(runs), RUNS_PER_BLOCK):
         block = range(first, min(first + RUNS_PER_BLOCK, len(runs)))
         cells = [["", *(f"[{place + 1}]" for place in block)]]
-        for metric, (title, scale) in zip(METRICS, titles, strict=True):
-            row = table.loc[metric.label].to_numpy()
-            cells.append([title, *(_cell(row, place, scale, metric) for place in block)])
+        for key, (title, scale) in titles.items():
+            cells.append([title, *(_cell(rows[key], place, scale, FIGURES[key].unit) for place in block)])
         widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
         lines.append("")
         for name, *texts in cells:
@@ -95,7 +103,7 @@ def format_table(table: pd.DataFrame) -> str:
 
 
 def metrics_grid(runs: Sequence[Path], save: Path | None = None) -> None:
-    """Draw one panel per metric with one bar per run (thesis figures 5.6 and 5.8), to a file or in a window.
+    """Draw a panel per figure of `PANELS` with a bar per run (thesis figures 5.6 and 5.8), to a file or in a window.
 
     Raises:
         OptionsError: the file's suffix is none of .png, .svg, .pdf.
@@ -107,8 +115,8 @@ def metrics_grid(runs: Sequence[Path], save: Path | None = None) -> None:
     legend_columns = max(1, min(len(names), 130 // (8 + max(len(shortened(name)) for name in names))))
     with picture(save, width=13.0, height=7.6 + 0.22 * math.ceil(len(names) / legend_columns)) as figure:
         grid = figure.subplots(3, 4)
-        for metric, axes in zip(METRICS, grid.flat, strict=True):
-            _panel(axes, metric, table.loc[metric.label].to_numpy())
+        for name, axes in zip(PANELS, grid.flat, strict=True):
+            _panel(axes, FIGURES[name], table.loc[label(name)].to_numpy())
         figure.legend(
             list(grid[0, 0].containers[0]),
             [f"{number}  {shortened(name)}" for number, name in enumerate(names, start=1)],
@@ -118,8 +126,8 @@ def metrics_grid(runs: Sequence[Path], save: Path | None = None) -> None:
         )
 
 
-def _panel(axes: Axes, metric: Metric, values: np.ndarray) -> None:
-    name, scale = _name_and_scale(metric, values)
+def _panel(axes: Axes, shown: Figure, values: np.ndarray) -> None:
+    name, scale = _name_and_scale(shown, values)
     axes.set_title(name, fontsize=11)
     axes.grid(axis="x", visible=False)
     places = np.arange(1, len(values) + 1)
@@ -135,7 +143,7 @@ def _panel(axes: Axes, metric: Metric, values: np.ndarray) -> None:
     if np.isnan(values).all():
         note(axes, "not known")
     elif len(values) <= RUNS_PER_BLOCK:
-        texts = ["not known" if math.isnan(value) else _digits(value / scale, metric) for value in values]
+        texts = ["not known" if math.isnan(value) else _digits(value / scale, shown.unit) for value in values]
         axes.bar_label(bars, texts, fontsize=9, padding=1)
     else:
         for place in places[np.isnan(values)]:
@@ -145,65 +153,65 @@ def _panel(axes: Axes, metric: Metric, values: np.ndarray) -> None:
 def _figures(run: Run) -> dict[str, float]:
     """Return the figures of a run by key: from its jobs where it has them, else from Batsim's summary."""
     summary = run.schedule if run.schedule_path.exists() or not run.has(JOBS) else {}
-    figures = {metric.key: summary.get(metric.batsim, math.nan) for metric in METRICS if metric.batsim}
-    if figures["energy"] == 0.0:  # Batsim's way of saying that nobody measured
-        figures["energy"] = math.nan
+    energy = summary.get(BATSIM["energy"], math.nan) or math.nan  # 0 is Batsim's way of saying that nobody measured
     if run.has(JOBS):
         try:
-            figures.update(_from_jobs(run))
+            return figures(_schedule(run, energy))
         except WorkloadError as cause:
             raise ResultsError(f"{run.path(JOBS)}: {cause}") from cause
-    if not math.isnan(figures["energy"]) and not math.isnan(figures["makespan"]):
-        figures["energy_delay_product"] = metrics.energy_delay_product(figures["energy"], figures["makespan"])
-    return figures
+    found = {name: summary.get(BATSIM.get(name, ""), math.nan) for name in FIGURES} | {"energy": energy}
+    if not math.isnan(energy) and not math.isnan(found["makespan"]):
+        found["energy_delay_product"] = metrics.energy_delay_product(energy, found["makespan"])
+    return found
 
 
-def _from_jobs(run: Run) -> dict[str, float]:
+def _schedule(run: Run, energy: float) -> Schedule:
     jobs, ran = run.jobs, run.jobs.ran
-    submit, start, finish, runs = jobs.submit[ran], jobs.start[ran], jobs.finish[ran], jobs.run[ran]
-    wait = metrics.wait(submit, start)
-    turnaround = metrics.turnaround(submit, finish)
-    slowdown = metrics.slowdown(wait, runs)
-    return {
-        "makespan": metrics.makespan(finish),
-        "utilization": metrics.utilization(submit, start, finish, jobs.held[ran], run.cores),
-        "max_slowdown": metrics.largest(slowdown),
-        "mean_slowdown": metrics.mean(slowdown),
-        "mean_bounded_slowdown": metrics.mean(metrics.bounded_slowdown(wait, runs)),
-        "jobs_run": float(np.sum(ran)),
-        "max_turnaround": metrics.largest(turnaround),
-        "mean_turnaround": metrics.mean(turnaround),
-        "max_waiting": metrics.largest(wait),
-        "mean_waiting": metrics.mean(wait),
-    }
+    requests = run.requests
+    return Schedule(
+        submit=jobs.submit[ran],
+        start=jobs.start[ran],
+        finish=jobs.finish[ran],
+        size=jobs.held[ran],
+        cores=run.cores,
+        run=jobs.run[ran],
+        requested_time=None if requests.time is None else requests.time[ran],
+        user=None if requests.user is None else requests.user[ran],
+        energy=energy,
+    )
 
 
-def _name_and_scale(metric: Metric, values: np.ndarray) -> tuple[str, float]:
-    """Return a metric's name with the unit that suits its largest value, and how much of its own unit that unit is."""
+def _name_and_scale(shown: Figure, values: np.ndarray) -> tuple[str, float]:
+    """Return a figure's name with the unit that suits its largest value, and how much of its own unit that unit is."""
     largest = float(np.nanmax(np.abs(values), initial=0.0, where=~np.isnan(values)))
-    if metric.unit == "s":
+    if shown.unit == "s":
         scale, unit = unit_of_time(largest)
-    elif metric.unit.startswith("J"):
-        scale, prefix = next(((scale, prefix) for scale, prefix in PREFIXES if largest >= scale), (1.0, ""))
-        unit = prefix + metric.unit
-    elif metric.unit == "%":
-        scale, unit = 0.01, "%"
+    elif shown.unit.startswith("J"):
+        scale, unit = unit_of_energy(largest, shown.unit)
+    elif shown.unit in SCALES:
+        scale, unit = SCALES[shown.unit]
     else:
-        return metric.name, 1.0
-    return f"{metric.name} ({unit})", scale
+        return shown.name, 1.0
+    return f"{shown.name} ({unit})", scale
 
 
-def _cell(row: np.ndarray, place: int, scale: float, metric: Metric) -> str:
+def unit_of_energy(largest: float, unit: str = "J") -> tuple[float, str]:
+    """Return how many J, or J s, are one of the unit that suits so many of them, and its name."""
+    scale, prefix = next(((scale, prefix) for scale, prefix in PREFIXES if largest >= scale), (1.0, ""))
+    return scale, prefix + unit
+
+
+def _cell(row: np.ndarray, place: int, scale: float, unit: str) -> str:
     """Return a figure and how it differs from the first run's, so wide that the figures of a column stand in line."""
     if math.isnan(row[place]):
         return "not known" if place == 0 else "not known" + " " * 11
-    text = _digits(row[place] / scale, metric)
+    text = _digits(row[place] / scale, unit)
     return text if place == 0 else f"{text} {_difference(row[place], row[0]):>10}"
 
 
-def _digits(value: float, metric: Metric) -> str:
+def _digits(value: float, unit: str) -> str:
     """Return a number with about four digits, and never in exponents."""
-    if metric.unit == "jobs":
+    if unit == "jobs" and value == round(value):
         return f"{value:,.0f}"
     if value == 0.0:
         return "0"

@@ -1,12 +1,16 @@
 import csv
+import json
 import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.figures import FIGURES
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.report import format_table, metrics_grid, metrics_table
+from hdeeprm_like.report import SHORT, format_table, metrics_grid, metrics_table
 
 GOLDEN = Path(__file__).parent / "golden" / "hdeeprm"
 CONSOLIDATED = GOLDEN / "fixedids_gaia100_shortest-high_gflops"
@@ -17,13 +21,13 @@ RUNS = (CONSOLIDATED, SPREAD, LONG, GOLDEN / "learning_350")
 SAME_IN_BATSIM = {
     "energy (J)": "consumed_joules",
     "makespan (s)": "makespan",
-    "max_slowdown": "max_slowdown",
-    "mean_slowdown": "mean_slowdown",
+    "slowdown_max": "max_slowdown",
+    "slowdown": "mean_slowdown",
     "jobs_run": "nb_jobs_finished",
-    "max_turnaround (s)": "max_turnaround_time",
-    "mean_turnaround (s)": "mean_turnaround_time",
-    "max_waiting (s)": "max_waiting_time",
-    "mean_waiting (s)": "mean_waiting_time",
+    "turnaround_max (s)": "max_turnaround_time",
+    "turnaround (s)": "mean_turnaround_time",
+    "wait_max (s)": "max_waiting_time",
+    "wait (s)": "mean_waiting_time",
 }
 
 
@@ -40,7 +44,8 @@ def test_a_schedule_file_alone_gives_what_is_in_it():
     whole = metrics_table([SPREAD])[SPREAD.name]
     alone = metrics_table([SPREAD / "out_schedule.csv"])[SPREAD.name]
     absent = alone[alone.isna()].index.tolist()
-    assert absent == ["utilization", "mean_bounded_slowdown"]
+    told = set(SAME_IN_BATSIM) | {"energy_delay_product (J s)"}
+    assert set(alone.index) - set(absent) == told
     assert np.allclose(alone.drop(absent), whole.drop(absent), rtol=1e-6)
 
 
@@ -78,6 +83,41 @@ def test_text_continues_below_when_there_are_many_runs():
     assert text.count("Energy (GJ)") == 3
 
 
+def test_the_short_text_has_the_tail_beside_the_mean(capsys):
+    assert main(["metrics", "--short", str(LONG)]) == 0
+    names = [line[:27].strip() for line in capsys.readouterr().out.splitlines()[3:]]
+    assert len(names) == len(SHORT) == 14
+    assert {"Mean waiting (hours)", "P95 waiting (days)", "Max waiting (days)", "Utilization (%)"} <= set(names)
+
+
+def test_the_csv_carries_every_figure_with_all_digits(tmp_path):
+    assert main(["metrics", "-q", str(LONG), str(SPREAD), "--csv", str(tmp_path / "m.csv")]) == 0
+    told = pd.read_csv(tmp_path / "m.csv", index_col="metric")
+    assert len(told) == len(FIGURES)
+    pd.testing.assert_frame_equal(told, metrics_table([LONG, SPREAD]), rtol=1e-14)
+
+
+def test_requests_and_users_come_from_the_workload_beside_the_run(tmp_path):
+    head = (SPREAD / "out_jobs.csv").read_text().splitlines()[0]
+    (tmp_path / "out_jobs.csv").write_text(
+        f"{head}\n"
+        '0,w0,a,0.0,2,-1.0,1,COMPLETED_SUCCESSFULLY,0.0,20.0,20.0,0.0,20.0,1.0,0-1,1.0,""\n'
+        '1,w0,b,0.0,1,-1.0,1,COMPLETED_SUCCESSFULLY,20.0,20.0,40.0,20.0,40.0,2.0,0,1.0,""\n'
+    )
+    jobs = [{"id": 1, "profile": "b", "user": "eve"}, {"id": 0, "profile": "a", "user": "ann"}]
+    content = {"nb_res": 2, "jobs": jobs, "profiles": {"a": {"req_time": 60}, "b": {"req_time": 50}}}
+    (tmp_path / "workload.json").write_text(json.dumps(content))
+    figures = metrics_table([tmp_path])[tmp_path.name]
+    assert figures["job_load_max (core s)"] == 50  # one core for 50 s waits
+    assert figures["job_load (core s)"] == 25  # for 20 s of 40 s
+    assert figures["queue_length"] == 0.5
+    assert figures["fairness"] == pytest.approx((1 + 2) ** 2 / (2 * (1 + 4)))
+    assert figures["worst_user"] == pytest.approx(2 / 1.5)
+    del jobs[0]["user"]
+    (tmp_path / "workload.json").write_text(json.dumps(content))
+    assert np.isnan(metrics_table([tmp_path])[tmp_path.name]["fairness"])
+
+
 def test_runs_of_one_name_are_told_apart_by_where_they_are(tmp_path):
     for place in ("a", "b"):
         shutil.copytree(CONSOLIDATED, tmp_path / place / "run")
@@ -94,8 +134,8 @@ def test_rejected_jobs_do_not_count_in_the_means(tmp_path):
     )
     figures = metrics_table([tmp_path])[tmp_path.name]
     assert figures["jobs_run"] == 1
-    assert figures["mean_waiting (s)"] == 2.0
-    assert figures["mean_slowdown"] == pytest.approx(1.4)
+    assert figures["wait (s)"] == 2.0
+    assert figures["slowdown"] == pytest.approx(1.4)
     assert np.isnan(figures["energy (J)"])  # no out_schedule.csv tells it
     assert figures["utilization"] == pytest.approx(10 / 14)  # of 2 cores from 1 s to 8 s
 
@@ -103,7 +143,8 @@ def test_rejected_jobs_do_not_count_in_the_means(tmp_path):
 def test_a_run_without_jobs_has_no_figures(tmp_path):
     (tmp_path / "out_jobs.csv").write_text((SPREAD / "out_jobs.csv").read_text().splitlines()[0] + "\n")
     table = metrics_table([tmp_path, SPREAD])
-    assert table[tmp_path.name].drop("jobs_run").isna().all()
+    assert table[tmp_path.name][["jobs_run", "starving"]].tolist() == [0, 0]
+    assert table[tmp_path.name].drop(["jobs_run", "starving"]).isna().all()
     assert "nan" not in format_table(table)
 
 

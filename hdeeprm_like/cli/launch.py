@@ -94,9 +94,9 @@ def run_launch(options: argparse.Namespace) -> int | None:
         job, reason = next(iter(run["rejected"].items()))
         log.warning("%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason)
     if not options.quiet:
-        from hdeeprm_like.report import format_table, metrics_table
+        from hdeeprm_like.report import SHORT, format_table, metrics_table
 
-        sys.stdout.write(format_table(metrics_table([output])) if run["metrics"] else "")
+        sys.stdout.write(format_table(metrics_table([output]), SHORT) if run["metrics"] else "")
         sys.stdout.write(f"\n{len(run['files'])} files in {output}\n")
     return 0
 

@@ -35,18 +35,23 @@ def add_metrics(commands: Commands) -> None:
     """Add ``metrics``."""
     added = command(commands, "metrics", "put the figures of runs side by side", run_metrics)
     added.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="runs, or files out_schedule.csv")
-    added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="also draw them")
+    added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="also draw the most important ones")
+    added.add_argument("--csv", type=Path, metavar="F.csv", help="also write all digits of them")
+    added.add_argument("--short", action="store_true", help="print only the most important ones")
 
 
 def run_metrics(options: argparse.Namespace) -> None:
     """Print the figures of runs, and draw them if asked."""
     from hdeeprm_like import report
+    from hdeeprm_like.cluster.figures import FIGURES
 
     table = report.metrics_table(options.folders)
     if options.save:
         report.metrics_grid(options.folders, options.save)
+    if options.csv:
+        report.write_table(table, options.csv)
     if not options.quiet:
-        sys.stdout.write(report.format_table(table))
+        sys.stdout.write(report.format_table(table, report.SHORT if options.short else tuple(FIGURES)))
 
 
 def add_jobstat(commands: Commands) -> None:

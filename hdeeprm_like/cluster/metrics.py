@@ -255,10 +255,14 @@ def job_load(submit: Floats, start: Floats, size: Ints, requested_time: Floats) 
     return _held(submit, start, size * requested_time)
 
 
-def time_average(times: Floats, values: Floats | Ints) -> float:
-    """Mean over time of what `load`, `queue_length` or `job_load` returns; NaN where no time passes."""
-    seconds = float(times[-1] - times[0]) if len(times) else 0.0
-    return float(np.sum(np.diff(times) * values[:-1])) / seconds if seconds > 0.0 else float("nan")
+def time_average(times: Floats, values: Floats | Ints, end: float) -> float:
+    """Mean of what `load`, `queue_length` or `job_load` returns from the first time to *end*; NaN where none passes.
+
+    Args:
+        times: (T,) s, increasing. values: (T,) from each of them on, the last one up to *end* s.
+    """
+    seconds = end - float(times[0]) if len(times) else 0.0
+    return float(np.sum(np.diff(times, append=end) * values)) / seconds if seconds > 0.0 else float("nan")
 
 
 def mean(values: Floats) -> float:

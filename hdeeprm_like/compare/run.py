@@ -20,37 +20,18 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from hdeeprm_like.cluster import metrics
-from hdeeprm_like.compare.windows import Schedule, Window, pool, schedule, sizes, usable, window
-from hdeeprm_like.decision.baselines import Baseline, baseline
+from hdeeprm_like.cluster.figures import FIGURES, figures
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.compare.policies import Policy, Trained
+from hdeeprm_like.compare.windows import Window, pool, schedule, sizes, usable, window
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
+from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.swf import Trace, read_swf
 from hdeeprm_like.formats.swf_cuts import take
 
 RESULTS, SUMMARY, TESTS, RECORD = "results.csv", "summary.csv", "tests.csv", "compare.json"
 POLICY, WINDOW = "policy", "window"
-FIGURES = {  # name: what it is; the first is what is ranked
-    "bounded_slowdown": "mean bounded slowdown",
-    "bounded_slowdown_median": "median of it",
-    "bounded_slowdown_p95": "95th percentile of it",
-    "bounded_slowdown_max": "maximum of it",
-    "wait": "mean waiting time (s)",
-    "wait_median": "median of it (s)",
-    "wait_p95": "95th percentile of it (s)",
-    "wait_max": "maximum of it (s)",
-    "turnaround": "mean turnaround (s)",
-    "slowdown": "mean slowdown",
-    "per_processor_slowdown": "mean per-processor slowdown",
-    "utilization": "work over machine, first submission to last finish",
-    "steady_utilization": "the same between a tenth and nine tenths of the submissions",
-    "makespan": "first submission to last finish (s)",
-    "throughput": "finished jobs per hour",
-    "queue_length": "jobs waiting, average over time",
-    "fairness": "Jain's index of the users' mean bounded slowdowns",
-    "worst_user": "largest of these over their average",
-    "starving": "jobs that waited over two days",
-}
 SMALL = 500_000  # jobs to schedule up to which starting processes does not pay
 
 
@@ -59,35 +40,19 @@ class Comparison:
     """What is compared.
 
     Attributes:
-        trace: the file. policies: baselines. windows, jobs: how many windows of how many jobs each.
-        seed: of the places where windows begin. cores: of the machine; None for what the trace tells.
-        clock: one of `windows.CLOCKS`.
+        trace: the file. policies: what is compared. windows, jobs: how many windows of how many jobs each.
+        seed: of the places where windows begin. cores: of the pool; None for what the trace tells.
+        clock: one of `windows.CLOCKS`. platform: the file of a machine, in place of a pool.
     """
 
     trace: Path
-    policies: tuple[Baseline, ...]
+    policies: tuple[Policy, ...]
     windows: int
     jobs: int
     seed: int
     cores: int | None = None
     clock: str = "textbook"
-
-
-def policies_named(text: str) -> tuple[Baseline, ...]:
-    """Return the policies of ``"fcfs,sjf+easy"``.
-
-    Raises:
-        OptionsError: one is not known, or listed twice.
-    """
-    found: list[Baseline] = []
-    for name in (part.strip() for part in text.split(",")):
-        if name.startswith("agent:"):
-            raise OptionsError(f"--policies: {name}: trained agents cannot be compared yet")
-        policy = baseline(name)
-        if policy in found:
-            raise OptionsError(f"--policies: {policy.name} is listed twice")
-        found.append(policy)
-    return tuple(found)
+    platform: Path | None = None
 
 
 def windows_named(text: str) -> tuple[int, int]:
@@ -102,6 +67,19 @@ def windows_named(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
+def machine_of(comparison: Comparison, trace: Trace) -> Platform:
+    """Return the machine of a comparison.
+
+    Raises:
+        HDeepRMError: its file cannot be used, or the number of its cores is given, too.
+    """
+    if comparison.platform is None:
+        return pool(comparison.cores or machine_size(trace))
+    if comparison.cores is not None:
+        raise OptionsError(f"--cores: {comparison.platform} tells how many there are; leave one of the two out")
+    return load_platform(comparison.platform)
+
+
 def machine_size(trace: Trace) -> int:
     """Return the processors of a trace's machine: by its header, else those of its widest job."""
     for key in ("MaxProcs", "MaxNodes"):
@@ -110,30 +88,6 @@ def machine_size(trace: Trace) -> int:
             if match and int(match[1]) > 0:
                 return int(match[1])
     return int(sizes(trace).max())
-
-
-def figures(found: Schedule, cores: int) -> dict[str, float]:
-    """Return the figures of a schedule, in the order of `FIGURES`."""
-    waiting, run = metrics.wait(found.submit, found.start), found.finish - found.start
-    bounded = metrics.bounded_slowdown(waiting, run)
-    slowdowns, waits = metrics.distribution(bounded), metrics.distribution(waiting)
-    users = metrics.by_user(bounded, found.user)
-    values = (
-        *slowdowns,
-        *waits,
-        metrics.mean(waiting + run),
-        metrics.mean(metrics.slowdown(waiting, run)),
-        metrics.mean(metrics.per_processor_slowdown(waiting, run, found.size)),
-        metrics.utilization(found.submit, found.start, found.finish, found.size, cores),
-        metrics.steady_utilization(found.submit, found.start, found.finish, found.size, cores),
-        float(found.finish.max() - found.submit.min()),
-        3600.0 * metrics.throughput(found.submit, found.finish),
-        metrics.time_average(*metrics.queue_length(found.submit, found.start)),
-        metrics.jain(users),
-        metrics.largest_over_mean(users),
-        float(metrics.starving(waiting)),
-    )
-    return dict(zip(FIGURES, values, strict=True))
 
 
 def compare(
@@ -154,9 +108,10 @@ def compare(
     from hdeeprm_like.compare.statistics import p_values_of, summary_of
 
     trace = usable(read_swf(comparison.trace))
-    cores = comparison.cores or machine_size(trace)
+    machine = machine_of(comparison, trace)
     begins = places(trace, comparison)
-    record = description(comparison, cores, begins)
+    check_agents(comparison, machine, cut_out(trace, begins[0], comparison.jobs))
+    record = description(comparison, machine, begins)
     done = read_results(output, record)
     write_json(output / RECORD, record)
     names = [policy.name for policy in comparison.policies]
@@ -171,8 +126,11 @@ def compare(
 
     total = sum(len(policies) for _, policies in work)
     with tqdm(total=total, unit=" schedules", desc="comparing", delay=1.0, disable=not progress, leave=False) as bar:
-        parts = ((number, window(cut_out(trace, begins[number], comparison.jobs), cores), own) for number, own in work)
-        for found in run_all(parts, cores, comparison, total, processes):
+        parts = (
+            (number, jobs_of(cut_out(trace, begins[number], comparison.jobs), machine, comparison), own)
+            for number, own in work
+        )
+        for found in run_all(parts, machine, comparison, total, processes):
             rows += found
             write_rows(output / RESULTS, sorted(rows, key=ranks))
             bar.update(len(found))
@@ -202,20 +160,33 @@ def cut_out(trace: Trace, begin: int, jobs: int) -> Trace:
     return take(trace, np.arange(begin, begin + jobs))
 
 
+def jobs_of(trace: Trace, machine: Platform, comparison: Comparison) -> Window:
+    """Return a window for the machine of a comparison."""
+    return window(trace, machine.cores, None if comparison.platform is None else machine)
+
+
+def check_agents(comparison: Comparison, machine: Platform, trace: Trace) -> None:
+    """Refuse agents that cannot be had or do not fit the machine, before anything is run."""
+    agents = [policy for policy in comparison.policies if isinstance(policy, Trained)]
+    if agents:
+        from hdeeprm_like.compare.trained import system_of
+
+        for policy in agents:
+            system_of(policy, machine, jobs_of(trace, machine, comparison).workload)
+
+
 def schedule_window(
-    number: int, jobs: Window, policies: Sequence[Baseline], cores: int, clock: str
+    number: int, jobs: Window, policies: Sequence[Policy], machine: Platform, clock: str
 ) -> list[dict[str, Any]]:
     """Return one row of results per policy."""
-    machine = pool(cores)
     return [
-        {POLICY: policy.name, WINDOW: number, **figures(schedule(machine, jobs, policy, clock), cores)}
-        for policy in policies
+        {POLICY: policy.name, WINDOW: number, **figures(schedule(machine, jobs, policy, clock))} for policy in policies
     ]
 
 
 def run_all(
-    parts: Iterator[tuple[int, Window, list[Baseline]]],
-    cores: int,
+    parts: Iterator[tuple[int, Window, list[Policy]]],
+    machine: Platform,
     comparison: Comparison,
     schedules: int,
     processes: int | None,
@@ -224,13 +195,13 @@ def run_all(
     workers = min(processes or os.cpu_count() or 1, comparison.windows)
     if workers == 1 or (processes is None and schedules * comparison.jobs <= SMALL):
         for number, jobs, policies in parts:
-            yield schedule_window(number, jobs, policies, cores, comparison.clock)
+            yield schedule_window(number, jobs, policies, machine, comparison.clock)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
         try:
             for number, jobs, policies in parts:
-                running.add(executor.submit(schedule_window, number, jobs, policies, cores, comparison.clock))
+                running.add(executor.submit(schedule_window, number, jobs, policies, machine, comparison.clock))
                 if len(running) > 2 * workers:
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from (future.result() for future in finished)
@@ -241,21 +212,41 @@ def run_all(
             executor.shutdown(cancel_futures=True)
 
 
-def description(comparison: Comparison, cores: int, begins: list[int]) -> dict[str, Any]:
-    """Return what decides the results, policies apart."""
-    return {
+def description(comparison: Comparison, machine: Platform, begins: list[int]) -> dict[str, Any]:
+    """Return what decides the results, the names of policies apart."""
+    told = {
         "trace": comparison.trace.name,
-        "sha256": hashlib.sha256(comparison.trace.read_bytes()).hexdigest(),
-        "cores": cores,
+        "sha256": digest(comparison.trace),
+        "cores": machine.cores,
         "clock": comparison.clock,
         "jobs": comparison.jobs,
         "seed": comparison.seed,
         "begins": begins,
     }
+    if comparison.platform is not None:
+        told["platform"] = digest(comparison.platform)
+    return told | {"agents": agents_of(comparison)}
+
+
+def agents_of(comparison: Comparison) -> dict[str, str]:
+    """Return a digest of the weights of each trained agent by its name; one that has learned more has another."""
+    agents = [policy for policy in comparison.policies if isinstance(policy, Trained)]
+    if not agents:
+        return {}
+    from hdeeprm_like.compare.trained import weights_in
+
+    return {policy.name: digest(weights_in(policy)) for policy in agents}
+
+
+def digest(path: Path) -> str:
+    """Return what tells the content of a file from any other."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the rows of a comparison that was begun before, by policy and window.
+
+    Those of agents that have learned more since are left out; what is known of other agents goes into *record*.
 
     Raises:
         ResultsError: the folder holds another comparison, or its rows cannot be read.
@@ -263,11 +254,13 @@ def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], 
     if not (output / RECORD).exists():
         return {}
     before = read_json(output / RECORD, ResultsError)
-    if before != record:
-        other = [key for key in record if not isinstance(before, dict) or before.get(key) != record[key]]
-        raise ResultsError(
-            f"{output}: holds a comparison with another {other[0] if other else 'content'}; name another folder"
-        )
+    before = before if isinstance(before, dict) else {}
+    other = [key for key in {**record, **before} if key != "agents" and before.get(key) != record.get(key)]
+    if other:
+        raise ResultsError(f"{output}: holds a comparison with another {other[0]}; name another folder")
+    agents = before.get("agents", {})
+    changed = {name for name, own in record["agents"].items() if agents.get(name) != own}
+    record["agents"] = agents | record["agents"]
     path = output / RESULTS
     if not path.exists():
         return {}
@@ -279,7 +272,7 @@ def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], 
             ]
     except (KeyError, ValueError, TypeError) as error:
         raise ResultsError(f"{path}: is no table of results ({error}); delete it to begin anew") from error
-    return {(str(row[POLICY]), int(row[WINDOW])): row for row in rows}
+    return {(str(row[POLICY]), int(row[WINDOW])): row for row in rows if row[POLICY] not in changed}
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -290,41 +283,3 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
     writer.writerows(rows)
     with replacing(path) as file:
         file.write(text.getvalue())
-
-
-def format_summary(summary: pd.DataFrame) -> str:
-    """Return the main figures of a summary as text; mean and tail stand side by side, so that starvation shows."""
-    titles = [
-        "policy",
-        "bounded slowdown",
-        "95 % interval",
-        "p95",
-        "max",
-        "mean wait",
-        "p95 wait",
-        "max wait",
-        "utilization",
-    ]
-    lines = [titles]
-    rows: list[dict[str, Any]] = summary.to_dict("records")  # type: ignore[assignment]
-    for row in rows:
-        low, high = row["bounded_slowdown_low"], row["bounded_slowdown_high"]
-        lines.append(
-            [
-                row[POLICY],
-                f"{row['bounded_slowdown']:,.2f}",
-                f"{low:,.2f} to {high:,.2f}",
-                f"{row['bounded_slowdown_p95']:,.1f}",
-                f"{row['bounded_slowdown_max']:,.1f}",
-                *(f"{row[name] / 3600:,.2f} h" for name in ("wait", "wait_p95", "wait_max")),
-                f"{100 * row['utilization']:.1f} %",
-            ]
-        )
-    widths = [max(len(line[place]) for line in lines) for place in range(len(titles))]
-    return "".join(
-        "  ".join(
-            [line[0].ljust(widths[0]), *(text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))]
-        )
-        + "\n"
-        for line in lines
-    )

@@ -1,22 +1,24 @@
-"""Windows of a trace on a homogeneous machine, as the literature compares scheduling policies.
+"""Windows of a trace on a machine, as the literature compares scheduling policies.
 
-A job takes whole processors of one pool for as long as the trace tells; nothing but processors is asked for.
+The machine is a pool of alike processors unless a platform is given: there a job takes whole processors for as long as
+the trace tells, and nothing but processors is asked for.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from hdeeprm_like.cluster.figures import Schedule
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.baselines import Baseline
+from hdeeprm_like.compare.policies import Policy, Trained
 from hdeeprm_like.decision.heuristics import actual_run_times, new_plan
 from hdeeprm_like.drivers.planned import run_planned
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.drivers.textbook import Textbook
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.swf import Trace, memory_of
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.types import Floats, Ints
 
@@ -38,26 +40,8 @@ class Window:
     epoch: float
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
-    """When the jobs of a window ran.
-
-    Attributes:
-        submit, start, finish: (J,) s. size, user: (J,).
-    """
-
-    submit: Floats
-    start: Floats
-    finish: Floats
-    size: Ints
-    user: Ints
-
-    def __len__(self) -> int:
-        return len(self.submit)
-
-
 def pool(cores: int) -> Platform:
-    """Return a machine of one node with so many alike cores of 1 GFLOP/s."""
+    """Return a machine of one node with so many alike cores of 1 GFLOP/s and 1 W, less when idle."""
     return Platform(
         name=f"pool of {cores}",
         cluster_names=("pool",),
@@ -89,11 +73,15 @@ def usable(trace: Trace) -> Trace:
     return take(trace, np.flatnonzero((run_times(trace) > 0.0) & (sizes(trace) > 0)))
 
 
-def window(trace: Trace, cores: int) -> Window:
+def window(trace: Trace, cores: int, platform: Platform | None = None) -> Window:
     """Return all jobs of a trace as a window; those submitted at one time stay in the order of the file.
 
+    Args:
+        platform: the machine, where it is no mere pool: jobs then last as long as the trace tells on its mean core, and
+            take the memory that the trace tells.
+
     Raises:
-        WorkloadError: a job asks for more processors than there are.
+        WorkloadError: a job asks for more than there is.
     """
     order = np.argsort(trace.submit, kind="stable")
     run, size = run_times(trace)[order], sizes(trace)[order]
@@ -102,17 +90,18 @@ def window(trace: Trace, cores: int) -> Window:
         raise WorkloadError(f"{trace.path}: job {job} asks for {size.max()} processors, the machine has {cores}")
     submit, requested, jobs = trace.submit[order], trace.requested_time[order], len(trace)
     requested = np.where(requested > 0.0, requested, run).astype(np.float64)
+    speed = 1e9 if platform is None else platform.reference_flops
     digits = len(str(jobs))
     workload = Workload(
         ids=tuple(f"w0!{number:0{digits}}" for number in range(jobs)),
-        profiles=("delay",) * jobs,
+        profiles=("window",) * jobs,
         submit=(submit - submit[0]).astype(np.float64),
         size=size.astype(np.int64),
         requested_time=requested,
-        requested_ops=requested * 1e9,
-        ops=np.zeros(jobs),
-        delay=run.astype(np.float64),
-        memory=np.zeros(jobs),
+        requested_ops=requested * speed,
+        ops=np.zeros(jobs) if platform is None else run * speed,
+        delay=run.astype(np.float64) if platform is None else np.full(jobs, -1.0),
+        memory=np.zeros(jobs) if platform is None else memory_of(trace, missing=0.0)[order],
         bandwidth=np.zeros(jobs),
         walltime=np.full(jobs, np.inf),
         capacity=cores,
@@ -120,25 +109,51 @@ def window(trace: Trace, cores: int) -> Window:
     return Window(workload, trace.user[order], float(submit[0]))
 
 
-def schedule(machine: Platform, window: Window, baseline: Baseline, clock: str = "textbook", seed: int = 0) -> Schedule:
-    """Return what a baseline makes of a window.
+def schedule(machine: Platform, window: Window, policy: Policy, clock: str = "textbook", seed: int = 0) -> Schedule:
+    """Return what a policy makes of a window.
 
     Args:
         clock: ``"textbook"``: all that has one time happens at once; ``"one-by-one"``: RLScheduler's, a decision
             after each event; ``"batsim"``: the embedded simulator's.
+        seed: of random placement by a baseline.
+
+    Raises:
+        OptionsError: a trained agent does not fit the machine.
+        WorkloadError: a job was never run.
     """
     jobs = window.workload
-    state = State(machine, jobs, policies=(), seed=seed, log=False)
-    known = actual_run_times(state, jobs)
-    plan = new_plan(state, baseline, run_times=known, users=window.users, epoch=window.epoch)
-    if clock == "batsim":
-        simulator = Simulator(state, jobs)
-        for _ in run_planned(simulator, plan):
-            pass
-        tasks = simulator.simulation.tasks
+    if isinstance(policy, Trained):
+        from hdeeprm_like.compare.trained import play_instants, restored, system_of
+
+        system = system_of(policy, machine, jobs)
+        driver = driver_of(system.state, jobs, clock)
+        play_instants(driver, system, restored(policy.folder).agent)
     else:
-        textbook = Textbook(state, jobs, one_by_one=clock == "one-by-one")
-        for _ in textbook.run(plan):
+        state = State(machine, jobs, policies=(), seed=seed, log=False)
+        known = actual_run_times(state, jobs)
+        plan = new_plan(state, policy, run_times=known, users=window.users, epoch=window.epoch)
+        driver = driver_of(state, jobs, clock)
+        for _ in run_planned(driver, plan) if isinstance(driver, Simulator) else driver.run(plan):
             pass
-        tasks = textbook.simulation.tasks
-    return Schedule(jobs.submit, tasks["start"].copy(), tasks["finish"].copy(), jobs.size, window.users)
+    tasks = driver.simulation.tasks
+    if not np.isfinite(tasks["finish"]).all():
+        job = int(np.argmin(np.isfinite(tasks["finish"])))
+        raise WorkloadError(
+            f"job {job} of the window that begins at {window.epoch:g} s was never run by {policy.name} on "
+            f"{machine.name}: it asks for {jobs.size[job]} cores with {jobs.memory[job]:g} MB each"
+        )
+    return Schedule(
+        jobs.submit,
+        tasks["start"].copy(),
+        tasks["finish"].copy(),
+        jobs.size,
+        machine.cores,
+        requested_time=jobs.requested_time,
+        user=window.users,
+        energy=driver.state.joules,
+    )
+
+
+def driver_of(state: State, jobs: Workload, clock: str) -> Simulator | Textbook:
+    """Return what moves a clock of that name."""
+    return Simulator(state, jobs) if clock == "batsim" else Textbook(state, jobs, one_by_one=clock == "one-by-one")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ JOBS = "out_jobs.csv"
 SCHEDULE = "out_schedule.csv"
 OVERUTILIZATIONS = "overutilizations.json"
 RECORD = "run.json"
+WORKLOAD = "workload.json"
 LOSSES, REWARDS, PREFERENCES = "losses.log", "rewards.log", "probs.json"
 LEARNING = (LOSSES, REWARDS, PREFERENCES)
 
@@ -59,6 +60,17 @@ class RunJobs:
         """(J,) cores that the job got."""
         width = self.blocks[:, 2] - self.blocks[:, 1] + 1
         return np.bincount(self.blocks[:, 0], weights=width, minlength=len(self)).astype(np.int64)
+
+
+class Requests(NamedTuple):
+    """What ``workload.json`` tells about the jobs of a run; None where it does not tell it of all of them.
+
+    Attributes:
+        time: (J,) s requested. user: (J,) a number for each user.
+    """
+
+    time: Floats | None = None
+    user: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +162,18 @@ class Run:
             known = self.schedule.get("nb_computing_machines", math.nan)
             if known > 0:
                 return int(known)
-        if self.has("workload.json"):
-            content = read_json(self.path("workload.json"), ResultsError)
+        if self.has(WORKLOAD):
+            content = read_json(self.path(WORKLOAD), ResultsError)
             capacity = content.get("nb_res") if isinstance(content, dict) else None
             if isinstance(capacity, int) and capacity > 0:
                 return capacity
         return int(self.jobs.blocks[:, 2].max(initial=0)) + 1
+
+    @cached_property
+    def requests(self) -> Requests:
+        """What the jobs of `jobs` asked for, from ``workload.json`` if there is one."""
+        content = read_json(self.path(WORKLOAD), ResultsError) if self.has(WORKLOAD) else None
+        return _read_requests(content, self.jobs.ids)
 
     @cached_property
     def end(self) -> float:
@@ -284,6 +302,23 @@ def _read_jobs(path: Path) -> RunJobs:
         run=run,
         blocks=np.array(blocks, dtype=np.int64).reshape(-1, 3),
     )
+
+
+def _read_requests(content: object, ids: Sequence[str]) -> Requests:
+    """Return what a workload tells about some jobs; a file of any other form tells nothing."""
+    try:
+        jobs = {f"w0!{str(job['id']).removeprefix('w0!')}": job for job in content["jobs"]}  # type: ignore[index]
+        own = [jobs[name] for name in ids]
+        profiles = [content["profiles"][job["profile"]] for job in own]  # type: ignore[index]
+        times = [
+            profile.get("req_time", job.get("walltime", math.nan)) for job, profile in zip(own, profiles, strict=True)
+        ]
+        time = np.array(times, np.float64)
+        names = [str(job.get("user", "")) for job in own]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return Requests()
+    user = np.unique(np.array(names, np.str_), return_inverse=True)[1] if all(names) else None
+    return Requests(time if (time >= 0.0).all() else None, user)
 
 
 def _intervals(text: str, where: str) -> list[tuple[int, int]]:

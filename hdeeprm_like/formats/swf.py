@@ -277,7 +277,7 @@ def _requests(trace: Trace, rng: np.random.Generator, missing_memory: float | No
     return _Requests(
         time=np.where(trace.requested_time > 0, trace.requested_time, trace.run),
         size=np.where(trace.requested_processors > 0, trace.requested_processors, trace.processors),
-        memory=_memory(trace, missing_memory),
+        memory=memory_of(trace, missing_memory),
         bandwidth=BANDWIDTHS[bandwidth_rng.integers(len(BANDWIDTHS), size=len(trace))],
         accuracy=ACCURACY_STEPS[accuracy_rng.choice(len(ACCURACY), size=len(trace), p=ACCURACY)],
     )
@@ -325,7 +325,7 @@ def _why(skipped: Counter[str], skip: int) -> str:
     return f": {', '.join(reasons)}{remedy}" if reasons else ""
 
 
-def _memory(trace: Trace, missing: float | None) -> Floats:
+def memory_of(trace: Trace, missing: float | None) -> Floats:
     """Return (J,) MB per core, -1 where neither the request nor the use is known."""
     used = np.where(trace.memory >= 0, trace.memory, trace.requested_memory)
     kilobytes = np.where(trace.requested_memory > 0, trace.requested_memory, used)

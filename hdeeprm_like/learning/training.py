@@ -284,9 +284,15 @@ def load_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None
     Raises:
         AgentError: there is none, or it is of another architecture or action space.
     """
-    if path.is_dir():
-        path = path / BEST if (path / BEST).exists() else path / CHECKPOINT
+    path = weights_of(path)
     load_weights(agent, read_checkpoint(path), actions, path)
+
+
+def weights_of(path: Path) -> Path:
+    """Return the file with the weights of a training's directory: the best ones, else the last; a file is its own."""
+    if not path.is_dir():
+        return path
+    return path / BEST if (path / BEST).exists() else path / CHECKPOINT
 
 
 def save_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None:

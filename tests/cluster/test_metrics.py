@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hdeeprm_like.cluster import metrics
+from hdeeprm_like.cluster.figures import FIGURES, Schedule, figures
 from hdeeprm_like.errors import WorkloadError
 
 
@@ -36,6 +37,61 @@ def test_bounded_slowdown_of_a_job_without_run_time_is_finite():
     assert metrics.bounded_slowdown(floats(50), floats(0)).tolist() == [5.0]
 
 
+def test_per_processor_slowdown_lets_a_wide_job_wait_longer():
+    # 90 s of waiting and 30 s of running on 1, 2 and 8 cores; a job of 1 s counts as 10 s long
+    wait, run, size = floats(90, 90, 90, 99), floats(30, 30, 30, 1), np.array([1, 2, 8, 2])
+    assert metrics.per_processor_slowdown(wait, run, size).tolist() == [4.0, 2.0, 1.0, 5.0]
+
+
+def test_a_distribution_tells_the_tail_beside_the_mean():
+    found = metrics.distribution(floats(*range(1, 21), 100))
+    assert found == (pytest.approx(310 / 21), 11.0, 20.0, 100.0)
+
+
+def test_steady_utilization_leaves_out_how_the_machine_fills_and_drains():
+    # One core, a submission every 10 s: 0, 10, ..., 100; a tenth of them is before 10 s, nine tenths before 90 s. The
+    # core is busy from 20 s to 50 s and from 80 s to 200 s; between 10 s and 90 s that is 30 s and 10 s of 80 s.
+    submit = np.arange(0.0, 101.0, 10.0)
+    start, finish = np.full(11, 300.0), np.full(11, 300.0)
+    start[:2], finish[:2] = (20.0, 80.0), (50.0, 200.0)
+    size = np.ones(11, np.int64)
+    assert metrics.steady_utilization(submit, start, finish, size, cores=1) == pytest.approx(40 / 80)
+
+
+def test_throughput_is_jobs_over_the_time_from_first_submission_to_last_finish():
+    assert metrics.throughput(SUBMIT, FINISH) == 3 / 20
+
+
+def test_queue_length_and_job_load_over_time():
+    # the second job waits from 2 s to 7 s, the third from 4 s to 12 s; the first does not wait
+    times, jobs = metrics.queue_length(SUBMIT, START)
+    assert dict(zip(times.tolist(), jobs.tolist(), strict=True)) == {2.0: 1, 4.0: 2, 7.0: 1, 12.0: 0}
+    times, load = metrics.job_load(SUBMIT, START, SIZE, floats(60, 30, 20))
+    assert dict(zip(times.tolist(), load.tolist(), strict=True)) == {2.0: 60.0, 4.0: 80.0, 7.0: 20.0, 12.0: 0.0}
+    # 60 core s for 2 s, 80 for 3 s, 20 for 5 s; of the 20 s until the last finish
+    assert metrics.time_average(times, load, 22.0) == pytest.approx((120 + 240 + 100) / 20)
+    assert np.isnan(metrics.time_average(times[:1], load[:1], 2.0))
+
+
+def test_jain_is_one_for_equals_and_one_over_n_if_one_has_all():
+    assert metrics.jain(floats(3, 3, 3)) == 1.0
+    assert metrics.jain(floats(0, 0, 0, 7)) == 0.25
+    assert metrics.jain(floats(1, 3)) == pytest.approx(16 / 20)
+    assert np.isnan(metrics.jain(floats()))
+
+
+def test_users_are_compared_by_their_mean_job():
+    users = metrics.by_user(floats(1, 5, 3, 7), np.array([42, 7, 42, 7]))
+    assert users.tolist() == [6.0, 2.0]  # user 7, user 42
+    assert metrics.largest_over_mean(users) == 1.5
+    assert np.isnan(metrics.largest_over_mean(floats()))
+
+
+def test_a_job_starves_when_it_waits_longer_than_patience():
+    assert metrics.starving(floats(0, 100, 101), patience=100.0) == 1
+    assert metrics.starving(floats(2 * 86400, 2 * 86400 + 1)) == 1
+
+
 def test_makespan_counts_from_time_zero_and_not_from_the_first_submission():
     assert metrics.makespan(FINISH) == 22.0
 
@@ -60,6 +116,27 @@ def test_load_does_not_count_cores_twice_when_one_job_takes_them_over_from_anoth
     times, busy = metrics.load(START, FINISH, SIZE)
     assert times.tolist() == [2.0, 7.0, 12.0, 22.0]
     assert busy.tolist() == [4, 2, 1, 0]
+
+
+def test_all_figures_of_a_schedule_are_those_of_the_functions():
+    schedule = Schedule(SUBMIT, START, FINISH, SIZE, 4, requested_time=floats(60, 30, 20), user=SIZE, energy=5.0)
+    found = figures(schedule)
+    assert list(found) == list(FIGURES)
+    assert (found["wait"], found["wait_median"], found["wait_max"]) == (pytest.approx(13 / 3), 5.0, 8.0)
+    assert found["wait_p95"] == pytest.approx(7.7)  # between 5 and 8 s
+    assert found["slowdown_max"] == 2.0
+    assert found["turnaround"] == 11.0
+    assert found["utilization"] == 0.5
+    assert found["throughput"] == 3600 * 3 / 20
+    assert found["queue_length"] == pytest.approx(13 / 20)  # by Little's law
+    assert found["job_load_max"] == 80.0
+    assert (found["energy"], found["energy_delay_product"], found["jobs_run"]) == (5.0, 110.0, 3.0)
+
+
+def test_what_is_not_known_is_no_figure():
+    found = figures(Schedule(SUBMIT, START, FINISH, SIZE, 4))
+    unknown = {name for name, value in found.items() if np.isnan(value)}
+    assert unknown == {"energy", "energy_delay_product", "job_load", "job_load_max", "fairness", "worst_user"}
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6), st.integers(1, 500)), max_size=30))
