@@ -122,6 +122,13 @@ def test_links_may_be_an_object_or_a_list_of_one_as_the_thesis_writes_them(tmp_p
     assert "the list has 2" in mistake(tmp_path, changed("global_links", to=[slow, slow]))
 
 
+def test_a_node_type_may_have_gpus(tmp_path):
+    assert read_platform(written(tmp_path, content())).node_gpus.tolist() == [0, 0, 0]
+    platform = read_platform(written(tmp_path, changed("types", "nodes", "Box", "gpus", to=4)))
+    assert platform.node_gpus.tolist() == [4, 4, 0]
+    assert read_platform(written(tmp_path, changed("types", "nodes", "Box", "gpus", to=0))).node_gpus.sum() == 0
+
+
 @pytest.mark.parametrize(("cores", "last"), [(1, "cor_00000"), (100_000, "cor_99999"), (100_001, "cor_100000")])
 def test_core_names_have_five_digits_or_as_many_as_the_last_needs(cores, last):
     assert core_names(cores)[-1] == last
@@ -238,6 +245,8 @@ def test_own_networks_and_memories_are_known_too(tmp_path):
         (("types", "nodes", "Box", "memory", "type"), "DDR9", "memory type 'DDR9' is not known"),
         (("types", "nodes", "Box", "memory", "capacity"), 0, "memory.capacity: must be above 0"),
         (("types", "processors", "Small", "cores"), 0, "types.processors.Small.cores: must be at least 1, is 0"),
+        (("types", "nodes", "Box", "gpus"), -1, "types.nodes.Box.gpus: must be at least 0, is -1"),
+        (("types", "nodes", "Box", "gpus"), 0.5, "types.nodes.Box.gpus: must be a whole number, is the number 0.5"),
         (("types", "processors", "Small", "cores"), 10**7, "Small.cores: more than 1,000,000 cores"),
         (("types", "processors", "Small", "mem_bw"), -1, "Small.mem_bw: must be above 0 and at most 1e+12, is -1"),
         (("types", "processors", "Small", "power"), False, "Small.power: must be a number, is false"),

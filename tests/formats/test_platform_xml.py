@@ -288,6 +288,17 @@ def test_few_hosts_agree_without_zeros_and_without_any_property():
     assert first_mismatch(small(), [("a", {})] * 5).startswith("host 'a', machine 0: core 0 is 'cor_00000'")
 
 
+def test_gpus_are_told_by_the_hosts_of_nodes_that_have_some():
+    hosts = hosts_of(small(node_gpus=np.array([0.0, 4.0, 0.5])))
+    assert [props.get("hdeeprm_gpus") for _, props in hosts] == [None, None, "4", "4", "0.5"]
+    hosts[2][1]["hdeeprm_gpus"] = "-4"
+    with pytest.raises(PlatformError, match="host 'cor_00002': hdeeprm_gpus is '-4'; GPUs from 0 on are needed"):
+        platform_from_properties(hosts, "small")
+    del hosts[2][1]["hdeeprm_gpus"]
+    with pytest.raises(PlatformError, match="host 'cor_00003': hdeeprm_gpus is not that of the host before it, on the"):
+        platform_from_properties(hosts, "small")
+
+
 def test_a_stranger_with_other_power_is_told():
     hosts = stranger(small())
     hosts[3][1]["wattage_per_state"] = "71.250:71.250, 71.250:71.250, 17.813:17.813, 4:4"
@@ -302,6 +313,10 @@ def test_a_stranger_with_other_power_is_told():
         (
             {"node_memory": np.array([1000.0, 2500.5, 4.0])},
             "host 'cor_00004', machine 4: hdeeprm_memory is '4000' and '4'",
+        ),
+        (
+            {"node_gpus": np.array([0.0, 0.0, 2.0])},
+            "host 'cor_00004', machine 4: hdeeprm_gpus is None and '2'",
         ),
         (
             {"processor_types": ("x", "y", "q", "x")},

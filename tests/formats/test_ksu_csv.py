@@ -1,0 +1,148 @@
+"""KSU's CSV of jobs and of machines: read, written, refused, and used by an options file."""
+
+import csv
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.synthetic.ksu import KSU
+from hdeeprm_like.errors import HDeepRMError
+from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.formats.jobs_csv import read_jobs_csv, write_jobs_csv
+from hdeeprm_like.formats.machines_csv import read_machines_csv, write_machines_csv
+from hdeeprm_like.formats.platform_xml import read_platform_xml, write_platform_xml
+
+MACHINES = "MachineName,TotalMemory,TotalCPUs,TotalGPUs\nfat,64000,8,2\nthin,1500.5,4,0\n"
+JOBS = """JobName,RequestedMemory,RequestedCPUs,RequestedGPUs,RequestedDuration,ActualDuration,SubmitTime
+late,100,1,1,20,10,5
+b,800,4,2,60,30,0
+a,0,1,0,10,10,0
+"""
+
+
+def written(folder, name, text):
+    path = folder / name
+    path.write_text(text, newline="")
+    return path
+
+
+def test_machines_are_nodes_of_one_processor(tmp_path):
+    platform = read_machines_csv(written(tmp_path, "ksu.csv", MACHINES))
+    assert (platform.name, platform.node_types) == ("ksu", ("fat", "thin"))
+    assert platform.node_memory.tolist() == [64000.0, 1500.5]
+    assert platform.node_gpus.tolist() == [2.0, 0.0]
+    assert platform.processor_node.tolist() == [0, 1]
+    assert platform.core_processor.tolist() == [0] * 8 + [1] * 4
+    assert platform.reference_flops == 1e9
+
+
+def test_machines_come_back_from_csv_and_xml(tmp_path):
+    platform = read_machines_csv(written(tmp_path, "ksu.csv", MACHINES))
+    write_machines_csv(platform, tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_text() == MACHINES
+    write_platform_xml(platform, tmp_path / "ksu.xml")
+    again = read_platform_xml(tmp_path / "ksu.xml")
+    assert again.node_gpus.tolist() == [2.0, 0.0]
+    assert (tmp_path / "ksu.xml").read_text().count('"hdeeprm_gpus" value="2"') == 8
+    assert (tmp_path / "ksu.xml").read_text().count("hdeeprm_gpus") == 8
+
+
+def test_jobs_stand_in_the_order_of_submission_with_requests_per_core(tmp_path):
+    jobs = read_jobs_csv(written(tmp_path, "jobs.csv", JOBS), reference_flops=2e9, capacity=12)
+    assert jobs.ids == ("w0!a", "w0!b", "w0!late")
+    assert jobs.submit.tolist() == [0.0, 0.0, 5.0]
+    assert jobs.size.tolist() == [1, 4, 1]
+    assert jobs.memory.tolist() == [0.0, 200.0, 100.0]
+    assert jobs.gpus.tolist() == [0.0, 0.5, 1.0]
+    assert jobs.gpus_of_job.tolist() == [0.0, 2.0, 1.0]
+    assert jobs.requested_time.tolist() == [10.0, 60.0, 20.0]
+    assert jobs.ops.tolist() == [20e9, 60e9, 20e9]
+    assert jobs.capacity == 12
+
+
+def test_a_generated_set_of_ksu_comes_back_from_its_csv(tmp_path):
+    drawn = KSU["high-utilization"].draw(102, np.random.default_rng(3))
+    write_jobs_csv(drawn, tmp_path / "set.csv")
+    read = read_jobs_csv(tmp_path / "set.csv", reference_flops=1e9, capacity=256)
+    row = np.array([int(name.removeprefix("w0!")) - 1 for name in read.ids])
+    assert sorted(row.tolist()) == list(range(102))
+    assert read.gpus_of_job.tolist() == drawn.gpus[row].tolist()
+    assert sum(read.gpus > 0) == 2
+    assert read.size.tolist() == drawn.size[row].tolist()
+    assert read.memory == pytest.approx(drawn.memory[row])
+    assert (read.ops / 1e9).tolist() == pytest.approx(drawn.run[row].tolist())
+    kept = drawn.workload(1e9)
+    assert sorted(kept.gpus_of_job.tolist()) == sorted(drawn.gpus.tolist())
+
+
+def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path):
+    text = "\ufeffTotalGPUs, TotalCPUs,Room,MachineName,TotalMemory\r\n1,2,b4,m,3\r\n\r\n"
+    path = tmp_path / "m.csv.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    platform = read_machines_csv(path)
+    assert (platform.cores, platform.node_memory.tolist(), platform.node_gpus.tolist()) == (2, [3.0], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("RequestedGPUs", "RequestedGPU", ":1: column 'RequestedGPUs' is missing; did you mean 'RequestedGPU'?"),
+        ("RequestedGPUs", "JobName", ":1: column 'JobName' is there twice"),
+        ("b,800,4,2,60,30,0", "b,800,4,2,60,30", ":3: has 6 values; the line of names has 7"),
+        ("b,800,4", "b,800,4.5", ":3: RequestedCPUs: is '4.5'; a whole number from 1 to 2147483647 is needed"),
+        ("b,800,4", "b,800,0", ":3: RequestedCPUs: is '0'; a whole number from 1 to 2147483647 is needed"),
+        ("b,800,4", "b,much,4", ":3: RequestedMemory: is 'much'; a number from 0 on is needed"),
+        ("b,800,4,2", "b,800,4,-2", ":3: RequestedGPUs: is '-2'; a number from 0 on is needed"),
+        ("10,10,0", "10,inf,0", ":4: ActualDuration: is 'inf'; a number from 0 on is needed"),
+        ("b,800", "late,800", ":3: JobName: 'late' is there already, at "),
+        ("b,800", "b!,800", ":3: JobName: is 'b!'; a name without '!' is needed"),
+        ("b,800", " ,800", ":3: JobName: is ''; a name is needed"),
+        (JOBS[JOBS.index("late") :], "", ": has no rows; a line of names (JobName,RequestedMemory,"),
+    ],
+)
+def test_jobs_that_cannot_be_used_are_refused_with_file_and_line(tmp_path, old, new, message):
+    path = written(tmp_path, "jobs.csv", JOBS.replace(old, new, 1))
+    with pytest.raises(HDeepRMError) as error:
+        read_jobs_csv(path, reference_flops=1e9, capacity=12)
+    assert str(error.value).startswith(f"{path}{message}")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("thin,1500.5", "thin,0", ":3: TotalMemory: is '0'; a number of MB above 0 is needed"),
+        ("fat,64000,8", "fat,64000,1000001", ": TotalCPUs: 1,000,005 cores in all; at most 1,000,000 are allowed"),
+        (MACHINES, "", ": has no rows; a line of names (MachineName,TotalMemory,TotalCPUs,TotalGPUs)"),
+    ],
+)
+def test_machines_that_cannot_be_used_are_refused(tmp_path, old, new, message):
+    path = written(tmp_path, "m.csv", MACHINES.replace(old, new, 1))
+    with pytest.raises(HDeepRMError) as error:
+        read_machines_csv(path)
+    assert str(error.value).startswith(f"{path}{message}")
+
+
+def test_an_options_file_names_both_and_its_run_leaves_what_runs_again(tmp_path):
+    written(tmp_path, "ksu.csv", MACHINES)
+    written(tmp_path, "jobs.csv", JOBS + "greedy,0,1,3,1,1,1\n")
+    options = {
+        "seed": 1,
+        "workload_file_path": "jobs.csv",
+        "platform_file_path": "ksu.csv",
+        "pybatsim": {"agent": {"type": "CLASSIC", "policy_pair": "first-high_gflops"}},
+    }
+    path = written(tmp_path, "options.json", json.dumps(options))
+    assert main(["launch", "-q", "-o", str(path), "--output", str(tmp_path / "out")]) == 0
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["rejected"] == {"w0!greedy": "more GPUs than the platform has for that many cores"}
+    once, again = load_experiment(path), load_experiment(tmp_path / "out" / "options.json")
+    assert again.workload.gpus.tolist() == once.workload.gpus.tolist() == [0.0, 0.5, 3.0, 1.0]
+    assert again.platform.node_gpus.tolist() == [2.0, 0.0]
+    # b takes both GPUs of fat for 30 s from 0 on; late came at 5 and waits for them
+    rows = csv.DictReader((tmp_path / "out" / "out_jobs.csv").read_text().splitlines())
+    starts = {row["job_id"]: float(row["starting_time"]) for row in rows if row["job_id"] != "greedy"}
+    assert starts == pytest.approx({"a": 0.0, "b": 0.0, "late": 30.0}, abs=1e-3)
