@@ -14,7 +14,8 @@ from hdeeprm_like.learning.training import TrainingOptions, evaluate, play_toget
 AGENTS = Path(__file__).parents[2] / "agents"
 ENVS, UPDATES = 32, 40
 PPO = {"gamma": 0.99, "lr": 0.003, "hidden": 64, "epochs": 10, "minibatch": 64, "entropy": 0.01, "gae_lambda": 0.95}
-CURVE_SEEDS = 4
+CURVES = PPO | {"epochs": 4}  # what the other implementation is compared with; enough to reach the optimum, and quicker
+CURVE_SEEDS, CURVE_UPDATES = 5, 32
 
 
 @pytest.fixture(autouse=True)
@@ -88,8 +89,8 @@ def test_an_update_stops_when_the_policy_has_moved_too_far():
 
 def curve_of_sb3(seed):
     """Return what MaskablePPO of sb3-contrib learns with the same hyperparameters, update by update."""
-    gymnasium = pytest.importorskip("gymnasium")
-    contrib = pytest.importorskip("sb3_contrib")
+    import gymnasium
+    from sb3_contrib import MaskablePPO
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import DummyVecEnv
 
@@ -119,30 +120,39 @@ def curve_of_sb3(seed):
         def _on_rollout_end(self):
             curve.append(float(self.model.rollout_buffer.rewards.sum() / ENVS))
 
-    model = contrib.MaskablePPO(
+    model = MaskablePPO(
         "MlpPolicy",
         DummyVecEnv([Corridor] * ENVS),
-        learning_rate=lambda left: PPO["lr"] * left,
+        learning_rate=lambda left: CURVES["lr"] * left,
         n_steps=STEPS,
-        batch_size=PPO["minibatch"],
-        n_epochs=PPO["epochs"],
-        gamma=PPO["gamma"],
-        gae_lambda=PPO["gae_lambda"],
-        ent_coef=PPO["entropy"],
-        policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
+        batch_size=CURVES["minibatch"],
+        n_epochs=CURVES["epochs"],
+        gamma=CURVES["gamma"],
+        gae_lambda=CURVES["gae_lambda"],
+        ent_coef=CURVES["entropy"],
+        policy_kwargs={"net_arch": {"pi": [CURVES["hidden"]] * 2, "vf": [CURVES["hidden"]] * 2}},
         seed=seed,
         device="cpu",
     )
-    model.learn(ENVS * STEPS * UPDATES, callback=Curve())
+    model.learn(ENVS * STEPS * CURVE_UPDATES, callback=Curve())
     return np.array(curve)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_learning_curve_is_that_of_maskable_ppo_within_seed_noise(tmp_path):
+    """In each quarter of the training the means over the seeds differ by less than 4 standard errors and 0.05.
+
+    0.05 is 1.6 % of the optimum, for quarters in which a few seeds happen to agree too well with each other. Without
+    clipping the first quarter is 0.65 off, 13 standard errors.
+    """
     theirs = np.array([curve_of_sb3(seed) for seed in range(CURVE_SEEDS)])
-    ours = np.array([curve_of_ours(tmp_path / str(seed), seed)[1] for seed in range(CURVE_SEEDS)])
-    for part in np.array_split(np.arange(UPDATES), 4):  # from the climb to the end
+    ours = np.array(
+        [
+            curve_of_ours(tmp_path / str(seed), seed, options=CURVES, updates=CURVE_UPDATES)[1]
+            for seed in range(CURVE_SEEDS)
+        ]
+    )
+    for part in np.array_split(np.arange(CURVE_UPDATES), 4):  # from the climb to the end
         a, b = ours[:, part].mean(1), theirs[:, part].mean(1)
         noise = np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
-        assert abs(a.mean() - b.mean()) < 4.0 * noise + 0.02, (part, a, b)
+        assert abs(a.mean() - b.mean()) < 4.0 * noise + 0.05, (part, a, b)
