@@ -1,0 +1,59 @@
+"""What Deep Back-Filling sees: when each core becomes available, and the jobs of the split window (001, section III.A).
+
+C cores, M slots.
+
+| index | what | limit, see ``rows`` | unit if raw |
+|---|---|---|---|
+| c | core c: time until its job ends by its request, 0 if it is idle | time | s |
+| C + 3 i | slot i: cores | cores | |
+| C + 3 i + 1 | slot i: requested time | time | s |
+| C + 3 i + 2 | slot i: waiting time until now | time | s |
+
+Times are linear: all are divided by the longest request (001, section IV.A), waiting times too. Jobs past their
+requested times are expected to end within the next time step. An empty slot is all 0. (The formula in 001 gives the
+time since a job's start; its text, and the agent's need, the time left.)
+"""
+
+from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.observations.features import slot_names
+from hdeeprm_like.decision.observations.rows import ViewRows, share
+from hdeeprm_like.decision.window import NONE, Window, fill_slots
+from hdeeprm_like.types import Floats
+
+JOB = ("cores", "requested time", "waiting time")
+
+
+def backfilling_size(cores: int, slots: int) -> int:
+    """Return the number of features."""
+    return cores + len(JOB) * slots
+
+
+def backfilling_names(cores: int, slots: int) -> tuple[str, ...]:
+    """Return the name of each feature, ``"core 0 left"`` to ``"job 9 waiting time"``."""
+    return (*(f"core {c} left" for c in range(cores)), *slot_names(slots, JOB))
+
+
+@compiled
+def write_backfilling(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+    """Write the features; O(cores + slots)."""
+    fill_slots(t, w)
+    rule, now, cores = v.rule[0], t.clock[0].now, len(t.core_job)
+    out[:cores] = 0.0
+    for i in range(w.rule[0].running):
+        job = t.jobs[w.running[i]]
+        left = w.ends[i] - now
+        left = share(rule.raw, left if left > 0.0 else rule.step, rule.per_time)
+        for place in range(job.first, job.first + job.size):
+            out[t.allocation[place]] = left
+    at = cores
+    for i in range(len(w.slots)):
+        j = w.slots[i]
+        if j == NONE:
+            out[at], out[at + 1], out[at + 2] = 0.0, 0.0, 0.0
+        else:
+            job = t.jobs[j]
+            out[at] = share(rule.raw, job.size, rule.per_core)
+            out[at + 1] = share(rule.raw, job.requested_time, rule.per_time)
+            out[at + 2] = share(rule.raw, now - job.submit, rule.per_time)
+        at += 3

@@ -1,0 +1,49 @@
+"""The compact state: free and used cores over time, and what each job found (000, section 4.6.1; 003, section 4.2).
+
+H time steps from now on, M slots.
+
+| features | what | limit, see ``rows`` |
+|---|---|---|
+| 2 H | each step: cores in use, cores free, if nothing is started | cores |
+| 9 M | each slot: see ``features`` | |
+| 1 | jobs outside the window now | log queue |
+
+Jobs begun are expected to end by their requested times, those past them within the next step.
+"""
+
+from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.observations.features import COMPACT_FEATURES, backlog_now, slot_names, write_slots
+from hdeeprm_like.decision.observations.image import SLACK
+from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
+from hdeeprm_like.decision.window import Window, fill_slots
+from hdeeprm_like.types import Floats
+
+
+def compact_size(horizon: int, slots: int) -> int:
+    """Return the number of features."""
+    return 2 * horizon + len(COMPACT_FEATURES) * slots + 1
+
+
+def compact_names(horizon: int, slots: int) -> tuple[str, ...]:
+    """Return the name of each feature, ``"step 0 used"`` to ``"backlog"``."""
+    steps = tuple(f"step {k} {what}" for k in range(horizon) for what in ("used", "free"))
+    return (*steps, *slot_names(slots, COMPACT_FEATURES), "backlog")
+
+
+@compiled
+def write_compact(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+    """Write the features; O(what is shown)."""
+    fill_slots(t, w)
+    rule, now, running = v.rule[0], t.clock[0].now, w.rule[0].running
+    cores, free, ended = len(t.core_job), t.clock[0].free_cores, 0
+    for k in range(rule.horizon):
+        if k > 0:
+            date = now + (k + SLACK) * rule.step
+            while ended < running and w.ends[ended] <= date:
+                free += w.widths[ended]
+                ended += 1
+        out[2 * k] = share(rule.raw, cores - free, rule.per_core)
+        out[2 * k + 1] = share(rule.raw, free, rule.per_core)
+    write_slots(t, w, v, out, 2 * rule.horizon)
+    out[len(out) - 1] = log_share(rule.raw, backlog_now(w), rule.per_log_queue)

@@ -1,0 +1,92 @@
+"""What is known of a job since its submission (000, tables 4.1 and 4.2), kept ready to be copied into a slot.
+
+| index | feature | limit, see ``rows`` | unit if raw |
+|---|---|---|---|
+| 0 | submission time | log span | s |
+| 1 | requested time | log time | s |
+| 2 | requested processors | cores | |
+| 3 | queue size: waiting jobs when it was submitted | log queue | |
+| 4 | queued work: what these asked for | log span | core x s |
+| 5 | free processors when it was submitted | cores | |
+| 6 | remaining work of the running jobs then, by their requests | log time | core x s |
+| 7 | backlog: jobs outside the window then | log queue | |
+| last | can start now: 1 or 0 | | |
+
+A compact view shows all nine, one of the event horizon leaves out 6 and 7. An empty slot is all 0.
+"""
+
+from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
+from hdeeprm_like.decision.window import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window, fits
+from hdeeprm_like.types import Floats
+
+COMPACT_FEATURES = (
+    "submission time",
+    "requested time",
+    "processors",
+    "queue size",
+    "queued work",
+    "free processors",
+    "remaining work",
+    "backlog",
+    "can start",
+)
+HORIZON_FEATURES = (*COMPACT_FEATURES[:6], "can start")
+
+LOOK = -1.0  # instead of a number of cores: memory or GPUs count too
+
+
+@compiled
+def keep_features(t: Tables, w: Window, v: ViewRows) -> None:
+    """Keep the features of the jobs submitted since the last time.
+
+    In the place of the last one stands how many free cores let the job start, or LOOK.
+    """
+    rule, last = v.rule[0], v.features.shape[1] - 1
+    raw, per_core = rule.raw, rule.per_core
+    while rule.seen < w.rule[0].seen:
+        job, found, own = t.jobs[rule.seen], w.found[rule.seen], v.features[rule.seen]
+        to_cluster = 1.0 if raw else per_core
+        own[0] = log_share(raw, job.submit, rule.per_log_span)
+        own[1] = log_share(raw, job.requested_time, rule.per_log_time)
+        own[2] = share(raw, job.size, per_core)
+        own[3] = log_share(raw, found[QUEUE], rule.per_log_queue)
+        own[4] = log_share(raw, found[WORK] * to_cluster, rule.per_log_span)
+        own[5] = share(raw, found[FREE], per_core)
+        if last > 6:
+            own[6] = log_share(raw, found[REMAINING] * to_cluster, rule.per_log_time)
+            own[7] = log_share(raw, found[BACKLOG], rule.per_log_queue)
+        own[last] = LOOK if job.memory > 0.0 or job.gpus > 0.0 else float(job.size)
+        rule.seen += 1
+
+
+@compiled
+def write_slots(t: Tables, w: Window, v: ViewRows, out: Floats, at: int) -> None:
+    """Write the features of the jobs in the slots, which must be filled."""
+    keep_features(t, w, v)
+    last, free = v.features.shape[1] - 1, t.clock[0].free_cores
+    for i in range(len(w.slots)):
+        j = w.slots[i]
+        if j == NONE:
+            for f in range(last + 1):
+                out[at + f] = 0.0
+        else:
+            for f in range(last):
+                out[at + f] = v.features[j, f]
+            cores = v.features[j, last]
+            starts = fits(t, j) if cores == LOOK else cores <= free
+            out[at + last] = 1.0 if starts else 0.0
+        at += last + 1
+
+
+@compiled
+def backlog_now(w: Window) -> int:
+    """Return the number of waiting jobs outside the window, whose slots must be filled."""
+    rule = w.rule[0]
+    return int(max(rule.queue - rule.filled - rule.tail, 0))
+
+
+def slot_names(slots: int, features: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the features of all slots, ``"job 0 submission time"`` and so on."""
+    return tuple(f"job {i} {feature}" for i in range(slots) for feature in features)

@@ -1,0 +1,106 @@
+"""The base MDP's image of cluster, job slots and backlog (000, section 4.4; 003, section 4.1; DeepRM).
+
+H rows, one per time step from now on; C cores, M slots, U memory units (0 shows no memory), backlog of B jobs. Cells
+are 0 or 1, raw or not.
+
+| columns | what | a cell is 1 where |
+|---|---|---|
+| C | cores of the cluster | so many cores are in use in that step, counted from the left, if nothing is started |
+| M x C | each slot: cores | the job asks for so many cores, for so many steps from the first on |
+| U | memory of the cluster | its running jobs hold so many units in that step, the last one in part |
+| M x U | each slot: memory | the job asks for so many units |
+| ceil(B / H) | backlog | so many jobs wait outside the window, column by column from the top |
+
+A unit of memory is that share of all nodes' memory. Jobs begun are expected to end by their requested times, those
+past them within the next step. The width grows with C and M as published: take another view for large clusters. (The
+network of 000, section 5.1.1 has one more column than this, of which the text says nothing.)
+"""
+
+import numpy as np
+
+from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.observations.features import backlog_now
+from hdeeprm_like.decision.observations.rows import ViewRows
+from hdeeprm_like.decision.window import NONE, Window, fill_slots
+from hdeeprm_like.types import Floats
+
+SLACK = 1e-3  # of a time step or memory unit; less than that is rounding
+
+
+def width(cores: int, slots: int, units: int, backlog: int, horizon: int) -> int:
+    """Return the number of columns."""
+    return (cores + units) * (slots + 1) + -(-backlog // horizon)
+
+
+def image_names(cores: int, slots: int, units: int, backlog: int, horizon: int) -> tuple[str, ...]:
+    """Return the name of each cell, ``"step 0 cluster core 0"`` to ``"step 19 backlog 2"``."""
+    columns: list[str] = []
+    for what, count in (("core", cores), ("memory", units)):
+        for where in ("cluster", *(f"job {i}" for i in range(slots))):
+            columns += [f"{where} {what} {c}" for c in range(count)]
+    columns += [f"backlog {c}" for c in range(-(-backlog // horizon))]
+    return tuple(f"step {k} {column}" for k in range(horizon) for column in columns)
+
+
+@compiled
+def units_of(v: ViewRows, memory: float) -> int:
+    """Return how many memory units hold so many MB."""
+    rule = v.rule[0]
+    if rule.memory <= 0.0:
+        return 0
+    return int(min(max(np.ceil(memory / rule.memory * rule.memory_units - SLACK), 0.0), rule.memory_units))
+
+
+@compiled
+def steps_of(v: ViewRows, seconds: float) -> int:
+    """Return how many time steps of the image a job lasts, at least 1."""
+    rule = v.rule[0]
+    return int(min(max(np.ceil(seconds / rule.step - SLACK), 1.0), rule.horizon))
+
+
+@compiled
+def fill(out: Floats, across: int, column: int, columns: int, top: int, bottom: int) -> None:
+    """Set a rectangle of an image that is *across* columns wide to 1."""
+    for row in range(top, bottom):
+        begin = row * across + column
+        for cell in range(begin, begin + columns):
+            out[cell] = 1.0
+
+
+@compiled
+def write_cluster(t: Tables, w: Window, v: ViewRows, out: Floats, across: int, memory_column: int) -> None:
+    """Write cores and memory in use, each step from the latest end to the earliest."""
+    now, cores, memory = t.clock[0].now, 0, 0.0
+    columns, units = len(t.core_job), v.rule[0].memory_units
+    for i in range(w.rule[0].running - 1, -1, -1):
+        cores += w.widths[i]
+        job = t.jobs[w.running[i]]
+        memory += job.size * job.memory
+        bottom = steps_of(v, w.ends[i] - now)
+        top = steps_of(v, w.ends[i - 1] - now) if i > 0 else 0
+        fill(out, across, 0, min(cores, columns), top, bottom)
+        if units > 0:
+            fill(out, across, memory_column, units_of(v, memory), top, bottom)
+
+
+@compiled
+def write_image(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+    """Write the image, row by row."""
+    fill_slots(t, w)
+    rule, cores, slots = v.rule[0], len(t.core_job), len(w.slots)
+    horizon, units = rule.horizon, rule.memory_units
+    across, memory_column = len(out) // horizon, cores * (slots + 1)
+    out[:] = 0.0
+    write_cluster(t, w, v, out, across, memory_column)
+    for i in range(slots):
+        if w.slots[i] == NONE:
+            continue
+        job = t.jobs[w.slots[i]]
+        steps = steps_of(v, job.requested_time)
+        fill(out, across, cores * (i + 1), min(job.size, cores), 0, steps)
+        if units > 0:
+            fill(out, across, memory_column + units * (i + 1), units_of(v, job.size * job.memory), 0, steps)
+    column = memory_column + units * (slots + 1)
+    for k in range(min(backlog_now(w), rule.backlog)):
+        out[(k % horizon) * across + column + k // horizon] = 1.0
