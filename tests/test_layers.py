@@ -20,10 +20,10 @@ MAY_IMPORT = {  # layer: other layers of the package
 }
 ONLY_IN = {  # package: where it may be imported
     "torch": ("learning/", "agents/"),
-    "gymnasium": ("drivers/env.py", "drivers/vector.py"),
+    "gymnasium": ("drivers/env.py", "drivers/vector.py", "gym.py"),
     "batsim": ("drivers/batsim",),
     "zmq": ("drivers/server", "drivers/batsim"),
-    "matplotlib": ("visual.py", "formats/pictures.py", "report.py"),
+    "matplotlib": ("visual.py", "formats/pictures.py", "formats/live.py", "report.py"),
     "numba": ("compiled.py",),
 }
 
