@@ -12,6 +12,7 @@ from hdeeprm_like.cluster.figures import FIGURES
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.report import SHORT, format_table, metrics_grid, metrics_table
 
+AGENTS = Path(__file__).parents[1] / "agents"
 GOLDEN = Path(__file__).parent / "golden" / "hdeeprm"
 CONSOLIDATED = GOLDEN / "fixedids_gaia100_shortest-high_gflops"
 SPREAD = GOLDEN / "fixedids_gaia100_shortest-high_mem_bw"
@@ -146,6 +147,20 @@ def test_a_run_without_jobs_has_no_figures(tmp_path):
     assert table[tmp_path.name][["jobs_run", "starving"]].tolist() == [0, 0]
     assert table[tmp_path.name].drop(["jobs_run", "starving"]).isna().all()
     assert "nan" not in format_table(table)
+
+
+def test_users_of_a_trace_are_told_apart_in_the_figures_of_its_run(tmp_path):
+    lines = [f"{n} {n} -1 50 1 -1 -1 1 50 -1 1 {user} 1 -1 1 -1 -1 -1" for n, user in enumerate([5, 5, 9, 9] * 4, 1)]
+    (tmp_path / "t.swf").write_text("\n".join(lines) + "\n")
+    content = json.loads((AGENTS / "gaia-first-high_gflops.json").read_text())
+    content |= {"platform_file_path": str(AGENTS.parent / "platforms" / "learning.json"), "workload_file_path": "t.swf"}
+    content |= {"nb_resources": None, "nb_jobs": None, "workload": {"runtimes": "trace"}}
+    (tmp_path / "o.json").write_text(json.dumps(content))
+    line = ["launch", "-q", "--options", str(tmp_path / "o.json"), "--output", str(tmp_path / "run")]
+    assert main([*line, "--log-level", "ERROR"]) == 0
+    figures = metrics_table([tmp_path / "run"])["run"]
+    assert 0.5 <= figures["fairness"] <= 1
+    assert 1 <= figures["worst_user"] <= 2
 
 
 @pytest.mark.parametrize("count", [1, 2, 12])

@@ -46,6 +46,7 @@ class Workload:
         walltime: (J,) s after which the simulator kills the job, infinite where there is none.
         capacity: cores of the machine that the workload was made for (``nb_res``).
         gpus: (J,) GPUs per core, a fraction where cores share one (``gpus`` over ``res``); none where left out.
+        user: (J,) a number for who submitted each, -1 where nobody knows.
     """
 
     ids: tuple[str, ...]
@@ -61,10 +62,13 @@ class Workload:
     walltime: Floats
     capacity: int
     gpus: Floats = field(default_factory=lambda: np.zeros(0))
+    user: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
         if len(self.gpus) == 0:
             object.__setattr__(self, "gpus", np.zeros(len(self.ids)))
+        if len(self.user) == 0:
+            object.__setattr__(self, "user", np.full(len(self.ids), -1))
 
     def __len__(self) -> int:
         return len(self.ids)

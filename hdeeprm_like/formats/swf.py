@@ -313,6 +313,7 @@ def _workload(
         bandwidth=bandwidth,
         walltime=np.full(len(rows), np.inf),
         capacity=capacity,
+        user=np.maximum(trace.user[rows], -1),
     )
 
 

@@ -61,6 +61,7 @@ class _Job(NamedTuple):
     bandwidth: float
     walltime: float
     gpus: float
+    user: int
 
 
 def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capacity: int | None = None) -> Workload:
@@ -73,6 +74,7 @@ def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capac
       requested time), else the delay, else ``cpu`` over the reference speed, that is, a user who knows.
     - ``req_ops`` missing: ``req_time`` times the reference speed.
     - ``cpu`` missing: ``req_ops``, an estimate that comes true. One of the three must be there.
+    - ``user`` of a job, which Batsim does not look at, missing or no whole number: unknown.
 
     Profiles that no job uses are not looked at, as in Batsim; unknown keys are ignored.
 
@@ -104,8 +106,8 @@ def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capac
 def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
     column: dict[str, tuple[Any, ...]] = dict(zip(_Job._fields, zip(*jobs, strict=True), strict=True))
     numbers = {name: np.array(column[name], dtype=np.float64) for name in FLOAT_COLUMNS}
-    size = np.array(column["size"], dtype=np.int64)
-    return Workload(ids=column["id"], profiles=column["profile"], size=size, capacity=capacity, **numbers)
+    size, user = np.array(column["size"], dtype=np.int64), np.array(column["user"], dtype=np.int64)
+    return Workload(ids=column["id"], profiles=column["profile"], size=size, capacity=capacity, user=user, **numbers)
 
 
 def _read_file(path: Path, name: str, reference_flops: float) -> tuple[int, list[_Job]]:
@@ -161,6 +163,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         bandwidth=profile.bandwidth,
         walltime=walltime,
         gpus=profile.gpus / size,
+        user=_user(job.get("user")),
     )
 
 
@@ -265,6 +268,11 @@ def _whole(value: Any, where: str) -> int:
     return value
 
 
+def _user(value: Any) -> int:
+    """Return the number of a user; -1 for anything else, of which we know nothing."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < EXACT else -1
+
+
 def _walltime(value: Any, where: str) -> float:
     """Return the limit in s; Batsim writes -1 where there is none."""
     if value is None or (value == -1 and not isinstance(value, bool)):
@@ -324,9 +332,24 @@ def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
         workload.memory.tolist(),
         workload.bandwidth.tolist(),
         workload.gpus_of_job.tolist(),
+        workload.user.tolist(),
         strict=True,
     )
-    for identifier, wanted, submit, size, walltime, time, requested_ops, ops, delay, memory, bandwidth, gpus in columns:
+    for (
+        identifier,
+        wanted,
+        submit,
+        size,
+        walltime,
+        time,
+        requested_ops,
+        ops,
+        delay,
+        memory,
+        bandwidth,
+        gpus,
+        user,
+    ) in columns:
         kind = (
             f'"type": "delay", "delay": {_exact(delay)}'
             if delay >= 0
@@ -345,9 +368,10 @@ def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
             named[wanted, content] = name
             profiles[name] = content
         limit = f', "walltime": {_exact(walltime)}' if walltime < math.inf else ""
+        known = f', "user": {user}' if user >= 0 else ""
         yield (
             f'{{"id": {_bare(identifier)}, "subtime": {_exact(submit)}, "res": {size}, '
-            f'"profile": {json.dumps(name)}{limit}}}'
+            f'"profile": {json.dumps(name)}{limit}{known}}}'
         )
 
 
