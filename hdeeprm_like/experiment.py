@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.rewards import OBJECTIVES
+from hdeeprm_like.decision.spaces import PRESETS, Space
 from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
 from hdeeprm_like.formats.jobs_csv import read_jobs_csv
 from hdeeprm_like.formats.machines_csv import read_machines_csv
@@ -20,7 +23,8 @@ from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.swf import convert, knows_memory, read_swf
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.generation import Recipe, estimates_named, model_named
-from hdeeprm_like.options import Options, read_options
+from hdeeprm_like.options import ACTION_NAMES, OBSERVATION_NAMES, EnvOptions, Options, read_options
+from hdeeprm_like.plugins import find
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +72,11 @@ class Experiment:
         return generator(self.options.seed, stream)
 
     @property
+    def space(self) -> Space:
+        """What agents see, can do and are rewarded for."""
+        return space_of(self.options.pybatsim.env, self.options_path.parent)
+
+    @property
     def policy_seed(self) -> int:
         """Seed of the random policies."""
         return int(self.rng(RANDOM_POLICIES).integers(2**63))
@@ -99,6 +108,35 @@ def load_experiment(path: Path, overrides: Overrides | None = None) -> Experimen
         log.info("%s; the platform counts", message)
     experiment = load_jobs(path, options, platform, overrides)
     return replace(experiment, platform_path=platform_path, options_path=path)
+
+
+def space_of(env: EnvOptions, folder: Path) -> Space:
+    """Return the decision space of an options file: a preset, with what the file says in its place.
+
+    Args:
+        folder: that the files of the user's own parts are relative to.
+
+    Raises:
+        OptionsError: a part of the user's own cannot be had.
+    """
+    preset, actions, window = PRESETS[env.preset], env.actions, env.window
+    given: dict[str, Any] = {
+        **{name: getattr(env, name) for name in ("reward", "gamma", "horizon", "backlog", "memory_units")},
+        **{name: getattr(window, name) for name in ("head", "tail", "opens", "step")},
+        "core_policy": actions.core_policy,
+        "waiting": actions.waiting,
+        "queue_sensitivity": env.queue_sensitivity,
+        "void": actions.void,
+        "pairs": actions.pairs if actions.selection else None,
+    }
+    if actions.kind is not None:
+        given["actions"] = find(actions.kind, {name: name for name in ACTION_NAMES}, "action space", folder)
+    if env.observation is not None:
+        given["observation"] = find(env.observation, {name: name for name in OBSERVATION_NAMES}, "observation", folder)
+    if env.objective is not None:
+        weights = {env.objective: 1.0} if isinstance(env.objective, str) else env.objective
+        given["objectives"] = {find(name, OBJECTIVES, "objective", folder): weight for name, weight in weights.items()}
+    return replace(preset, **{name: value for name, value in given.items() if value is not None})
 
 
 def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:

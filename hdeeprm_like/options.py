@@ -9,16 +9,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from hdeeprm_like.decision.baselines import baseline, is_baseline
+from hdeeprm_like.decision.baselines import CORE_POLICY_NAMES, baseline, is_baseline
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 
 JOB_POLICY_NAMES = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
-CORE_POLICY_NAMES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
 
 Pair = tuple[str, str]
-Objective = Literal[
+OBJECTIVE_NAMES = (
     "avg_job_slowdown",
     "avg_job_completion",
     "avg_completion_time",
@@ -26,7 +25,18 @@ Objective = Literal[
     "makespan",
     "energy_consumption",
     "edp",
-]
+    "window_slowdown",
+    "unused_cores",
+    "queue_length",
+    "queue_wait",
+    "avg_wait",
+    "used_cores",
+)
+OBSERVATION_NAMES = ("normal", "small", "minimal", "image", "compact", "horizon", "backfilling", "machines")
+ACTION_NAMES = ("policies", "jobs", "machines")
+
+Mode = Literal["sample", "integral", "change", "waits", "discounted"]
+Preset = Literal["HDeepRM", "PolicySelect", "DeepRM", "CompactRM", "SMDP", "DeepBackfilling", "JobMachine"]
 
 
 class Section(BaseModel):
@@ -36,13 +46,36 @@ class Section(BaseModel):
 
 
 class ActionOptions(Section):
-    """The policy pairs that an agent chooses from (thesis 3.2.3.2)."""
+    """What an agent can do: apply policy pairs (thesis 3.2.3.2), or choose jobs of the window, and nodes for them."""
 
+    kind: str | None = Field(
+        None,
+        description="Policies, jobs or machines; one of your own is named 'file.py:attribute'.",
+        examples=list(ACTION_NAMES),
+    )
     selection: list[dict[str, list[str]]] = Field(
         [],
         description="Objects of a job policy and its core policies; empty for all 36 pairs.",
     )
-    void: bool = Field(False, description="Whether the agent may also decide to wait.")
+    void: bool = Field(False, description="Whether the agent may also decide to wait, of policies.")
+    core_policy: str | None = Field(None, description="Where jobs run, of jobs.")
+    waiting: bool | None = Field(None, description="Whether the agent may wait, of machines.")
+
+    @field_validator("kind")
+    @classmethod
+    def known_kind(cls, kind: str | None) -> str | None:
+        """Refuse action spaces that do not exist."""
+        if kind is not None:
+            check_part(kind, ACTION_NAMES, "action space")
+        return kind
+
+    @field_validator("core_policy")
+    @classmethod
+    def known_core_policy(cls, policy: str | None) -> str | None:
+        """Refuse a core policy that does not exist."""
+        if policy is not None:
+            check_name(policy, CORE_POLICY_NAMES, "core policy")
+        return policy
 
     @field_validator("selection")
     @classmethod
@@ -62,19 +95,64 @@ class ActionOptions(Section):
         return tuple(dict.fromkeys(listed)) or ALL_PAIRS
 
 
-class EnvOptions(Section):
-    """What the agent sees, may do and is rewarded for (thesis 3.2.3, 3.2.4)."""
+class WindowOptions(Section):
+    """The part of the queue that an agent sees and chooses from; what is missing is the preset's."""
 
-    objective: Objective = Field("avg_job_slowdown", description="What the reward optimizes.")
-    reward: Literal["sample", "integral", "change"] = Field(
-        "sample",
-        description="Objective right after a decision, over the time until the next, or its change until then.",
+    head: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the first jobs of the queue.")
+    tail: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the last jobs of the queue.")
+    opens: Literal["waiting", "fitting", "ticks"] | None = Field(
+        None, description="When the agent is asked: jobs wait, a job of the window fits, or at every time step."
+    )
+    step: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="s that waiting takes; 0 until something happens."
+    )
+
+
+class EnvOptions(Section):
+    """What the agent sees, may do and is rewarded for (thesis 3.2.3, 3.2.4); what is missing is the preset's."""
+
+    preset: Preset = Field("HDeepRM", description="A published decision space.")
+    objective: str | dict[str, float] | None = Field(
+        None,
+        description="What the reward optimizes, or several with weights; your own are named 'file.py:attribute'.",
+        examples=list(OBJECTIVE_NAMES),
+    )
+    reward: Mode | None = Field(
+        None,
+        description="How the objective becomes a reward: as it is right after a decision, added up until the next, ...",
+    )
+    gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="What a time step counts beside the one before, of the reward 'discounted'."
     )
     actions: ActionOptions = ActionOptions()
-    observation: Literal["normal", "small", "minimal"] = Field("normal", description="How much the agent sees.")
+    window: WindowOptions = WindowOptions()
+    observation: str | None = Field(
+        None,
+        description="What the agent sees; an observation of your own is named 'file.py:attribute'.",
+        examples=list(OBSERVATION_NAMES),
+    )
+    horizon: Annotated[int, Field(ge=1)] | None = Field(None, description="Time steps or events to look ahead.")
+    backlog: Annotated[int, Field(ge=0)] | None = Field(None, description="Jobs outside the window in an image.")
+    memory_units: Annotated[int, Field(ge=0)] | None = Field(None, description="Columns for memory in an image.")
     queue_sensitivity: Annotated[float, Field(gt=0, le=1)] = Field(
         0.05, description="Relative change of the queue that fills the range of its feature."
     )
+
+    @field_validator("objective")
+    @classmethod
+    def known_objective(cls, objective: str | dict[str, float] | None) -> str | dict[str, float] | None:
+        """Refuse objectives that do not exist."""
+        for name in [objective] if isinstance(objective, str) else objective or []:
+            check_part(name, OBJECTIVE_NAMES, "objective")
+        return objective
+
+    @field_validator("observation")
+    @classmethod
+    def known_observation(cls, observation: str | None) -> str | None:
+        """Refuse observations that do not exist."""
+        if observation is not None:
+            check_part(observation, OBSERVATION_NAMES, "observation")
+        return observation
 
 
 class AgentOptions(Section):
@@ -85,7 +163,7 @@ class AgentOptions(Section):
     type: Literal["CLASSIC", "LEARNING"] = Field("CLASSIC", description="Fixed policy pair, or learned.")
     policy_pair: str | None = Field(
         None,
-        description="Pair of a classic agent, as 'shortest-high_gflops', or baseline, as 'sjf+easy-high_gflops'.",
+        description="Pair of a classic agent, as 'shortest-high_gflops', or baseline, as 'sjf+easy-best_fit'.",
     )
     run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
     hidden: Annotated[int, Field(ge=1)] | None = Field(None, description="Units in each hidden layer.")
@@ -167,6 +245,9 @@ class TrainingSection(Section):
     evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
     evaluation_episodes: Annotated[int, Field(ge=1)] = Field(10, description="Size of the fixed evaluation set.")
     greedy: bool = Field(True, description="Whether tests take the most probable action instead of drawing one.")
+    clock: Literal["batsim", "textbook"] = Field(
+        "batsim", description="Of training episodes: Batsim's, or the faster one where messages take no time."
+    )
     best: Literal["reward", "mean_slowdown", "makespan"] = Field("reward", description="Decides which is best.pt.")
 
 
@@ -204,7 +285,7 @@ class Options(Section):
 
 
 def split_pair(text: str) -> Pair:
-    """Split ``"shortest-high_gflops"`` or ``"sjf+easy-high_gflops"`` into its policies.
+    """Split ``"shortest-high_gflops"`` or ``"sjf+easy-best_fit"`` into its policies; a baseline may tell no placement.
 
     Raises:
         ValueError: one of them does not exist.
@@ -212,13 +293,19 @@ def split_pair(text: str) -> Pair:
     job, _, core = text.partition("-")
     if job not in JOB_POLICY_NAMES and is_baseline(job):
         try:
-            baseline(job)
+            found = baseline(text)
         except OptionsError as error:
             raise ValueError(str(error)) from None
-    else:
-        check_name(job, JOB_POLICY_NAMES, "job policy")
+        return found.rule, found.placement
+    check_name(job, JOB_POLICY_NAMES, "job policy")
     check_name(core, CORE_POLICY_NAMES, "core policy")
     return job, core
+
+
+def check_part(name: str, known: Sequence[str], kind: str) -> None:
+    """Raise a ValueError if *name* is neither known nor one of the user's own, ``'file.py:attribute'``."""
+    if ":" not in name and name not in known:
+        raise ValueError(f"{name!r} is no {kind}{did_you_mean(name, known)}")
 
 
 def check_name(name: str, known: Sequence[str], kind: str) -> None:

@@ -1,16 +1,30 @@
 """The options file: HDeepRM's schema, strict."""
 
 import json
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.observations.view import KINDS
 from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
-from hdeeprm_like.decision.rewards import OBJECTIVES
+from hdeeprm_like.decision.rewards import MODES, OBJECTIVES
+from hdeeprm_like.decision.spaces import PRESETS
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.options import ALL_PAIRS, CORE_POLICY_NAMES, JOB_POLICY_NAMES, Options, read_options, split_pair
+from hdeeprm_like.options import (
+    ALL_PAIRS,
+    CORE_POLICY_NAMES,
+    JOB_POLICY_NAMES,
+    OBJECTIVE_NAMES,
+    OBSERVATION_NAMES,
+    Mode,
+    Options,
+    Preset,
+    read_options,
+    split_pair,
+)
 
 CLASSIC = {"seed": 1, "pybatsim": {"agent": {"policy_pair": "first-high_gflops"}}}
 
@@ -18,7 +32,10 @@ CLASSIC = {"seed": 1, "pybatsim": {"agent": {"policy_pair": "first-high_gflops"}
 def test_the_options_know_all_policies_and_objectives_that_exist():
     assert set(JOB_POLICY_NAMES) == set(JOB_POLICIES)
     assert set(CORE_POLICY_NAMES) == set(CORE_POLICIES)
-    assert set(Options.model_json_schema()["$defs"]["EnvOptions"]["properties"]["objective"]["enum"]) == set(OBJECTIVES)
+    assert set(OBJECTIVE_NAMES) == set(OBJECTIVES)
+    assert set(OBSERVATION_NAMES) == set(KINDS)
+    assert get_args(Preset) == tuple(PRESETS)
+    assert get_args(Mode) == MODES
     assert len(ALL_PAIRS) == 36
     assert PolicyPairs(ALL_PAIRS, void=True).size == 37
 

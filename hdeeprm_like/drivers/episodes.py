@@ -7,17 +7,12 @@ import numpy as np
 
 from hdeeprm_like.cluster.metrics import load
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyPairs
-from hdeeprm_like.decision.observations.summary import Kind, Summary
-from hdeeprm_like.decision.rewards import Mode, Objective, Reward
-from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.drivers.play import Play
-from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.decision.spaces import Space
+from hdeeprm_like.drivers.play import Clock, Play, new_simulator
 from hdeeprm_like.errors import OptionsError
 
-GROUP = 5  # fragments that stand together; the last of them is held out
+GROUP = 5  # fragments that stand together: three to learn from, one held out, one to choose agents by
 
 
 def fragment(workload: Workload, first: int, jobs: int) -> Workload:
@@ -37,8 +32,9 @@ def demand(workload: Workload) -> int:
 class Fragments:
     """Fragments of a workload by number, the same for the same seed.
 
-    The workload is cut into stretches of five fragments. Those to learn from begin anywhere in the first four fifths of
-    a stretch, as far as they stay within; the last fifth is held out. So both see quiet and busy times.
+    The workload is cut into stretches of five fragments. Those to learn from begin anywhere in the first three fifths
+    of a stretch, as far as they stay within; the fourth is held out, for the figures that are reported; by the last
+    agents and their options are chosen. So all see quiet and busy times, and no job serves two purposes.
 
     Attributes:
         workload: the whole. jobs: of a fragment. seed: of the places where those to learn from begin.
@@ -65,7 +61,7 @@ class Fragments:
 
     @property
     def stretches(self) -> int:
-        """How many stretches there are, and so how many fragments are held out."""
+        """How many stretches there are, and so how many fragments are held out, and as many to choose by."""
         return len(self.workload) // (GROUP * self.jobs)
 
     def __call__(self, number: int) -> Workload:
@@ -76,11 +72,15 @@ class Fragments:
 
     def held_out(self, number: int) -> Workload:
         """Return a fragment that is held out; they are numbered in the order of the workload, over and over."""
+        return fragment(self.workload, self._first(number % self.stretches) + (GROUP - 2) * self.jobs, self.jobs)
+
+    def validation(self, number: int) -> Workload:
+        """Return a fragment to choose agents by, numbered likewise."""
         return fragment(self.workload, self._first(number % self.stretches) + (GROUP - 1) * self.jobs, self.jobs)
 
     def _draw(self, rng: np.random.Generator) -> Workload:
         stretch = int(rng.integers(self.stretches))
-        return fragment(self.workload, self._first(stretch) + int(rng.integers((GROUP - 2) * self.jobs + 1)), self.jobs)
+        return fragment(self.workload, self._first(stretch) + int(rng.integers((GROUP - 3) * self.jobs + 1)), self.jobs)
 
     def _first(self, stretch: int) -> int:
         return stretch * GROUP * self.jobs
@@ -92,38 +92,27 @@ class Plays:
 
     Attributes:
         platform: what exists. workload_of: number to the jobs of an episode.
-        actions: what can be done. objective, mode: what is rewarded.
-        observation: kind of summary. queue_sensitivity: of it.
+        space: what is seen, done and rewarded.
         limits_of: the workload whose largest requests scale observations; None takes each episode's own.
         seed: of the random policies.
         alike: how many consecutive episodes have the same jobs.
+        clock: Batsim's, or the textbook's.
     """
 
     platform: Platform
     workload_of: Callable[[int], Workload]
-    actions: PolicyPairs
-    objective: Objective
-    mode: Mode = "sample"
-    observation: Kind = "normal"
-    queue_sensitivity: float = 0.05
+    space: Space
     limits_of: Workload | None = None
     seed: int = 0
     alike: int = 1
+    clock: Clock = "batsim"
 
     def __call__(self, number: int) -> Play:
         """Return an episode at its beginning."""
         workload = self.workload_of(number // self.alike)
-        state = State(
-            self.platform,
-            workload,
-            policies=self.actions.job_policies,
-            seed=self.seed + number,
-            log=False,
-            limits=self.limits_of.limits() if self.limits_of is not None else None,
-        )
-        observer = Summary(state, self.observation, self.queue_sensitivity)
-        system = DecisionSystem(state, self.actions, observer, Reward(self.objective, self.mode))
-        return Play(Simulator(state, workload), system)
+        limits = self.limits_of.limits() if self.limits_of is not None else None
+        state = self.space.state(self.platform, workload, self.seed + number, log=False, limits=limits)
+        return Play(new_simulator(self.clock, state, workload), self.space.system(state))
 
 
 def mean_slowdown(play: Play) -> float:

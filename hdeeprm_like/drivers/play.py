@@ -1,10 +1,13 @@
 """Playing one episode in process, on Batsim's clock or the textbook's."""
 
+from typing import Literal, TypeAlias
+
 import numpy as np
 
 from hdeeprm_like.cluster.kernels import log_blocked, receive, room_for_an_instant
-from hdeeprm_like.cluster.state import Commands
+from hdeeprm_like.cluster.state import Commands, State
 from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward, RewardRows, pass_time
@@ -17,7 +20,13 @@ from hdeeprm_like.drivers.textbook import Clockwork, Textbook, begin, next_event
 from hdeeprm_like.types import Bools, Floats
 
 OVER, WANTED, FULL = 0, 1, 2  # why a simulation stops: the end, a decision, no room left in the log
-BATSIM, TEXTBOOK = 0, 1  # clocks
+Clock: TypeAlias = Literal["batsim", "textbook"]
+BATSIM, TEXTBOOK = 0, 1  # clocks in compiled code
+
+
+def new_simulator(clock: Clock, state: State, workload: Workload) -> Simulator | Textbook:
+    """Return what moves a state: the embedded simulator with Batsim's clock, or the textbook's clock."""
+    return Simulator(state, workload) if clock == "batsim" else Textbook(state, workload)
 
 
 class Play:

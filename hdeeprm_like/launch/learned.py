@@ -7,11 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.decision.actions import PolicyPairs
-from hdeeprm_like.decision.observations.summary import Summary
-from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
+from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.drivers.episodes import Fragments, Plays, makespan, mean_slowdown
 from hdeeprm_like.drivers.play import play
@@ -53,20 +50,22 @@ class Learner:
     """A learning agent and the experiment that it lives in.
 
     Attributes:
-        experiment: the world. actions: what can be done there. agent: who does it.
+        experiment: the world. space: what is seen, done and rewarded there. actions: what can be done.
+        agent: who does it.
     """
 
     def __init__(self, experiment: Experiment, choice: AgentChoice) -> None:
         options = experiment.options.pybatsim
         self.experiment = experiment
         self.choice = choice
-        self.actions = PolicyPairs(options.env.actions.pairs, options.env.actions.void)
+        self.space = experiment.space
+        sample = self.space.sample(experiment.platform, experiment.workload.limits())
+        self.actions: ActionSpace = sample.actions
         section = options.agent.model_dump(exclude={"type", "run", "policy_pair"}, exclude_none=True)
-        state = State(experiment.platform, experiment.workload, log=False)
         self.agent: LearningAgent = build_agent(
             load_agent_class(choice.name),
             section,
-            Summary(state, options.env.observation, options.env.queue_sensitivity).shape,
+            sample.observer.shape if sample.observer is not None else (0,),
             self.actions.size,
             choice.device,
             experiment.options.seed,
@@ -77,25 +76,18 @@ class Learner:
 
     def system(self, platform: Platform, limits: JobLimits, jobs: Workload | None, log: bool = True) -> DecisionSystem:
         """Return a decision system for one run; *jobs* are None where they become known on the way."""
-        env, seed = self.experiment.options.pybatsim.env, self.experiment.policy_seed
-        state = State(platform, jobs, self.actions.job_policies, seed, log, limits)
-        observer = Summary(state, env.observation, env.queue_sensitivity)
-        return DecisionSystem(state, self.actions, observer, Reward(OBJECTIVES[env.objective], env.reward))
+        return self.space.system(self.space.state(platform, jobs, self.experiment.policy_seed, log, limits))
 
     def plays(self, workload_of: Callable[[int], Workload], alike: int = 1) -> Plays:
         """Return the episodes of some jobs by number."""
-        env = self.experiment.options.pybatsim.env
         return Plays(
             self.experiment.platform,
             workload_of,
-            self.actions,
-            OBJECTIVES[env.objective],
-            env.reward,
-            env.observation,
-            env.queue_sensitivity,
+            self.space,
             limits_of=self.experiment.workload,
             seed=self.experiment.policy_seed,
             alike=alike,
+            clock=self.experiment.options.training.clock,
         )
 
     def simulate(self) -> tuple[Simulator, DecisionSystem]:

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_clusters import cluster, jobs
 
-from hdeeprm_like.decision.actions import PolicyPairs
-from hdeeprm_like.decision.rewards import OBJECTIVES
+from hdeeprm_like.decision.spaces import Space
 from hdeeprm_like.drivers.episodes import Fragments, Plays, demand, fragment, makespan, mean_slowdown
 from hdeeprm_like.errors import OptionsError
 
@@ -25,14 +24,16 @@ def test_a_fragment_is_some_jobs_in_a_row_on_a_clock_of_their_own():
 
 @settings(max_examples=30)
 @given(st.integers(1, 12), st.integers(0, 200), st.integers(0, 2**32 - 1))
-def test_no_job_is_both_learned_from_and_held_out(size, extra, seed):
+def test_no_job_is_learned_from_and_held_out_or_chosen_by(size, extra, seed):
     fragments = Fragments(numbered(5 * size + extra), size, seed)
     held_out = {name for number in range(fragments.stretches) for name in fragments.held_out(number).ids}
-    assert len(held_out) == fragments.stretches * size
+    chosen_by = {name for number in range(fragments.stretches) for name in fragments.validation(number).ids}
+    assert len(held_out) == len(chosen_by) == fragments.stretches * size
+    assert held_out.isdisjoint(chosen_by)
     for number in range(20):
         learned = fragments(number)
         assert len(learned) == size
-        assert held_out.isdisjoint(learned.ids)
+        assert (held_out | chosen_by).isdisjoint(learned.ids)
 
 
 def test_fragments_are_the_same_for_the_same_seed_and_number():
@@ -49,7 +50,7 @@ def test_fragments_that_do_not_fit_are_refused():
 def test_episodes_may_come_in_rows_with_the_same_jobs():
     workload = jobs(np.arange(500.0), np.arange(1.0, 501.0))
     fragments = Fragments(workload, 10)
-    plays = Plays(cluster(), fragments, PolicyPairs(), OBJECTIVES["makespan"], observation="minimal", alike=3)
+    plays = Plays(cluster(), fragments, Space(observation="minimal"), alike=3)
     first = [float(plays(number).system.state.tables.jobs["requested_time"][0]) for number in range(6)]
     assert first[0] == first[1] == first[2] == fragments(0).requested_time[0]
     assert first[3] == first[4] == first[5] == fragments(1).requested_time[0]
@@ -58,7 +59,7 @@ def test_episodes_may_come_in_rows_with_the_same_jobs():
 
 def test_an_episode_is_measured_by_its_slowdown_and_makespan():
     workload = jobs([0.0, 0.0], 10.0, size=4)
-    play = Plays(cluster(((0, 4, 4.0, 80.0),)), lambda n: workload, PolicyPairs(), OBJECTIVES["makespan"])(0)
+    play = Plays(cluster(((0, 4, 4.0, 80.0),)), lambda n: workload, Space())(0)
     while play.advance():
         play.act(0)
     assert makespan(play) == pytest.approx(20.0, abs=1e-4)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from hdeeprm_like.decision.actions import PolicyPairs, selected_pairs
-from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.drivers.episodes import Plays, makespan
+from hdeeprm_like.experiment import space_of
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.logs import read_log
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
+from hdeeprm_like.options import EnvOptions
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = json.loads((ROOT / "agents/reinforce.json").read_text())
@@ -35,24 +35,17 @@ def one_thread():
 def plays():
     platform = read_platform(ROOT / "platforms/learning.json")
     workload = read_workload(ROOT / "workloads/learning.json", reference_flops=platform.reference_flops)
-    return Plays(
-        platform,
-        lambda number: workload,
-        PolicyPairs(selected_pairs(ENV["actions"]["selection"])),
-        OBJECTIVES[ENV["objective"]],
-        observation=ENV["observation"],
-        queue_sensitivity=ENV["queue_sensitivity"],
-    )
+    space = space_of(EnvOptions.model_validate(ENV), ROOT)
+    return Plays(platform, lambda number: workload, space)
 
 
 def learn(plays, folder, seed):
     """Train as the options say; return the agent and (E,) the probability of the optimal actions in each episode."""
     options = {name: AGENT[name] for name in ("gamma", "hidden", "lr")}
-    observed = plays(0).system.observer.shape
-    agent = build_agent(
-        load_agent_class(str(ROOT / "agents/reinforce.py")), options, observed, plays.actions.size, seed=seed
-    )
-    names = plays.actions.names
+    system = plays(0).system
+    observed, actions = system.observer.shape, system.actions
+    agent = build_agent(load_agent_class(str(ROOT / "agents/reinforce.py")), options, observed, actions.size, seed=seed)
+    names = actions.names
     train(agent, plays, names, folder, TrainingOptions(**OPTIONS["training"]), quiet=True, tensorboard=False)
     probabilities = np.array(json.loads((folder / "probs.json").read_text())["probs"])
     return agent, probabilities[[names.index(name) for name in OPTIMAL]].sum(0)

@@ -1,0 +1,237 @@
+"""The window of the queue that an agent sees, and what it can choose there."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from paper_clusters import cluster, jobs
+
+from hdeeprm_like.cluster.state import Instant, State
+from hdeeprm_like.cluster.tables import RUNNING, WAITING
+from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
+from hdeeprm_like.decision.slots import JobSlots
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.decision.window import NONE, JobWindow, fill_slots
+from hdeeprm_like.drivers.play import Play, new_simulator
+from hdeeprm_like.errors import OptionsError
+
+THREE = ((0, 3, 4.0, 80.0),)  # three processors as in the figures of 000
+
+
+def played(workload, choose, platform=None, clock="textbook", objective="window_slowdown", reward="waits", **window):
+    """Play a workload with a function of the play that chooses actions; return the play."""
+    platform = platform or cluster(THREE)
+    state = State(platform, workload, policies=(), log=False, whole=window.get("machines", False))
+    rows = JobWindow(state, finds=True, **window)
+    actions = JobSlots(state, rows, waiting=True)
+    system = DecisionSystem(state, actions, None, Reward(OBJECTIVES[objective], reward), rows)
+    play = Play(new_simulator(clock, state, workload), system)
+    while play.advance():
+        play.act(choose(play))
+    return play
+
+
+def first_legal(play):
+    """Start the first job that fits, else wait."""
+    return int(np.argmax(play.observe()[1]))
+
+
+def starts(play):
+    return play.system.state.tables.jobs["start"].tolist()
+
+
+def test_the_example_of_figure_4_1_is_backfilled_by_whoever_starts_the_first_job_that_fits():
+    # seven jobs on three processors; first come first served starts the last one at 9, backfilling at 2
+    workload = jobs([0, 0, 0, 0, 0, 0, 0], [2, 3, 4, 2, 1, 2, 1], size=[2, 1, 2, 2, 3, 2, 1])
+    play = played(workload, first_legal, head=7)
+    assert sorted(starts(play))[0] == 0.0
+    assert play.simulator.unfinished == 0
+
+
+def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end():
+    workload = jobs(np.zeros(7), 10.0, size=3)
+    state = State(cluster(THREE), workload, policies=(), log=False)
+    window = JobWindow(state, head=2, tail=3)
+    state.receive(Instant(0.0, [], 7, True))
+    window.follow(state, [])
+    fill_slots(state.tables, window.rows)
+    assert window.rows.slots.tolist() == [0, 1, 6, 5, 4]
+
+
+def test_a_short_queue_is_shown_once():
+    workload = jobs(np.zeros(3), 10.0, size=3)
+    state = State(cluster(THREE), workload, policies=(), log=False)
+    window = JobWindow(state, head=2, tail=3)
+    state.receive(Instant(0.0, [], 3, True))
+    window.follow(state, [])
+    fill_slots(state.tables, window.rows)
+    assert window.rows.slots.tolist() == [0, 1, 2, NONE, NONE]
+
+
+def test_jobs_note_what_they_find_when_they_are_submitted():
+    workload = jobs([0, 0, 1, 1], [3, 5, 4, 2], size=[2, 1, 3, 1], gflops=4.0)
+    found = []
+
+    def choose(play):
+        found.append(play.system.window.rows.found[: play.system.window.rows.rule["seen"][0]].copy())
+        return 2 if len(found) == 2 else first_legal(play)  # one job starts, then the agent waits
+
+    played(workload, choose, head=2)
+    # job 0 finds nothing; job 1 finds job 0 in the queue (2 cores x 3 s) and three free cores
+    assert found[0].tolist() == [[0, 0, 3, 0, 0], [1, 6, 3, 0, 0]]
+    # one second later job 0 has 2 cores x 2 s to run, job 1 waits (1 x 5), one core is free
+    later = next(rows for rows in found if len(rows) == 4)
+    assert later[2].tolist() == [1, 5, 1, 4, 0]
+    assert later[3].tolist() == [2, 5 + 12, 1, 4, 0]
+
+
+@pytest.mark.parametrize(("opens", "step"), [("waiting", 0.0), ("fitting", 0.0), ("fitting", 1.0), ("ticks", 1.0)])
+@pytest.mark.parametrize("clock", ["textbook", "batsim"])
+def test_whoever_starts_what_fits_leaves_no_job_behind(opens, step, clock):
+    rng = np.random.default_rng(3)
+    workload = jobs(np.sort(rng.integers(0, 50, 40)), rng.integers(1, 9, 40), size=rng.integers(1, 4, 40))
+    play = played(workload, first_legal, clock=clock, head=5, tail=2, opens=opens, step=step)
+    assert play.simulator.unfinished == 0
+
+
+def test_an_agent_that_is_asked_at_every_step_is_asked_so_also_when_nothing_waits():
+    play = played(jobs([0, 4], [2, 1], size=3), first_legal, head=2, opens="ticks", step=1.0)
+    assert play.episode.times.tolist() == [0, 0, 1, 2, 3, 4, 4]
+
+
+def test_an_agent_that_is_asked_when_a_job_fits_is_not_asked_otherwise():
+    play = played(jobs([0, 1, 4], [3, 2, 1], size=3), first_legal, head=2, opens="fitting", step=1.0)
+    assert play.episode.times.tolist() == [0, 3, 5]
+
+
+def test_waiting_lasts_a_step_where_there_is_one_and_until_something_happens_where_there_is_none():
+    asked = []
+
+    def wait_thrice(play):
+        asked.append(play.system.state.now)
+        return 1 if len(asked) <= 3 else 0
+
+    played(jobs([0, 7], [3, 1]), wait_thrice, head=1, opens="fitting", step=1.0)
+    assert asked[:4] == [0, 1, 2, 3]
+    asked.clear()
+    played(jobs([0, 7], [3, 1]), wait_thrice, head=1)
+    assert asked[:2] == [0, 7]
+
+
+def test_waiting_is_not_legal_when_nothing_else_can_ever_happen():
+    play = played(jobs([0], [3]), first_legal, head=1)
+    assert play.episode.masks.tolist() == [[True, False]]
+
+
+def test_an_illegal_choice_counts_as_waiting():
+    play = played(jobs([0, 2], [3, 1]), lambda play: 1 if play.system.state.now == 0.0 else 0, head=2)
+    assert starts(play) == [2.0, 2.0]
+
+
+def test_a_mask_names_the_jobs_that_fit_now():
+    masks = []
+
+    def choose(play):
+        masks.append(play.observe()[1].tolist())
+        return first_legal(play)
+
+    played(jobs([0, 0, 0], [3, 3, 3], size=[2, 2, 1]), choose, head=3)
+    assert masks[0] == [True, True, True, False]  # nothing runs and nothing will come: waiting would never end
+    assert masks[1] == [False, True, False, True]
+
+
+def test_memory_of_the_nodes_counts_for_what_fits():
+    platform = cluster(((0, 2, 4.0, 80.0), (1, 2, 4.0, 80.0)), memory=(8000.0, 8000.0))
+    workload = jobs([0, 0], [5, 5], size=[2, 2], memory=[8000.0, 1.0])
+    play = played(workload, first_legal, platform=platform, head=2)
+    assert starts(play) == [0.0, 5.0]  # the first takes a core and all memory of each node
+
+
+def test_a_job_is_started_whole_on_the_node_that_is_chosen():
+    platform = cluster(((0, 2, 4.0, 80.0), (1, 1, 4.0, 80.0), (1, 3, 4.0, 80.0)), memory=(8000.0, 8000.0))
+    workload = jobs([0, 0, 0], [5, 5, 5], size=[3, 1, 2])
+    taken = []
+
+    def choose(play):
+        legal = np.flatnonzero(play.observe()[1])
+        taken.append(legal.tolist())
+        return int(legal[0])
+
+    play = played(workload, choose, platform=platform, head=3, machines=True, opens="fitting")
+    state = play.system.state
+    assert taken[0] == [1, 2, 3, 4, 5]  # jobs 1 and 2 on node 0, all three on node 1
+    assert state.cores_of(1).tolist() == [0]
+    assert starts(play) == [0.0, 0.0, 5.0]
+    assert state.cores_of(0).tolist() == [2, 3, 4]
+
+
+def test_a_job_that_no_node_can_take_whole_is_rejected():
+    platform = cluster(((0, 2, 4.0, 80.0), (1, 2, 4.0, 80.0)), memory=(8000.0, 8000.0))
+    play = played(jobs([0, 0], [5, 5], size=[3, 2]), first_legal, platform=platform, head=2, machines=True)
+    assert play.system.state.tables.clock["rejected"][0] == 1
+    assert play.simulator.unfinished == 0
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_the_window_agrees_with_the_tables_whatever_is_chosen(data):
+    count = data.draw(st.integers(1, 25))
+    draw = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    workload = jobs(
+        np.sort(draw.integers(0, 30, count)),
+        draw.integers(1, 9, count),
+        size=draw.integers(1, 4, count),
+        ran=draw.uniform(0.3, 1.5, count),
+    )
+
+    def choose(play):
+        t, w = play.system.state.tables, play.system.window.rows
+        queue, j = [], int(w.rule["first"][0])
+        while j != NONE:
+            queue.append(j)
+            j = int(w.after[j])
+        assert queue == np.flatnonzero(t.jobs["status"] == WAITING).tolist()
+        running = w.running[: w.rule["running"][0]]
+        assert sorted(running.tolist()) == np.flatnonzero(t.jobs["status"] == RUNNING).tolist()
+        ends = t.jobs["start"][running] + t.jobs["requested_time"][running]
+        assert ends.tolist() == sorted(ends.tolist()) == w.ends[: len(running)].tolist()
+        work = np.sum(t.jobs["size"][queue] * t.jobs["requested_time"][queue])
+        assert w.rule["queued_work"][0] == pytest.approx(work)
+        return int(draw.choice(np.flatnonzero(play.observe()[1])))
+
+    clock = data.draw(st.sampled_from(["textbook", "batsim"]))
+    opens = data.draw(st.sampled_from(["waiting", "fitting"]))
+    play = played(workload, choose, clock=clock, head=4, tail=data.draw(st.integers(0, 2)), opens=opens)
+    assert play.simulator.unfinished == 0
+
+
+def test_a_time_step_of_discounted_reward_counts_gamma_times_the_one_before():
+    # one job of 4 s waits for three steps while another fills the machine: three steps of -1/4
+    workload = jobs([0, 0], [3, 4], size=3)
+    play = played(workload, first_legal, head=2, opens="fitting", step=1.0, reward="discounted")
+    assert play.episode.rewards == pytest.approx([-0.25 * (1 + 0.99 + 0.99**2), 0.0])
+
+
+def test_the_reward_of_deep_backfilling_is_equation_2_and_zero_for_a_job_that_is_started():
+    weights = {OBJECTIVES[name]: 1 / 3 for name in ("unused_cores", "queue_length", "queue_wait")}
+    workload = jobs([0, 1, 2], [9, 5, 5], size=[2, 2, 2])
+    state = State(cluster(THREE), workload, policies=(), log=False)
+    window = JobWindow(state, head=3)
+    system = DecisionSystem(state, JobSlots(state, window), None, Reward(weights, "waits"), window)
+    play = Play(new_simulator("textbook", state, workload), system)
+    while play.advance():
+        play.act(first_legal(play))
+    # at 1 s one of three cores is free, one job waits, the most ever, for no time at all;
+    # at 2 s two wait, the most ever, for 1 s together, the most ever; at 9 s two waited 8 + 7 s before one started
+    expected = [0.0, -1 / 3 * (1 / 3 + 1.0), -1 / 3 * (1 / 3 + 1.0 + 1.0), 0.0, -1 / 3 * (1 / 3 + 1 / 2 + 7 / 15), 0.0]
+    assert play.episode.times.tolist() == [0, 1, 2, 9, 9, 14]
+    assert play.episode.rewards == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"opens": "fittin"}, {"head": -1}, {"opens": "ticks", "step": 0.0}, {"machines": True, "tail": 1}]
+)
+def test_a_window_that_makes_no_sense_is_refused(wrong):
+    state = State(cluster(), jobs([0.0], [1.0]))
+    with pytest.raises(OptionsError):
+        JobWindow(state, **{"head": 2} | wrong)
