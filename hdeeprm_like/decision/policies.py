@@ -81,13 +81,13 @@ def random_processor(t: Tables, memory: float, gpus: float) -> int:
     """Return the processor of a core drawn from the free ones with MB and GPUs on their node, -1 if there is none."""
     eligible = 0
     for p in range(len(t.processors)):
-        if has_room(t, t.processors[p].node, memory, gpus):
+        if t.processors[p].free > 0 and has_room(t, t.processors[p].node, memory, gpus):
             eligible += t.processors[p].free
     if eligible == 0:
         return -1
     left = draw(t, eligible)
     for p in range(len(t.processors)):
-        if has_room(t, t.processors[p].node, memory, gpus):
+        if t.processors[p].free > 0 and has_room(t, t.processors[p].node, memory, gpus):
             left -= t.processors[p].free
             if left < 0:
                 return p
