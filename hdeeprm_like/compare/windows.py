@@ -149,7 +149,7 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: str = "te
         jobs.size,
         machine.cores,
         requested_time=jobs.requested_time,
-        user=window.users,
+        user=window.users if (window.users >= 0).any() else None,
         energy=driver.state.joules,
     )
 

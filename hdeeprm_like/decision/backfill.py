@@ -18,10 +18,13 @@ from hdeeprm_like.decision.baselines import (
     EASY_SJF,
     FIRST_WITH_OTHERS,
     GREEDY,
+    PACKING,
     STRICT,
 )
 from hdeeprm_like.decision.orders import Plan, bring_up_to_date, keep_waiting
+from hdeeprm_like.decision.packing import best_node
 from hdeeprm_like.decision.profile import OVERDUE, drop_started, start_conservative, start_planned
+from hdeeprm_like.decision.window import fits
 
 
 @compiled
@@ -37,6 +40,9 @@ def decide(t: Tables, plan: Plan) -> None:
         drop_started(t, plan)
     elif rule.mode == CONSERVATIVE:
         start_conservative(t, plan)
+    elif rule.mode == PACKING:
+        start_best_pairs(t, plan)
+        drop_started(t, plan)
     elif rule.mode == COMMIT or rule.mode == COMMIT_BACKFILL:
         start_committed(t, plan)
     else:
@@ -77,6 +83,27 @@ def start_all_that_fit(t: Tables, plan: Plan) -> None:
             break
         if t.jobs[plan.queue[i]].size <= clock.free_cores:
             start_planned(t, plan, plan.queue[i])
+
+
+@compiled
+def start_best_pairs(t: Tables, plan: Plan) -> None:
+    """Start the job that goes best with a node, again and again until none fits; of equals the first in order.
+
+    Source: BFBP of Hutchison et al., "Scheduling for high performance computing with reinforcement learning", II.A;
+    the packing of Grandl et al., "Multi-resource packing for cluster schedulers", 2014.
+    """
+    rule = plan.rule[0]
+    while True:
+        best, best_score = -1, -np.inf
+        for i in range(rule.waiting):
+            j = plan.queue[i]
+            if t.jobs[j].status != WAITING or not fits(t, j):
+                continue
+            _, found = best_node(t, rule.core_policy, j, t.jobs[j].size)
+            if found > best_score:
+                best, best_score = j, found
+        if best < 0 or start_planned(t, plan, best) != NOTHING:
+            break
 
 
 @compiled

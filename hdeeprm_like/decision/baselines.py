@@ -1,10 +1,12 @@
 """The names of the baselines that every paper compares with: an order, and how it is applied.
 
 ``"sjf+easy"`` serves the shortest request first and backfills around a reservation for the head of the queue;
-``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` knows the actual run times in place of the requested ones.
+``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` knows the actual run times in place of the requested ones;
+``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones.
 This module names and numbers them and imports nothing heavy; ``orders`` and ``backfill`` compute them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
@@ -34,7 +36,7 @@ ORDERS = {
     "unicep_published": UNICEP_PUBLISHED,
 }
 
-STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL = range(8)
+STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL = range(9)
 FIRST_WITH_OTHERS = EASY_FCFS  # from here on jobs are backfilled in another order than that of the queue
 
 MODES = {
@@ -46,9 +48,17 @@ MODES = {
     "easyfcfs": EASY_FCFS,
     "easysjf": EASY_SJF,
     "conservative": CONSERVATIVE,
+    "packing": PACKING,
 }
 
 PERFECT = "P"  # at the end of a mode: with actual run times
+
+CORE_POLICY_NAMES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")
+FIRST_FIT, BEST_FIT, TETRIS = 6, 7, 8  # placements beside the core policies of the thesis; they follow its numbers
+PACKINGS = {"best_fit": BEST_FIT, "tetris": TETRIS}  # those that score nodes, see ``packing``
+PLACEMENT_NAMES = (*CORE_POLICY_NAMES, "first_fit", *PACKINGS)
+
+SHORTHANDS = {"bfbp": "fcfs+packing-best_fit", "tetris": "fcfs+packing-tetris"}
 
 MEANINGS = {
     "fcfs": "first come, first served",
@@ -77,6 +87,10 @@ MEANINGS = {
     "easyfcfs": "the same, those in the order of submission",
     "easysjf": "the same, those in the order of requested time",
     "conservative": "a reservation for every job, planned anew at every event",
+    "packing": "the job and the node that go together best, until no job fits; ties by order (best_fit, tetris)",
+    "first_fit": "cores of the lowest processors with room",
+    "best_fit": "the node on which the fewest cores, memory and GPUs stay free",
+    "tetris": "the node whose free cores, memory and GPUs are most like what the job asks for",
 }
 
 
@@ -87,16 +101,39 @@ class Baseline:
     Attributes:
         order, mode: names in `ORDERS` and `MODES`.
         perfect: whether everything looks at actual run times in place of requested ones.
+        placement: how cores are chosen, one of `PLACEMENT_NAMES`; empty for best fit where the mode packs, else for
+            the fastest ones.
+
+    Raises:
+        OptionsError: the mode packs and the placement scores no nodes.
     """
 
     order: str
     mode: str
     perfect: bool = False
+    placement: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.placement:
+            object.__setattr__(self, "placement", self._usual)
+        if self.mode == "packing" and self.placement not in PACKINGS:
+            raise OptionsError(
+                f"baseline {self.name!r}: packing goes with {' and '.join(PACKINGS)}, not this placement"
+            )
+
+    @property
+    def _usual(self) -> str:
+        return "best_fit" if self.mode == "packing" else "high_gflops"
+
+    @property
+    def rule(self) -> str:
+        """Order and mode: ``"sjf+easyP"``."""
+        return f"{self.order}+{self.mode}{PERFECT if self.perfect else ''}"
 
     @property
     def name(self) -> str:
-        """The name that tells the semantics: ``"sjf+easyP"``."""
-        return f"{self.order}+{self.mode}{PERFECT if self.perfect else ''}"
+        """The name that tells the semantics: ``"sjf+easyP-best_fit"``; the usual placement is left out."""
+        return self.rule if self.placement == self._usual else f"{self.rule}-{self.placement}"
 
     @property
     def needs_run_times(self) -> bool:
@@ -105,21 +142,25 @@ class Baseline:
 
 
 def is_baseline(name: str) -> bool:
-    """Tell whether a name is meant as that of a baseline; it may still be wrong."""
-    return "+" in name or name in ORDERS
+    """Tell whether a name without a placement is meant as that of a baseline; it may still be wrong."""
+    return "+" in name or name in ORDERS or name in SHORTHANDS
 
 
 def baseline(name: str) -> Baseline:
     """Return the baseline of a name.
 
     Raises:
-        OptionsError: there is no such order or mode.
+        OptionsError: there is no such order, mode or placement, or they do not go together.
     """
-    order, _, mode = name.partition("+")
+    rule, dash, placement = SHORTHANDS.get(name, name).partition("-")
+    order, _, mode = rule.partition("+")
     mode = mode or "strict"
     perfect = mode.endswith(PERFECT)
     mode = mode.removesuffix(PERFECT)
-    for part, known, what in ((order, ORDERS, "order"), (mode, MODES, "mode")):
+    parts: list[tuple[str, Iterable[str], str]] = [(order, ORDERS, "order"), (mode, MODES, "mode")]
+    if dash:
+        parts.append((placement, PLACEMENT_NAMES, "placement"))
+    for part, known, what in parts:
         if part not in known:
             raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
-    return Baseline(order, mode, perfect)
+    return Baseline(order, mode, perfect, placement)

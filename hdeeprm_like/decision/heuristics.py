@@ -12,7 +12,7 @@ from hdeeprm_like.decision.backfill import decide
 from hdeeprm_like.decision.baselines import MODES, ORDERS, Baseline
 from hdeeprm_like.decision.baselines import baseline as baseline_named
 from hdeeprm_like.decision.orders import RULE, Plan
-from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.policies import JOB_POLICIES, PLACEMENTS
 from hdeeprm_like.decision.profile import NONE_NEW
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -23,7 +23,6 @@ JOB_COLUMNS = ("time", "oracle", "user", "key", "queue", "others", "running", "e
 def new_plan(
     state: State,
     baseline: Baseline,
-    core_policy: str = "high_gflops",
     run_times: Floats | None = None,
     users: Ints | None = None,
     epoch: float = 0.0,
@@ -42,7 +41,7 @@ def new_plan(
     jobs = state.tables.jobs
     rule = np.zeros(1, RULE)
     rule["order"], rule["mode"] = ORDERS[baseline.order], MODES[baseline.mode]
-    rule["core_policy"], rule["epoch"] = CORE_POLICIES[core_policy], epoch
+    rule["core_policy"], rule["epoch"] = PLACEMENTS[baseline.placement], epoch
     rule["perfect"] = baseline.perfect
     rule["held"], rule["first_new"], rule["stale"] = -1, NONE_NEW, 1
     known = jobs["requested_time"].copy() if run_times is None else np.asarray(run_times, np.float64).copy()
@@ -99,17 +98,17 @@ def with_room(plan: Plan, jobs: int) -> Plan:
 
 
 class BaselineActions:
-    """Each action is a baseline with a core policy that starts what it would start now; one an instant.
+    """Each action is a baseline that starts what it would start now; one an instant.
 
     Attributes:
-        names: ``"sjf+easy-high_gflops"``.
+        names: ``"sjf+easy"``.
     """
 
     forgiving = False
 
     def __init__(
         self,
-        baselines: Sequence[tuple[Baseline, str]],
+        baselines: Sequence[Baseline],
         run_times: Floats | None = None,
         users: Ints | None = None,
         epoch: float = 0.0,
@@ -119,10 +118,10 @@ class BaselineActions:
         Raises:
             OptionsError: a baseline looks at actual run times and there are none.
         """
-        for baseline, _ in baselines:
+        for baseline in baselines:
             require_run_times(baseline, run_times)
         self.baselines = tuple(baselines)
-        self.names = tuple(f"{baseline.name}-{core}" for baseline, core in baselines)
+        self.names = tuple(baseline.name for baseline in baselines)
         self._new_plan = partial(new_plan, run_times=run_times, users=users, epoch=epoch)
         self._state: State | None = None
         self._plans: dict[int, Plan] = {}
@@ -148,7 +147,7 @@ class BaselineActions:
         if state is not self._state:
             self._state, self._plans = state, {}
         if action not in self._plans:
-            self._plans[action] = self._new_plan(state, *self.baselines[action])
+            self._plans[action] = self._new_plan(state, self.baselines[action])
         self._plans[action] = with_room(self._plans[action], len(state.tables.jobs))
         decide(state.tables, self._plans[action])
         return False
@@ -158,4 +157,4 @@ def classic_actions(job_policy: str, core_policy: str) -> PolicyPairs | Baseline
     """Return the only action of a classic agent: a policy pair of the thesis, or a baseline with a core policy."""
     if job_policy in JOB_POLICIES:
         return PolicyPairs([(job_policy, core_policy)])
-    return BaselineActions([(baseline_named(job_policy), core_policy)])
+    return BaselineActions([baseline_named(f"{job_policy}-{core_policy}")])

@@ -18,6 +18,8 @@ from hdeeprm_like.cluster.tables import (
     Tables,
 )
 from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.baselines import BEST_FIT, FIRST_FIT, PACKINGS
+from hdeeprm_like.decision.packing import packed_processor
 
 RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5
 
@@ -37,6 +39,7 @@ CORE_POLICIES = {
     "high_mem_bw": HIGH_MEM_BW,
     "low_power": LOW_POWER,
 }
+PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # what baselines know besides
 
 
 @compiled
@@ -54,6 +57,8 @@ def processor_key(t: Tables, policy: int, p: int) -> float:
         return float(t.nodes[processor.node].free_memory)
     if policy == HIGH_MEM_BW:
         return float(processor.bandwidth - processor.used_bandwidth)
+    if policy == FIRST_FIT:
+        return 0.0
     return float(-processor.watts[0])
 
 
@@ -150,10 +155,12 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
     job = t.jobs[j]
     if job.size > clock.free_cores:
         return CORES
-    picks, wanted = 0, job.size
+    picks, wanted, p = 0, job.size, -1
     while wanted > 0:
         if policy == RANDOM_CORE:
             p = random_processor(t, job.memory, job.gpus)
+        elif policy >= BEST_FIT:
+            p = packed_processor(t, policy, j, wanted, p)
         else:
             p = best_processor(t, policy, job.memory, job.gpus, -1)
         if p < 0:

@@ -48,7 +48,7 @@ def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, floa
         steps = simulator.run_pair(JOB_POLICIES[job_policy], CORE_POLICIES[core_policy])
     else:
         known = actual_run_times(state, experiment.workload)
-        steps = run_planned(simulator, new_plan(state, baseline(job_policy), core_policy, known))
+        steps = run_planned(simulator, new_plan(state, baseline(f"{job_policy}-{core_policy}"), known))
     jobs = len(experiment.workload)
     with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not progress, leave=False) as bar:
         for over in steps:

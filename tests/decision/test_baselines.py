@@ -120,7 +120,7 @@ def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwid
     assert simulator.unfinished == 0
 
 
-@pytest.mark.parametrize("name", ["sjf+easy", "fcfs+conservative", "wfp3+easysjf", "f1+commitbackfill"])
+@pytest.mark.parametrize("name", ["sjf+easy", "fcfs+conservative", "wfp3+easysjf", "f1+commitbackfill", "bfbp"])
 def test_an_agent_that_plays_a_baseline_gives_the_schedule_of_the_compiled_run(name):
     rng = np.random.default_rng(6)
     workload = jobs(
@@ -130,7 +130,7 @@ def test_an_agent_that_plays_a_baseline_gives_the_schedule_of_the_compiled_run(n
     simulator = Simulator(compiled, workload)
     list(run_planned(simulator, new_plan(compiled, baseline(name))))
     state = State(platform(*THREE), workload, policies=())
-    actions = BaselineActions([(baseline("fcfs"), "high_gflops"), (baseline(name), "high_gflops")])
+    actions = BaselineActions([baseline("fcfs"), baseline(name)])
     stepped = Simulator(state, workload)
     play(stepped, DecisionSystem(state, actions), ClassicAgent(1))
     assert np.array_equal(stepped.simulation.tasks["start"], simulator.simulation.tasks["start"])
@@ -153,7 +153,7 @@ def test_two_baselines_may_take_turns(mode):
         submit=np.sort(rng.integers(0, 200, 60)), seconds=rng.integers(1, 40, 60), size=rng.integers(1, 4, 60)
     )
     state = State(platform(*THREE), workload, policies=())
-    actions = BaselineActions([(baseline(f"{order}+{mode}"), "high_gflops") for order in ("sjf", "lcfs")])
+    actions = BaselineActions([baseline(f"{order}+{mode}") for order in ("sjf", "lcfs")])
     simulator = Simulator(state, workload)
     play(simulator, DecisionSystem(state, actions), Alternating())
     assert simulator.unfinished == 0
