@@ -3,6 +3,7 @@
 | kind | shows | needs |
 |---|---|---|
 | queue_size | cores that the waiting jobs ask for | out_jobs.csv |
+| job_load | how many jobs wait, and the core hours that they ask for | out_jobs.csv, workload.json |
 | utilization | cores that run jobs | out_jobs.csv |
 | lifecycle | when jobs of each size arrived, started, completed | out_jobs.csv |
 | gantt, gantt_no_label | which cores ran which job | out_jobs.csv |
@@ -107,6 +108,27 @@ def _queue_size(figure: Figure, run: Run) -> None:
     _draw_queue(axes, run, time_axis(axes, run.end))
     from_zero(axes)
     axes.set_ylabel("cores requested by waiting jobs")
+
+
+def _job_load(figure: Figure, run: Run) -> None:
+    """Draw length and load of the queue over time, L(t) and D(t) of Deep Back-Filling, section II.A."""
+    above, below = _two_charts(figure, "Length and load of the queue", run, heights=(1, 1))
+    seconds = time_axis(below, run.end)
+    above.set_ylabel("waiting jobs")
+    below.set_ylabel("core hours that they ask for")
+    jobs, ran, requested = run.jobs, run.jobs.ran, run.requests.time
+    if not ran.any():
+        note(above, NO_JOBS)
+        return
+    times, waiting = metrics.queue_length(jobs.submit[ran], jobs.start[ran])
+    _draw_load(above, times / seconds, waiting, ORANGE)
+    if requested is None:
+        note(below, "no workload.json tells the requested times")
+    else:
+        times, load = metrics.job_load(jobs.submit[ran], jobs.start[ran], jobs.size[ran], requested[ran])
+        _draw_load(below, times / seconds, load / 3600.0, BLUE)
+    for axes in (above, below):
+        from_zero(axes)
 
 
 def _draw_utilization(axes: Axes, run: Run, seconds: float) -> None:
@@ -365,7 +387,7 @@ def _two_charts(figure: Figure, title: str, run: Run, heights: tuple[int, int] =
     return above, below
 
 
-def _draw_load(axes: Axes, times: Floats, amount: Ints, colour: str) -> None:
+def _draw_load(axes: Axes, times: Floats, amount: Floats | Ints, colour: str) -> None:
     axes.fill_between(times, amount, step="post", color=colour, alpha=0.35, linewidth=0.0)
     axes.step(times, amount, where="post", color=colour, linewidth=1.0)
 
@@ -384,6 +406,7 @@ def _ticks(most: int) -> list[int]:
 
 KINDS: dict[str, Callable[[Figure, Run], None]] = {
     "queue_size": _queue_size,
+    "job_load": _job_load,
     "utilization": _utilization,
     "lifecycle": _lifecycle,
     "gantt": partial(_gantt, labels=True),

@@ -11,6 +11,7 @@ import pytest
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.pictures import unit_of_time
 from hdeeprm_like.formats.run import open_run
+from hdeeprm_like.report import metrics_table
 from hdeeprm_like.visual import KINDS, compare, draw
 
 GOLDEN = Path(__file__).parent / "golden" / "hdeeprm"
@@ -165,6 +166,17 @@ def test_a_run_in_which_nothing_happened_is_drawn_with_a_note(tmp_path, monkeypa
     (tmp_path / "probs.json").write_text('{"probs": []}')
     shown = " ".join(texts(drawn(monkeypatch, kind, tmp_path)))
     assert any(word in shown for word in ("no job", "no episodes", "no processor"))
+
+
+def test_the_load_of_the_queue_is_drawn_below_its_length_and_left_out_where_requests_are_not_known(
+    tmp_path, monkeypatch
+):
+    above, below = drawn(monkeypatch, "job_load", LONG).axes
+    table = metrics_table([LONG])[LONG.name]
+    assert above.lines[0].get_ydata().max() == table["queue_length_max"]
+    assert below.lines[0].get_ydata().max() == pytest.approx(table["job_load_max (core s)"] / 3600)
+    shutil.copy(LONG / "out_jobs.csv", tmp_path)
+    assert "no workload.json tells the requested times" in texts(drawn(monkeypatch, "job_load", tmp_path))
 
 
 def test_rejected_jobs_arrive_and_are_left_out_elsewhere(tmp_path, monkeypatch):
