@@ -3,7 +3,7 @@
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.decision.spaces import PRESETS, Space
+from hdeeprm_like.drivers.episodes import Fragments
 from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
 from hdeeprm_like.formats.jobs_csv import read_jobs_csv
 from hdeeprm_like.formats.machines_csv import read_machines_csv
@@ -23,8 +23,8 @@ from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.swf import convert, knows_memory, read_swf
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.generation import Recipe, estimates_named, model_named
-from hdeeprm_like.options import ACTION_NAMES, OBSERVATION_NAMES, EnvOptions, Options, read_options
-from hdeeprm_like.plugins import find
+from hdeeprm_like.options import EnvOptions, Options, read_options
+from hdeeprm_like.parts import space_with
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ ESTIMATES = 3
 
 CSV = (".csv", ".csv.gz")
 READY = (".json", ".json.gz", *CSV)  # endings of workloads that are taken as they are
+
+HELD_OUT = 2**31  # episodes of a model from here on are never trained on
 
 
 @dataclass(frozen=True)
@@ -119,24 +121,38 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
     Raises:
         OptionsError: a part of the user's own cannot be had.
     """
-    preset, actions, window = PRESETS[env.preset], env.actions, env.window
+    actions, window = env.actions, env.window
     given: dict[str, Any] = {
-        **{name: getattr(env, name) for name in ("reward", "gamma", "horizon", "backlog", "memory_units")},
+        **{name: getattr(env, name) for name in ("observation", "reward", "gamma")},
+        **{name: getattr(env, name) for name in ("horizon", "backlog", "memory_units", "queue_sensitivity")},
         **{name: getattr(window, name) for name in ("head", "tail", "opens", "step")},
-        "core_policy": actions.core_policy,
-        "waiting": actions.waiting,
-        "queue_sensitivity": env.queue_sensitivity,
-        "void": actions.void,
+        **{name: getattr(actions, name) for name in ("core_policy", "waiting", "void")},
+        "actions": actions.kind,
         "pairs": actions.pairs if actions.selection else None,
+        "objectives": env.objective,
     }
-    if actions.kind is not None:
-        given["actions"] = find(actions.kind, {name: name for name in ACTION_NAMES}, "action space", folder)
-    if env.observation is not None:
-        given["observation"] = find(env.observation, {name: name for name in OBSERVATION_NAMES}, "observation", folder)
-    if env.objective is not None:
-        weights = {env.objective: 1.0} if isinstance(env.objective, str) else env.objective
-        given["objectives"] = {find(name, OBJECTIVES, "objective", folder): weight for name, weight in weights.items()}
-    return replace(preset, **{name: value for name, value in given.items() if value is not None})
+    return space_with(PRESETS[env.preset], given, folder)
+
+
+def episodes_of(experiment: Experiment) -> tuple[Callable[[int], Workload], Callable[[int], Workload]]:
+    """Return the jobs of training episodes and of evaluation episodes, by number."""
+    training = experiment.options.training
+    if experiment.options.workload.model is not None:
+
+        def made(episode: int) -> Workload:
+            return made_jobs(experiment.options_path, experiment.options, experiment.platform, episode)
+
+        return made, lambda number: made(HELD_OUT + number)
+    if training.fragment_jobs is not None:
+        fragments = Fragments(
+            experiment.workload,
+            training.fragment_jobs,
+            experiment.options.seed,
+            training.candidates,
+            training.compression,
+        )
+        return fragments, fragments.held_out
+    return (lambda _: experiment.workload), (lambda _: experiment.workload)
 
 
 def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:

@@ -1,15 +1,23 @@
 """What an agent can do at an instant: action spaces (thesis 3.2.3.2)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from hdeeprm_like.cluster.kernels import start_job
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import NOTHING
-from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES, apply_pair
+from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES, apply_pair, choose_cores
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Bools
+from hdeeprm_like.types import Bools, Floats, Ints
+
+JobPolicy: TypeAlias = Callable[[State, Ints], Floats]
+"""A job policy of the user's own: the state and the waiting jobs, (J',) rows, to (J',) keys; the smallest key is first,
+and of equal ones the job submitted first."""
+
+Pair: TypeAlias = tuple[str | JobPolicy, str]
+OWN = -1  # the number of job policies that are functions
 
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICIES for core in CORE_POLICIES)
 
@@ -60,27 +68,37 @@ class PolicyPairs:
     | 0 .. len(pairs)-1 | ``shortest-high_gflops`` | start jobs by this pair |
     | len(pairs), if *void* | ``void`` | start none; illegal when nothing else can ever happen |
 
+    A job policy may also be a `JobPolicy`; its name is that of the function.
+
     Attributes:
-        pairs: the pairs by name, in the order of their numbers. void: whether the last action is to do nothing.
+        pairs: the pairs, in the order of their numbers. void: whether the last action is to do nothing.
+        numbers: of the policies of each pair, `OWN` for a function.
 
     Source: thesis 3.2.3.2, table 3.2.
     """
 
     forgiving = False
 
-    def __init__(self, pairs: Sequence[tuple[str, str]] = ALL_PAIRS, void: bool = False) -> None:
+    def __init__(self, pairs: Sequence[Pair] = ALL_PAIRS, void: bool = False) -> None:
         if not pairs:
             raise OptionsError("an action space needs at least one policy pair")
         self.pairs = tuple((job, core) for job, core in pairs)
         self.void = void
         self.numbers = tuple(
-            (_number(job, JOB_POLICIES, "job policy"), _number(core, CORE_POLICIES, "core policy"))
+            (
+                _number(job, JOB_POLICIES, "job policy") if isinstance(job, str) else OWN,
+                _number(core, CORE_POLICIES, "core policy"),
+            )
             for job, core in self.pairs
         )
-        self.names = (*(f"{job}-{core}" for job, core in self.pairs), *((VOID,) if void else ()))
+        named = (job if isinstance(job, str) else getattr(job, "__name__", "own") for job, _ in self.pairs)
+        self.names = (
+            *(f"{name}-{core}" for name, (_, core) in zip(named, self.pairs, strict=True)),
+            *((VOID,) if void else ()),
+        )
         if len(set(self.pairs)) < len(self.pairs):
             twice = next(pair for pair in self.pairs if self.pairs.count(pair) > 1)
-            raise OptionsError(f"policy pair '{twice[0]}-{twice[1]}' is listed twice")
+            raise OptionsError(f"policy pair '{self.names[self.pairs.index(twice)]}' is listed twice")
         self._all = np.ones(self.size, np.bool_)
         self._all.flags.writeable = False
         self._no_void = self._all.copy()
@@ -95,7 +113,7 @@ class PolicyPairs:
     @property
     def job_policies(self) -> tuple[int, ...]:
         """Numbers of the job policies in use, what ``State`` keeps queues for."""
-        return tuple(sorted({job for job, _ in self.numbers}))
+        return tuple(sorted({job for job, _ in self.numbers if job != OWN}))
 
     def mask(self, state: State) -> Bools:
         """Return which actions are legal now: all, but the void one only while something else can still happen."""
@@ -106,11 +124,37 @@ class PolicyPairs:
 
     def apply(self, action: int, state: State) -> bool:
         """Start jobs by the pair; False, for an instant takes one action."""
-        if action < len(self.numbers):
+        if action == len(self.numbers):
+            state.tables.clock["blocked"] = NOTHING
+            return False
+        policy = self.pairs[action][0]
+        if isinstance(policy, str):
             apply_pair(state.tables, *self.numbers[action])
         else:
-            state.tables.clock["blocked"] = NOTHING
+            apply_own(state, policy, self.numbers[action][1])
         return False
+
+
+def apply_own(state: State, policy: JobPolicy, core_policy: int) -> None:
+    """Start jobs by a policy of the user's own until the selected one does not fit, as `apply_pair` does.
+
+    Raises:
+        OptionsError: the policy gives something that is not a key for each job.
+    """
+    t, clock = state.tables, state.tables.clock[0]
+    clock["blocked"] = NOTHING
+    jobs = state.waiting
+    keys = np.asarray(policy(state, jobs))
+    if keys.shape != jobs.shape or keys.dtype.kind not in "biuf" or np.isnan(keys).any():
+        name = getattr(policy, "__name__", "own")
+        raise OptionsError(f"job policy {name}: a number for each of {len(jobs)} jobs is needed, not {keys!r:.60}")
+    for j in jobs[np.argsort(keys, kind="stable")].tolist():
+        clock["decisions"] += 1
+        lacks = choose_cores(t, core_policy, j)
+        if lacks != NOTHING:
+            clock["blocked"], clock["blocked_job"] = lacks, j
+            return
+        start_job(t, j)
 
 
 def pair_of(name: str) -> tuple[str, str]:

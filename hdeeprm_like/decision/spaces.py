@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, PolicyPairs
+from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Pair, PolicyPairs
 from hdeeprm_like.decision.observations.view import Kind, View
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.slots import JobSlots
@@ -42,7 +42,7 @@ class Space:
     """
 
     actions: Actions | NewActions = "policies"
-    pairs: tuple[tuple[str, str], ...] = ALL_PAIRS
+    pairs: tuple[Pair, ...] = ALL_PAIRS
     void: bool = False
     core_policy: str = "high_gflops"
     waiting: bool = False

@@ -295,5 +295,6 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
 
     def _seen(self) -> tuple[Floats, dict[str, Any]]:
         """Return what is to be seen now, and ``info``."""
-        observation, self._mask = self.play.observe()
+        observation, mask = self.play.observe()
+        self._mask = mask.copy()  # an action space may give the same one each time
         return observation, {"action_mask": self._mask, "time": self.play.system.state.now}

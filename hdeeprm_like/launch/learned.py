@@ -10,12 +10,12 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.drivers.episodes import Fragments, Plays, makespan, mean_slowdown
+from hdeeprm_like.drivers.episodes import Plays, makespan, mean_slowdown
 from hdeeprm_like.drivers.play import play
 from hdeeprm_like.drivers.record import Record
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.experiment import READY, Experiment, Overrides, load_experiment, made_jobs
+from hdeeprm_like.experiment import READY, Experiment, Overrides, episodes_of, load_experiment
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.launch.in_process import RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.learning.agents import LearningAgent
@@ -98,33 +98,10 @@ class Learner:
         play(simulator, system, self.agent)
         return simulator, system
 
-    def workloads(self) -> tuple[Callable[[int], Workload], Callable[[int], Workload]]:
-        """Return the jobs of training episodes and of evaluation episodes, by number."""
-        experiment, training = self.experiment, self.experiment.options.training
-        if experiment.options.workload.model is not None:
-
-            def made(episode: int) -> Workload:
-                return made_jobs(experiment.options_path, experiment.options, experiment.platform, episode)
-
-            return made, lambda number: made(HELD_OUT + number)
-        if training.fragment_jobs is not None:
-            fragments = Fragments(
-                experiment.workload,
-                training.fragment_jobs,
-                experiment.options.seed,
-                training.candidates,
-                training.compression,
-            )
-            return fragments, fragments.held_out
-        return (lambda _: experiment.workload), (lambda _: experiment.workload)
-
     def finish(self) -> None:
         """Leave the weights where the command line wants them."""
         if self.choice.output_model is not None:
             save_agent(self.agent, self.choice.output_model, self.actions.names)
-
-
-HELD_OUT = 2**31  # episodes from here on are never trained on
 
 
 def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) -> dict[str, Any]:
@@ -177,7 +154,7 @@ def write_lines(path: Path, values: list[Any]) -> None:
 
 def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
     """Train an agent in its directory, which can be resumed; return how many episodes it has learned from."""
-    training, held_out = learner.workloads()
+    training, held_out = episodes_of(learner.experiment)
     run = {**description(learner.experiment, how.episodes), "status": "training", **origin(learner, how)}
     run["files"] = [*TRAINING_FILES, EVALUATIONS, *("options.json", "workload.json", "platform.xml"), RECORD]
     if not resume:
