@@ -28,7 +28,7 @@ def source_digest() -> str:
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         name, content = path.relative_to(PACKAGE).as_posix(), path.read_bytes()
-        if b"@compiled" in content or name in CONSTANTS:
+        if b"@compiled" in content or b"@inlined" in content or name in CONSTANTS:
             digest.update(name.encode() + b"\0" + content + b"\0")
     return digest.hexdigest()[:16]
 
@@ -59,6 +59,15 @@ def compiled(function: F) -> F:
     more than half of the time of a simulation.
     """
     return cast(F, numba.njit(cache=True, **UNCOUNTED)(function))
+
+
+def inlined(function: F) -> F:
+    """The same for a function that becomes a part of those that call it, which then take longer to compile.
+
+    A call hands over a bundle of arrays word by word, some hundred of them, which takes more time than a small function
+    itself.
+    """
+    return cast(F, numba.njit(cache=True, forceinline=True, **UNCOUNTED)(function))
 
 
 def compiled_with_memory(function: F) -> F:

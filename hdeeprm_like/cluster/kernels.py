@@ -22,13 +22,13 @@ from hdeeprm_like.cluster.tables import (
     Tables,
 )
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.compiled import compiled, compiled_with_memory
+from hdeeprm_like.compiled import compiled, compiled_with_memory, inlined
 from hdeeprm_like.types import Ints
 
 OVER = 1.0 + 1e-12  # sums of bandwidth requests are oversubscribed beyond rounding only
 
 
-@compiled
+@inlined
 def write_log(t: Tables, time: float, kind: int, row: int, value: int) -> None:
     """Append an entry to the log, if one is kept."""
     if len(t.log) == 0:
@@ -48,7 +48,7 @@ def pstate_of(t: Tables, core: int) -> int:
     return P2 if processor.busy > 0 else P3
 
 
-@compiled
+@inlined
 def power_of(t: Tables, p: int) -> float:
     """Return the power in W of a processor's cores."""
     processor = t.processors[p]
@@ -58,7 +58,7 @@ def power_of(t: Tables, p: int) -> float:
     return float(processor.busy * processor.watts[serving] + idle_cores * processor.watts[idle])
 
 
-@compiled
+@inlined
 def touch(t: Tables, p: int) -> None:
     """Remember that the cores of a processor may have changed P-state in this instant."""
     if t.processors[p].touched:
@@ -69,7 +69,13 @@ def touch(t: Tables, p: int) -> None:
     clock.touched += 1
 
 
-@compiled
+@inlined
+def counts_cores(t: Tables) -> bool:
+    """Tell whether the cores of the only processor are counted and have no names, see `State`."""
+    return len(t.allocation) == 0
+
+
+@inlined
 def update_speed(t: Tables, j: int) -> None:
     """Book what a running job has computed until now and find the speed of its slowest core."""
     job = t.jobs[j]
@@ -77,6 +83,9 @@ def update_speed(t: Tables, j: int) -> None:
     job.done += job.speed * (now - job.as_of)
     job.as_of = now
     speed = 1e300
+    if counts_cores(t):
+        job.speed = t.processors[0].flops[P0]
+        return
     last = -1
     for i in range(job.first, job.first + job.size):
         p = t.core_processor[t.allocation[i]]
@@ -87,7 +96,7 @@ def update_speed(t: Tables, j: int) -> None:
     job.speed = speed
 
 
-@compiled
+@inlined
 def update_bandwidth(t: Tables, p: int) -> None:
     """Find out whether a processor is oversubscribed and slow down or speed up its jobs if that changed."""
     processor = t.processors[p]
@@ -97,6 +106,13 @@ def update_bandwidth(t: Tables, p: int) -> None:
     if oversubscribed == processor.oversubscribed:
         return
     processor.oversubscribed = oversubscribed
+    change_speeds(t, p)
+
+
+@compiled
+def change_speeds(t: Tables, p: int) -> None:
+    """Slow down or speed up the jobs of a processor that is oversubscribed now, or is no more."""
+    processor, oversubscribed = t.processors[p], t.processors[p].oversubscribed
     write_log(t, t.clock[0].now, LOG_OVERSUBSCRIBED, p, oversubscribed)
     last = IDLE_CORE
     for core in range(processor.first_core, processor.first_core + processor.cores):
@@ -106,7 +122,7 @@ def update_bandwidth(t: Tables, p: int) -> None:
             last = j
 
 
-@compiled
+@inlined
 def change_busy(t: Tables, p: int, cores: int) -> None:
     """Let *cores* more (or less, if negative) cores of a processor serve jobs; their bandwidth is booked before."""
     clock = t.clock[0]
@@ -118,7 +134,7 @@ def change_busy(t: Tables, p: int, cores: int) -> None:
     touch(t, p)
 
 
-@compiled
+@inlined
 def start_job(t: Tables, j: int) -> None:
     """Start a waiting job on ``allocation[placed : placed + size]``, which is booked and marked as its own."""
     clock = t.clock[0]
@@ -130,6 +146,9 @@ def start_job(t: Tables, j: int) -> None:
     clock.running += 1
     clock.free_cores -= job.size
     i = job.first
+    if counts_cores(t):
+        change_busy(t, 0, job.size)
+        i = clock.placed
     while i < clock.placed:
         p = t.core_processor[t.allocation[i]]
         begin = i
@@ -141,7 +160,7 @@ def start_job(t: Tables, j: int) -> None:
     clock.started_now += 1
 
 
-@compiled
+@inlined
 def end_job(t: Tables, j: int) -> None:
     """Release everything that a running job holds."""
     clock = t.clock[0]
@@ -151,6 +170,11 @@ def end_job(t: Tables, j: int) -> None:
     clock.running -= 1
     clock.completed += 1
     i, end = job.first, job.first + job.size
+    if counts_cores(t):
+        t.processors[0].free += job.size
+        clock.free_cores += job.size
+        change_busy(t, 0, -job.size)
+        i = end
     while i < end:
         p = t.core_processor[t.allocation[i]]
         processor = t.processors[p]
@@ -171,7 +195,7 @@ def end_job(t: Tables, j: int) -> None:
             node.free_memory, node.free_gpus = node.memory, node.gpus
 
 
-@compiled
+@inlined
 def has_room(t: Tables, n: int, memory: float, gpus: float) -> bool:
     """Tell whether a node has so many MB and GPUs free, but for the rounding errors of what its jobs took."""
     node = t.nodes[n]
@@ -259,7 +283,7 @@ def lacking_beside_cores(t: Tables, j: int, cores: int) -> int:
     return GPUS if wanted <= 0.0 else MEMORY
 
 
-@compiled
+@inlined
 def submit_job(t: Tables, j: int) -> None:
     """Let a job wait, or reject it if even the empty platform cannot hold it."""
     clock = t.clock[0]
@@ -275,7 +299,7 @@ def submit_job(t: Tables, j: int) -> None:
     write_log(t, clock.now, LOG_REJECT, j, lacks)
 
 
-@compiled
+@inlined
 def receive(t: Tables, now: float, completed: Ints, submitted: int, arrivals_over: bool) -> None:
     """Move the cluster to the next instant: forget what was decided in the last one, release, then submit.
 
@@ -300,7 +324,7 @@ def receive(t: Tables, now: float, completed: Ints, submitted: int, arrivals_ove
         clock.blocked = NOTHING
 
 
-@compiled
+@inlined
 def log_blocked(t: Tables) -> None:
     """Log what the selected job lacks at the end of an instant, if that changed."""
     clock = t.clock[0]

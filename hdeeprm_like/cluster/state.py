@@ -70,6 +70,7 @@ class State:
         tables: the rows behind it, see ``Tables``.
         known: rows of ``tables.jobs`` that hold a job, submitted or not.
         kills: job rows to end.
+        named: whether it is known which cores a job has.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class State:
         log: bool = True,
         limits: JobLimits | None = None,
         whole: bool = False,
+        named: bool = True,
     ) -> None:
         """Make an idle cluster.
 
@@ -89,7 +91,11 @@ class State:
             policies: the job policies that will be asked for. seed: of the random policies.
             log: whether to keep one. limits: must be given where *jobs* is not.
             whole: whether a node takes all cores of a job; one too large for any node is rejected then.
+            named: False to count cores in place of naming those of each job, which takes the same time for jobs of any
+                size. Only for one processor, for jobs that ask for cores alone, and with the textbook's clock.
         """
+        if not named:
+            require_countable(platform, jobs)
         if limits is None:
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")
@@ -98,9 +104,11 @@ class State:
         self.limits = limits
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
+        self.named = named
         self._places = 1 if jobs is None else int(np.minimum(jobs.size, platform.cores).sum()) + 1
         self._changed = np.zeros(platform.cores, np.int32), np.zeros(platform.cores, np.int8)
-        self.tables: Tables = new_tables(platform, self.known, self._places, policies, seed, 1 if log else 0)
+        places = self._places if named else 0
+        self.tables: Tables = new_tables(platform, self.known, places, policies, seed, 1 if log else 0)
         self.tables.clock["whole"] = whole
         if jobs is not None:
             fill_jobs(self.tables.jobs, jobs)
@@ -177,7 +185,7 @@ class State:
         for j in t.started_now[: clock["started_now"]].tolist():
             commands.starts.append((j, self.cores_of(j)))
         cores, pstates = self._changed
-        changed = kernels.changed_pstates(t, cores, pstates)
+        changed = kernels.changed_pstates(t, cores, pstates) if self.named else 0
         if changed:
             commands.pstates = dict(zip(cores[:changed].tolist(), pstates[:changed].tolist(), strict=True))
         return commands
@@ -188,7 +196,7 @@ class State:
             self.tables.core_pstate[list(pstates)] = list(pstates.values())
 
     def cores_of(self, job: int) -> Ints:
-        """Return the cores of a started job in ascending order."""
+        """Return the cores of a started job in ascending order; none where they have no names."""
         row = self.tables.jobs[job]
         first = row["first"]
         cores: Ints = self.tables.allocation[first : first + row["size"]].copy()
@@ -203,6 +211,12 @@ class State:
             grown = np.zeros(2 * (used + self._enough), log.dtype)
             grown[:used] = log[:used]
             self.tables = self.tables._replace(log=grown)
+
+
+def require_countable(platform: Platform, jobs: Workload | None) -> None:
+    """Raise a ValueError unless it makes no difference which cores the jobs have."""
+    if platform.processors > 1 or jobs is None or jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any():
+        raise ValueError("cores need names unless there is one processor and all jobs ask for nothing but cores")
 
 
 def fill_jobs(rows: Rows, jobs: Workload) -> None:

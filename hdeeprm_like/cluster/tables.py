@@ -131,7 +131,7 @@ class Tables(NamedTuple):
         core_job: (C,) the job that each core serves or IDLE_CORE.
         core_available: (C,) 0 while a core is withdrawn by an external event.
         core_pstate: (C,) the P-state last asked of the simulator for each core.
-        allocation: cores of the started jobs, one job after the other.
+        allocation: cores of the started jobs, one job after the other; empty where cores are counted, not named.
         queue: (J,) waiting jobs in no order; the first clock.waiting entries count.
         heaps: (HEAPS, J) waiting jobs by each policy that is used, started ones are dropped when they come up.
         heap_size: (HEAPS,) used entries, -1 for a policy that nobody uses.

@@ -15,6 +15,7 @@ from hdeeprm_like.decision.baselines import (
     COMMIT,
     COMMIT_BACKFILL,
     CONSERVATIVE,
+    EASY,
     EASY_SJF,
     FIRST_WITH_OTHERS,
     GREEDY,
@@ -25,6 +26,7 @@ from hdeeprm_like.decision.orders import Plan, bring_up_to_date, keep_waiting
 from hdeeprm_like.decision.packing import best_node
 from hdeeprm_like.decision.profile import OVERDUE, drop_started, start_conservative, start_planned
 from hdeeprm_like.decision.window import fits
+from hdeeprm_like.types import Ints
 
 
 @compiled
@@ -37,19 +39,20 @@ def decide(t: Tables, plan: Plan) -> None:
         return
     if rule.mode == GREEDY:
         start_all_that_fit(t, plan)
-        drop_started(t, plan)
+        drop_started(t, plan, rule.front)
     elif rule.mode == CONSERVATIVE:
         start_conservative(t, plan)
     elif rule.mode == PACKING:
         start_best_pairs(t, plan)
-        drop_started(t, plan)
+        drop_started(t, plan, rule.front)
     elif rule.mode == COMMIT or rule.mode == COMMIT_BACKFILL:
         start_committed(t, plan)
     else:
         head = start_in_order(t, plan)
-        if rule.mode != STRICT and rule.waiting > head + 1 and clock.free_cores > 0:
-            backfill(t, plan, head)
-        drop_started(t, plan)
+        first, end = head, rule.front + rule.waiting
+        if rule.mode != STRICT and end > head + 1 and clock.free_cores > 0:
+            first = backfill(t, plan, head)
+        drop_started(t, plan, first)
     if rule.waiting > 0:
         note_blocked(t, plan)
 
@@ -58,7 +61,7 @@ def decide(t: Tables, plan: Plan) -> None:
 def note_blocked(t: Tables, plan: Plan) -> None:
     """Tell what the head of the queue lacks."""
     clock = t.clock[0]
-    j = plan.rule[0].held if plan.rule[0].held >= 0 else plan.queue[0]
+    j = plan.rule[0].held if plan.rule[0].held >= 0 else plan.queue[plan.rule[0].front]
     clock.blocked_job = j
     size = t.jobs[j].size
     clock.blocked = CORES if size > clock.free_cores else lacking_beside_cores(t, j, size)
@@ -68,17 +71,18 @@ def note_blocked(t: Tables, plan: Plan) -> None:
 def start_in_order(t: Tables, plan: Plan) -> int:
     """Start jobs until one does not fit; return its place in the queue."""
     rule = plan.rule[0]
-    for i in range(rule.waiting):
+    end = rule.front + rule.waiting
+    for i in range(rule.front, end):
         if start_planned(t, plan, plan.queue[i]) != NOTHING:
             return i
-    return int(rule.waiting)
+    return int(end)
 
 
 @compiled
 def start_all_that_fit(t: Tables, plan: Plan) -> None:
     """Start every job that fits, in order."""
-    clock = t.clock[0]
-    for i in range(plan.rule[0].waiting):
+    rule, clock = plan.rule[0], t.clock[0]
+    for i in range(rule.front, rule.front + rule.waiting):
         if clock.free_cores == 0:
             break
         if t.jobs[plan.queue[i]].size <= clock.free_cores:
@@ -95,7 +99,7 @@ def start_best_pairs(t: Tables, plan: Plan) -> None:
     rule = plan.rule[0]
     while True:
         best, best_score = -1, -np.inf
-        for i in range(rule.waiting):
+        for i in range(rule.front, rule.front + rule.waiting):
             j = plan.queue[i]
             if t.jobs[j].status != WAITING or not fits(t, j):
                 continue
@@ -107,32 +111,56 @@ def start_best_pairs(t: Tables, plan: Plan) -> None:
 
 
 @compiled
-def backfill(t: Tables, plan: Plan, head: int) -> None:
+def backfill(t: Tables, plan: Plan, head: int) -> int:
     """Start jobs behind the head of the queue that do not delay its reservation (EASY).
+
+    What lacked cores the last time does so again if there are no more of them, nor more time. Then only a job that has
+    come since can start.
+
+    Returns:
+        A place in the queue before which no job was backfilled.
 
     Source: Lifka, "The ANL/IBM SP scheduling system", 1995; Tsafrir et al., 2007, for other orders of the candidates.
     """
     rule, clock = plan.rule[0], t.clock[0]
     job = t.jobs[plan.queue[head]]
     shadow, spare = reservation(t, plan, plan.queue[head])
-    rows, first, used = plan.queue, head + 1, rule.waiting
+    rows, first, used = plan.queue, head + 1, rule.front + rule.waiting
     if rule.mode >= FIRST_WITH_OTHERS:
-        rule.others = keep_waiting(t, plan.others, rule.others)
+        rule.others = keep_waiting(t, plan.others, 0, rule.others)
         sort_ties(t, plan)
         rows, first, used = plan.others, 0, rule.others
+    tried = 0
+    if clock.free_cores <= rule.tried_cores and spare <= rule.tried_spare and shadow <= rule.tried_shadow:
+        tried = rule.tried
+    if tried == rule.seen:
+        return head
+    lowest, only_cores = used, bool(job.size > clock.free_cores)
     for i in range(first, used):
-        if clock.free_cores == 0:
-            break
         j = rows[i]
+        if j < tried:
+            continue
         other = t.jobs[j]
         if other.size > clock.free_cores or j == plan.queue[head]:
             continue
         in_time = clock.now + plan.time[j] <= shadow
-        rivals = (job.memory > 0.0 and other.memory > 0.0) or (job.gpus > 0.0 and other.gpus > 0.0)
-        if not in_time and (other.size > spare or rivals):
+        if not in_time and other.size > spare:
             continue
-        if start_planned(t, plan, j) == NOTHING and not in_time:
+        rivals = (job.memory > 0.0 and other.memory > 0.0) or (job.gpus > 0.0 and other.gpus > 0.0)
+        if not in_time and rivals:
+            only_cores = False
+            continue
+        if start_planned(t, plan, j) != NOTHING:
+            only_cores = False
+            continue
+        lowest = min(lowest, i)
+        if not in_time:
             spare -= other.size
+        if clock.free_cores == 0:
+            break
+    rule.tried, rule.tried_shadow, rule.tried_spare = rule.seen, shadow, spare
+    rule.tried_cores = clock.free_cores if only_cores else -1
+    return int(lowest if rule.mode == EASY else head)
 
 
 @compiled
@@ -164,12 +192,15 @@ def reservation(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
 
     Cores that are released at that very time, but not needed for it, are not left over.
     """
-    sort_releases(t, plan)
+    rule, rows = plan.rule[0], plan.running
+    if rule.running > 0 and plan.end[plan.running[0]] <= t.clock[0].now:
+        sort_releases(t, plan)
+        rows = plan.releases
     if t.jobs[j].memory > 0.0 or t.jobs[j].gpus > 0.0:
-        return reservation_on_nodes(t, plan, j)
+        return reservation_on_nodes(t, plan, j, rows)
     size, free = t.jobs[j].size, t.clock[0].free_cores
-    for k in range(plan.rule[0].running):
-        other = plan.releases[k]
+    for k in range(rule.running):
+        other = rows[k]
         free += t.jobs[other].size
         if free >= size:
             return expected_end(t, plan, other), int(free - size)
@@ -177,7 +208,7 @@ def reservation(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
 
 
 @compiled
-def reservation_on_nodes(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
+def reservation_on_nodes(t: Tables, plan: Plan, j: int, releases: Ints) -> tuple[float, int]:
     """Return the same for a job that asks for memory or GPUs, of which its nodes must have enough besides cores."""
     job, cores, memory, gpus = t.jobs[j], plan.node_cores, plan.node_memory, plan.node_gpus
     cores[:] = 0
@@ -188,7 +219,7 @@ def reservation_on_nodes(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
         memory[n] = node.free_memory + node.memory * ROUNDING
         gpus[n] = node.free_gpus + node.gpus * ROUNDING
     for k in range(plan.rule[0].running):
-        other = t.jobs[plan.releases[k]]
+        other = t.jobs[releases[k]]
         for i in range(other.first, other.first + other.size):
             core = t.allocation[i]
             n = t.processors[t.core_processor[core]].node
@@ -199,7 +230,7 @@ def reservation_on_nodes(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
         for n in range(len(t.nodes)):
             room += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
         if room >= job.size:
-            return expected_end(t, plan, plan.releases[k]), int(np.sum(cores) - job.size)
+            return expected_end(t, plan, releases[k]), int(np.sum(cores) - job.size)
     return np.inf, 0
 
 
@@ -213,22 +244,22 @@ def start_committed(t: Tables, plan: Plan) -> None:
     if rule.held >= 0 and t.jobs[rule.held].status != WAITING:
         rule.held = -1
     while rule.waiting > 0:
-        j = rule.held if rule.held >= 0 else plan.queue[0]
+        j = rule.held if rule.held >= 0 else plan.queue[rule.front]
         if start_planned(t, plan, j) != NOTHING:
             if rule.held < 0:
                 rule.held, rule.shadow = j, expected_start(t, plan, j)
                 sort_ties(t, plan)
             break
         rule.held = -1
-        drop_started(t, plan)
+        drop_started(t, plan, rule.front)
     if rule.waiting > 0 and rule.mode == COMMIT_BACKFILL:
-        rule.others = keep_waiting(t, plan.others, rule.others)
+        rule.others = keep_waiting(t, plan.others, 0, rule.others)
         for i in range(rule.others):
             j = plan.others[i]
             fits = t.jobs[j].size <= t.clock[0].free_cores
             if fits and j != rule.held and t.clock[0].now + plan.time[j] < rule.shadow:
                 start_planned(t, plan, j)
-        drop_started(t, plan)
+        drop_started(t, plan, rule.front)
 
 
 @compiled

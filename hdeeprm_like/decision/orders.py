@@ -9,15 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from hdeeprm_like.cluster.tables import RUNNING, WAITING, Rows, Tables
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.compiled import compiled, inlined
 from hdeeprm_like.decision.baselines import (
     EASY_SJF,
     F1,
     F2,
     F3,
     F4,
+    FCFS,
     FIRST_CHANGING,
     FIRST_WITH_OTHERS,
+    GREEDY,
     LAF,
     LCFS,
     LJF,
@@ -26,8 +28,8 @@ from hdeeprm_like.decision.baselines import (
     SAF,
     SJF,
     SMALLEST,
+    STRICT,
     UNICEP,
-    UNICEP_PUBLISHED,
     WFP3,
     WFP3_PUBLISHED,
 )
@@ -45,15 +47,20 @@ RULE = np.dtype(
         ("perfect", "i8"),  # 1 when Plan.time holds actual run times
         ("epoch", "f8"),  # s on the trace's clock when ours shows 0; F1 to F4 look at it
         ("seen", "i8"),  # rows of jobs looked at
+        ("front", "i8"),  # first used entry of Plan.queue
         ("waiting", "i8"),  # used entries of Plan.queue
         ("others", "i8"),  # used entries of Plan.others
         ("running", "i8"),  # used entries of Plan.running
         ("completed", "i8"),  # jobs completed at the last decision
         ("held", "i8"),  # the job that commit blocks on, -1 for none
         ("shadow", "f8"),  # s, when it is expected to start
+        ("tried", "i8"),  # rows of jobs that were there when jobs were last backfilled,
+        ("tried_cores", "i8"),  # how many cores that left free, -1 if jobs may lack something else,
+        ("tried_spare", "i8"),  # how many of these were left over,
+        ("tried_shadow", "f8"),  # s, and until when jobs could end
         ("points", "i8"),  # used entries of Plan.point_time
         ("planned", "i8"),  # jobs at the front of the queue that have a reservation
-        ("first_new", "i8"),  # lowest place in the queue that a job has come to since they were planned
+        ("first_new", "i8"),  # least number of jobs before one that has come since they were planned
         ("stale", "i8"),  # 1 when the reservations must all be planned anew
         ("fair_as_of", "f8"),  # s, of Plan.usage
     ],
@@ -101,7 +108,7 @@ class Plan(NamedTuple):
     user_cores: Ints
 
 
-@compiled
+@inlined
 def static_key(t: Tables, plan: Plan, j: int) -> float:
     """Return what an order that does not change with time minimizes.
 
@@ -109,6 +116,8 @@ def static_key(t: Tables, plan: Plan, j: int) -> float:
     machine learning", 2017. The published WFP3 and UNICEP are those of RLScheduler's code, see `baselines.MEANINGS`.
     """
     job, order = t.jobs[j], plan.rule[0].order
+    if order == FCFS:
+        return float(j)
     time, size = float(plan.time[j]), float(job.size)
     submit = plan.rule[0].epoch + job.submit
     if order == LCFS:
@@ -136,9 +145,7 @@ def static_key(t: Tables, plan: Plan, j: int) -> float:
         return float(time * np.sqrt(size) + 530000.0 * logarithm)
     if order == WFP3_PUBLISHED:
         return wfp3(-1.0 - submit, time, size)
-    if order == UNICEP_PUBLISHED:
-        return unicep(-1.0 - submit, time, size)
-    return float(j)  # FCFS
+    return unicep(-1.0 - submit, time, size)
 
 
 @compiled
@@ -174,11 +181,13 @@ def changing_key(t: Tables, plan: Plan, j: int, used: float) -> float:
     return float(-(wait + time) / max(time, 10.0))  # XFACTOR
 
 
-@compiled
+@inlined
 def seat_of(plan: Plan, j: int) -> int:
-    """Return where a job belongs in the queue."""
-    low, high = 0, plan.rule[0].waiting
+    """Return where a job belongs in the queue; often last."""
+    low, high = plan.rule[0].front, plan.rule[0].front + plan.rule[0].waiting
     key = plan.key[j]
+    if high > low and plan.key[plan.queue[high - 1]] <= key and plan.queue[high - 1] < j:
+        return int(high)
     while low < high:
         middle = (low + high) // 2
         other = plan.queue[middle]
@@ -189,7 +198,7 @@ def seat_of(plan: Plan, j: int) -> int:
     return int(low)
 
 
-@compiled
+@inlined
 def insert(rows: Ints, used: int, seat: int, j: int) -> None:
     """Put a job into sorted rows of which *used* are used."""
     for i in range(used, seat, -1):
@@ -197,7 +206,7 @@ def insert(rows: Ints, used: int, seat: int, j: int) -> None:
     rows[seat] = j
 
 
-@compiled
+@inlined
 def insert_other(plan: Plan, j: int) -> None:
     """Put a job into the order of backfilling."""
     rule = plan.rule[0]
@@ -210,10 +219,10 @@ def insert_other(plan: Plan, j: int) -> None:
 
 
 @compiled
-def keep_waiting(t: Tables, rows: Ints, used: int) -> int:
-    """Drop the jobs that do not wait any more; return how many are left."""
-    kept = 0
-    for i in range(used):
+def keep_waiting(t: Tables, rows: Ints, first: int, used: int) -> int:
+    """Drop the jobs from a place on that do not wait any more; return where the rows end then."""
+    kept = first
+    for i in range(first, used):
         if t.jobs[rows[i]].status == WAITING:
             rows[kept] = rows[i]
             kept += 1
@@ -224,12 +233,13 @@ def keep_waiting(t: Tables, rows: Ints, used: int) -> int:
 def sort_again(t: Tables, plan: Plan) -> None:
     """Find the keys of all waiting jobs again and sort; little moves from one decision to the next."""
     used = plan.usage.sum()
-    for i in range(plan.rule[0].waiting):
+    front = plan.rule[0].front
+    for i in range(front, front + plan.rule[0].waiting):
         j = plan.queue[i]
         key = changing_key(t, plan, j, used)
         plan.key[j] = key
         seat = i
-        while seat > 0:
+        while seat > front:
             other = plan.queue[seat - 1]
             if plan.key[other] < key or (plan.key[other] == key and other < j):
                 break
@@ -238,14 +248,17 @@ def sort_again(t: Tables, plan: Plan) -> None:
         plan.queue[seat] = j
 
 
-@compiled
+@inlined
 def add_running(t: Tables, plan: Plan, j: int) -> None:
-    """Put a job that runs among those sorted by expected end."""
+    """Put a job that runs among those sorted by expected end, the smallest first of those that end together."""
     rule = plan.rule[0]
     end = t.jobs[j].start + plan.time[j]
     plan.end[j] = end
     seat = rule.running
-    while seat > 0 and plan.end[plan.running[seat - 1]] > end:
+    while seat > 0:
+        other = plan.running[seat - 1]
+        if plan.end[other] < end or (plan.end[other] == end and t.jobs[other].size <= t.jobs[j].size):
+            break
         seat -= 1
     insert(plan.running, rule.running, seat, j)
     rule.running += 1
@@ -281,35 +294,52 @@ def start_over(t: Tables, plan: Plan) -> None:
             add_running(t, plan, j)
 
 
+@inlined
+def follows_running(plan: Plan) -> bool:
+    """Tell whether a baseline looks at the running jobs."""
+    rule = plan.rule[0]
+    return bool((rule.mode != STRICT and rule.mode != GREEDY) or rule.order == MULTIFACTOR)
+
+
 @compiled
+def take_in(t: Tables, plan: Plan, j: int) -> None:
+    """Put a submitted job into the queue."""
+    rule = plan.rule[0]
+    changing = rule.order >= FIRST_CHANGING
+    plan.reserved[j] = -1.0
+    if rule.perfect == 0:
+        plan.time[j] = t.jobs[j].requested_time
+    plan.key[j] = 0.0 if changing else static_key(t, plan, j)
+    if rule.waiting == 0:
+        rule.front = 0
+    end = rule.front + rule.waiting
+    seat = end if changing else seat_of(plan, j)
+    insert(plan.queue, end, seat, j)
+    rule.waiting += 1
+    rule.first_new = min(rule.first_new, seat - rule.front)
+    if rule.mode >= FIRST_WITH_OTHERS:
+        insert_other(plan, j)
+
+
+@inlined
 def bring_up_to_date(t: Tables, plan: Plan) -> None:
     """Take in what has happened since the last decision."""
     rule, clock = plan.rule[0], t.clock[0]
     if rule.order == MULTIFACTOR:
         share_out(t, plan)
-    if rule.completed != clock.completed:
+    following = follows_running(plan)
+    if following and rule.completed != clock.completed:
         drop_completed(t, plan)
-    changing = rule.order >= FIRST_CHANGING
     for j in range(rule.seen, clock.submitted):
-        if t.jobs[j].status != WAITING:
-            continue
-        plan.reserved[j] = -1.0
-        if rule.perfect == 0:
-            plan.time[j] = t.jobs[j].requested_time
-        plan.key[j] = 0.0 if changing else static_key(t, plan, j)
-        seat = rule.waiting if changing else seat_of(plan, j)
-        insert(plan.queue, rule.waiting, seat, j)
-        rule.waiting += 1
-        rule.first_new = min(rule.first_new, seat)
-        if rule.mode >= FIRST_WITH_OTHERS:
-            insert_other(plan, j)
+        if t.jobs[j].status == WAITING:
+            take_in(t, plan, j)
     rule.seen = clock.submitted
     if rule.waiting != clock.waiting:
-        rule.waiting = keep_waiting(t, plan.queue, rule.waiting)
+        rule.waiting = keep_waiting(t, plan.queue, rule.front, rule.front + rule.waiting) - rule.front
         rule.stale = 1
-    if rule.running != clock.running:
+    if following and rule.running != clock.running:
         start_over(t, plan)
-    if changing:
+    if rule.order >= FIRST_CHANGING:
         sort_again(t, plan)
 
 

@@ -3,7 +3,7 @@
 A policy pair is applied head of line: the selected job is started until the selected job does not fit.
 """
 
-from hdeeprm_like.cluster.kernels import has_room, lacking_beside_cores, start_job
+from hdeeprm_like.cluster.kernels import counts_cores, has_room, lacking_beside_cores, start_job
 from hdeeprm_like.cluster.queue import draw, select_job
 from hdeeprm_like.cluster.tables import (
     CORES,
@@ -17,7 +17,7 @@ from hdeeprm_like.cluster.tables import (
     SMALLEST,
     Tables,
 )
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.compiled import compiled, inlined
 from hdeeprm_like.decision.baselines import BEST_FIT, FIRST_FIT, PACKINGS
 from hdeeprm_like.decision.packing import packed_processor
 
@@ -42,7 +42,7 @@ CORE_POLICIES = {
 PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # what baselines know besides
 
 
-@compiled
+@inlined
 def processor_key(t: Tables, policy: int, p: int) -> float:
     """Return what a core policy maximizes; ties go to the lowest core number, that is to the lowest processor.
 
@@ -62,7 +62,7 @@ def processor_key(t: Tables, policy: int, p: int) -> float:
     return float(-processor.watts[0])
 
 
-@compiled
+@inlined
 def best_processor(t: Tables, policy: int, memory: float, gpus: float, beside: int) -> int:
     """Return the processor whose core a policy takes next, -1 if none has a free core with MB and GPUs on its node.
 
@@ -99,7 +99,7 @@ def random_processor(t: Tables, memory: float, gpus: float) -> int:
     return -1
 
 
-@compiled
+@inlined
 def book(t: Tables, p: int, cores: int, j: int) -> None:
     """Take cores for a job, and memory, GPUs and bandwidth for each, from a processor and its node."""
     job, processor = t.jobs[j], t.processors[p]
@@ -111,7 +111,7 @@ def book(t: Tables, p: int, cores: int, j: int) -> None:
         t.nodes[processor.node].free_gpus -= cores * job.gpus
 
 
-@compiled
+@inlined
 def give_back(t: Tables, p: int) -> None:
     """Undo what was booked on a processor for a job that does not fit, without a rounding error."""
     processor = t.processors[p]
@@ -121,7 +121,7 @@ def give_back(t: Tables, p: int) -> None:
     t.nodes[processor.node].free_gpus = processor.gpus_before
 
 
-@compiled
+@inlined
 def take_cores(t: Tables, policy: int, j: int, p: int, wanted: int) -> int:
     """Book cores of one processor for a job while no other processor beats it; return how many."""
     job = t.jobs[j]
@@ -133,6 +133,10 @@ def take_cores(t: Tables, policy: int, j: int, p: int, wanted: int) -> int:
         rival = best_processor(t, policy, job.memory, job.gpus, p)
         rival_key = processor_key(t, policy, rival) if rival >= 0 else 0.0
     taken = 0
+    if rival < 0 and job.memory <= 0.0 and job.gpus <= 0.0 and job.bandwidth <= 0.0:  # each core finds the same
+        taken = min(wanted, processor.free)
+        book(t, p, taken, j)
+        wanted = taken
     while taken < wanted and processor.free > 0 and has_room(t, processor.node, job.memory, job.gpus):
         if taken > 0 and rival >= 0:
             key = processor_key(t, policy, p)
@@ -189,6 +193,8 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
 @compiled
 def write_allocation(t: Tables, policy: int, j: int, picks: int) -> None:
     """Give a job the cores booked on the picked processors: the lowest free ones, or any with the random policy."""
+    if counts_cores(t):
+        return
     at = t.clock[0].placed
     for i in range(picks):
         processor = t.processors[t.picks[i]]

@@ -12,25 +12,34 @@ SP2 with backfilling", 2001.
 import numpy as np
 
 from hdeeprm_like.cluster.kernels import start_job
-from hdeeprm_like.cluster.tables import NOTHING, WAITING, Tables
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.cluster.tables import CORES, NOTHING, WAITING, Tables
+from hdeeprm_like.compiled import compiled, inlined
 from hdeeprm_like.decision.baselines import FIRST_CHANGING
-from hdeeprm_like.decision.orders import Plan, add_running
+from hdeeprm_like.decision.orders import Plan, add_running, follows_running
 from hdeeprm_like.decision.policies import choose_cores
 
 OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
 NONE_NEW = 1 << 60
 
 
-@compiled
+@inlined
 def start_planned(t: Tables, plan: Plan, j: int) -> int:
     """Start a job if it fits; return NOTHING or what it lacks."""
     clock = t.clock[0]
     clock.decisions += 1
+    if t.jobs[j].size > clock.free_cores:
+        return CORES
+    return place_planned(t, plan, j)
+
+
+@compiled
+def place_planned(t: Tables, plan: Plan, j: int) -> int:
+    """Start a job for which there are enough cores, if it fits; return NOTHING or what it lacks."""
     lacks = choose_cores(t, plan.rule[0].core_policy, j)
     if lacks == NOTHING:
         start_job(t, j)
-        add_running(t, plan, j)
+        if follows_running(plan):
+            add_running(t, plan, j)
     return lacks
 
 
@@ -99,6 +108,19 @@ def earliest(plan: Plan, cores: int, time: float) -> float:
     return np.inf
 
 
+@inlined
+def is_free_now(plan: Plan, cores: int, time: float) -> bool:
+    """Tell whether so many cores are free from now on for so long."""
+    if plan.point_free[0] < cores:
+        return False
+    points, end, i = plan.rule[0].points, plan.point_time[0] + time, 1
+    while i < points and plan.point_time[i] < end:
+        if plan.point_free[i] < cores:
+            return False
+        i += 1
+    return True
+
+
 @compiled
 def forget_past(t: Tables, plan: Plan) -> None:
     """Let the profile begin now."""
@@ -151,7 +173,7 @@ def refresh(t: Tables, plan: Plan) -> None:
     else:
         forget_past(t, plan)
         if rule.first_new < rule.planned:
-            place, seen = rule.first_new, rule.first_new
+            place, seen = rule.front + rule.first_new, rule.first_new
             while seen < rule.planned:  # there are as many planned jobs as before, behind the new ones
                 j = plan.queue[place]
                 if plan.reserved[j] >= 0.0:
@@ -168,14 +190,15 @@ def start_conservative(t: Tables, plan: Plan) -> None:
     """Start the jobs whose reservation is for now."""
     rule, now = plan.rule[0], t.clock[0].now
     refresh(t, plan)
-    for i in range(rule.planned):
+    front = rule.front
+    for i in range(front, front + rule.planned):
         j = plan.queue[i]
         if plan.reserved[j] <= now:
             start_reserved(t, plan, j)
-    last = rule.waiting - 1  # the last job that may start
-    i = rule.planned
+    last = front + rule.waiting - 1  # the last job that may start: it could if the next in order were the last
+    i = front + rule.planned
     while True:
-        while last >= i and t.jobs[plan.queue[last]].size > plan.point_free[0]:
+        while last >= i and not is_free_now(plan, t.jobs[plan.queue[last]].size, plan.time[plan.queue[last]]):
             last -= 1
         if i > last:
             break
@@ -188,8 +211,8 @@ def start_conservative(t: Tables, plan: Plan) -> None:
         if begin == now:
             start_reserved(t, plan, j)
         i += 1
-    rule.planned = i
-    drop_started(t, plan)
+    rule.planned = i - front
+    drop_started(t, plan, front)
 
 
 @compiled
@@ -200,16 +223,23 @@ def start_reserved(t: Tables, plan: Plan, j: int) -> None:
 
 
 @compiled
-def drop_started(t: Tables, plan: Plan) -> None:
-    """Take the started jobs out of the queue."""
+def drop_started(t: Tables, plan: Plan, first: int) -> None:
+    """Take the started jobs out of the queue: some at the front of it, others from the place *first* on."""
     rule = plan.rule[0]
     if rule.waiting == t.clock[0].waiting:
         return
-    kept = planned = 0
-    for i in range(rule.waiting):
+    end, end_of_planned = rule.front + rule.waiting, rule.front + rule.planned
+    while rule.front < end and t.jobs[plan.queue[rule.front]].status != WAITING:
+        rule.front += 1
+        rule.planned -= rule.planned > 0
+    rule.waiting = t.clock[0].waiting
+    kept = max(first, rule.front)
+    if rule.front + rule.waiting == end:
+        return
+    for i in range(kept, end):
         j = plan.queue[i]
         if t.jobs[j].status == WAITING:
             plan.queue[kept] = j
             kept += 1
-            planned += i < rule.planned
-    rule.waiting, rule.planned = kept, planned
+        else:
+            rule.planned -= i < end_of_planned

@@ -8,9 +8,10 @@ when another is submitted, come out as in Batsim: in the same messages, hence wi
 
 import numpy as np
 
-from hdeeprm_like.cluster.kernels import pstate_of, receive, write_log
+from hdeeprm_like.cluster.kernels import receive, write_log
+from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, Tables
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.compiled import compiled, inlined
 from hdeeprm_like.drivers.tasks import (
     KILLED,
     TIMER_PRECISION,
@@ -29,7 +30,7 @@ SUBMIT, NO_MORE, END, COMMAND, READY, CALL = 0, 1, 2, 3, 4, 5  # letters; an END
 KINDS = 8
 
 
-@compiled
+@inlined
 def wire_time(time: float) -> float:
     """Return a time as the wire carries it, rounded to the microsecond exactly as printf and a parser would."""
     scaled = time * 1e6
@@ -44,7 +45,7 @@ def wire_time(time: float) -> float:
     return float(whole / 1e6)
 
 
-@compiled
+@inlined
 def post(s: Simulation, kind: int, row: int) -> None:
     """Put a letter into the mailbox."""
     sim = s.sim[0]
@@ -52,7 +53,7 @@ def post(s: Simulation, kind: int, row: int) -> None:
     sim.mail += 1
 
 
-@compiled
+@inlined
 def next_event(s: Simulation) -> float:
     """Return the time of the next event, infinite if nothing can happen."""
     sim = s.sim[0]
@@ -62,7 +63,7 @@ def next_event(s: Simulation) -> float:
     return float(date)
 
 
-@compiled
+@inlined
 def fire_timers(t: Tables, s: Simulation) -> None:
     """Post the letters of those who sleep until this moment of the clock."""
     sim = s.sim[0]
@@ -78,7 +79,7 @@ def fire_timers(t: Tables, s: Simulation) -> None:
         post_next_command(t, s)
 
 
-@compiled
+@inlined
 def fire_ends(t: Tables, s: Simulation) -> None:
     """Post the letters of the jobs that end at this moment of the clock.
 
@@ -92,7 +93,7 @@ def fire_ends(t: Tables, s: Simulation) -> None:
         post(s, END, j)
 
 
-@compiled
+@inlined
 def advance(t: Tables, s: Simulation, until: float) -> None:
     """Move the clock to a time, with all events on the way and all there but the ends of jobs."""
     sim = s.sim[0]
@@ -128,11 +129,21 @@ def post_next_command(t: Tables, s: Simulation) -> None:
 def any_request(t: Tables, pstate: int) -> bool:
     """Tell whether some core has come into a P-state in this instant."""
     for i in range(t.clock[0].touched):
-        processor = t.processors[t.touched[i]]
+        p = t.touched[i]
+        if not some_cores_are_in(t, p, pstate):
+            continue
+        processor, serving = t.processors[p], pstate in (P0, P1)
         for core in range(processor.first_core, processor.first_core + processor.cores):
-            if t.core_pstate[core] != pstate and pstate_of(t, core) == pstate:
+            if t.core_pstate[core] != pstate and (t.core_job[core] != IDLE_CORE) == serving:
                 return True
     return False
+
+
+@inlined
+def some_cores_are_in(t: Tables, p: int, pstate: int) -> bool:
+    """Tell whether a P-state is that of the cores of a processor that serve a job, or that of the idle ones."""
+    processor = t.processors[p]
+    return bool(pstate == (P1 if processor.oversubscribed else P0) or pstate == (P2 if processor.busy > 0 else P3))
 
 
 @compiled
@@ -143,9 +154,11 @@ def apply_pstate(t: Tables, s: Simulation, pstate: int) -> None:
     request = clock.logged
     write_log(t, sim.clock, LOG_REQUEST, 0, pstate)
     for i in range(clock.touched):
-        processor = t.processors[t.touched[i]]
+        if not some_cores_are_in(t, t.touched[i], pstate):
+            continue
+        processor, serving = t.processors[t.touched[i]], pstate in (P0, P1)
         for core in range(processor.first_core, processor.first_core + processor.cores):
-            if t.core_pstate[core] == pstate or pstate_of(t, core) != pstate:
+            if t.core_pstate[core] == pstate or (t.core_job[core] != IDLE_CORE) != serving:
                 continue
             t.core_pstate[core] = pstate
             cores += 1
@@ -165,7 +178,7 @@ def apply_pstate(t: Tables, s: Simulation, pstate: int) -> None:
     sim.acknowledged = 1
 
 
-@compiled
+@inlined
 def apply_command(t: Tables, s: Simulation) -> None:
     """Carry out one decision of the answer under way: rejections, starts, P-states in order, kills, a call."""
     sim, clock = s.sim[0], t.clock[0]
@@ -192,7 +205,7 @@ def apply_command(t: Tables, s: Simulation) -> None:
     sim.stage += 1
 
 
-@compiled
+@inlined
 def submit_all_due(s: Simulation) -> None:
     """Take in the job that the submitter woke up for, and all others until then."""
     sim = s.sim[0]
@@ -203,7 +216,7 @@ def submit_all_due(s: Simulation) -> None:
         sim.submitted += 1
 
 
-@compiled
+@inlined
 def resume_submitter(s: Simulation) -> None:
     """Let the submitter wait for its next date, or tell that it has none.
 
@@ -216,7 +229,7 @@ def resume_submitter(s: Simulation) -> None:
         sim.submission = sim.clock + (s.submit[sim.next_job] - sim.reached)
 
 
-@compiled
+@inlined
 def travel_time(t: Tables, s: Simulation, j: int) -> float:
     """Return how long the message takes that a job has ended; the lowest of its cores sends it."""
     job = t.jobs[j]
@@ -226,7 +239,7 @@ def travel_time(t: Tables, s: Simulation, j: int) -> float:
     return float(s.delay[t.core_processor[lowest]])
 
 
-@compiled
+@inlined
 def take_letter(t: Tables, s: Simulation) -> None:
     """Receive the first letter of the mailbox, which takes its time, and act on it."""
     sim = s.sim[0]
@@ -252,7 +265,7 @@ def take_letter(t: Tables, s: Simulation) -> None:
         sim.called = 1
 
 
-@compiled
+@inlined
 def begin_answer(t: Tables, s: Simulation) -> None:
     """Begin to apply what was decided; it is dated as the message was, which rounding may put a little ahead."""
     sim = s.sim[0]
@@ -264,7 +277,7 @@ def begin_answer(t: Tables, s: Simulation) -> None:
         post_next_command(t, s)
 
 
-@compiled
+@inlined
 def forget_decisions(t: Tables) -> None:
     """Clear what was decided in the last instant, once the simulator has applied it."""
     clock = t.clock[0]
@@ -273,7 +286,7 @@ def forget_decisions(t: Tables) -> None:
     clock.touched = clock.started_now = clock.rejected_now = 0
 
 
-@compiled
+@inlined
 def deliver(t: Tables, s: Simulation) -> bool:
     """Send the message; False when it holds nothing to decide on.
 
@@ -328,7 +341,7 @@ def open_simulation(t: Tables, s: Simulation) -> None:
         resume_submitter(s)
 
 
-@compiled
+@inlined
 def take_news(t: Tables, s: Simulation) -> None:
     """Move the decision system's state to the instant that the message just sent tells of."""
     sim = s.sim[0]

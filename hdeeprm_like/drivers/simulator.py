@@ -39,6 +39,13 @@ class Simulator:
     """
 
     def __init__(self, state: State, workload: Workload) -> None:
+        """Begin a simulation.
+
+        Raises:
+            ValueError: the cores of the state have no names; Batsim knows the P-state of each.
+        """
+        if not state.named:
+            raise ValueError("Batsim's clock needs a state whose cores have names")
         self.state = state
         self.simulation = new_simulation(state.platform, workload)
         open_simulation(state.tables, self.simulation)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hdeeprm_like.cluster.tables import Rows, Tables
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.compiled import compiled, inlined
 from hdeeprm_like.types import Floats, Ints
 
 SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has none
@@ -95,7 +95,7 @@ class Simulation(NamedTuple):
     submit: Floats
 
 
-@compiled
+@inlined
 def ends_before(s: Simulation, a: int, b: int) -> bool:
     """Tell whether job *a* ends before job *b*; those that end together do so in the order of their starts."""
     x, y = s.tasks[a], s.tasks[b]
@@ -104,7 +104,7 @@ def ends_before(s: Simulation, a: int, b: int) -> bool:
     return bool(x.start < y.start or (x.start == y.start and a < b))
 
 
-@compiled
+@inlined
 def sift(s: Simulation, hole: int, j: int) -> None:
     """Put job *j* where it belongs in the heap, beginning at a hole."""
     size = s.sim[0].heap
@@ -128,7 +128,7 @@ def sift(s: Simulation, hole: int, j: int) -> None:
     s.tasks[j].seat = hole
 
 
-@compiled
+@inlined
 def remove(s: Simulation, j: int) -> None:
     """Take a running job out of the heap."""
     sim = s.sim[0]
@@ -163,7 +163,7 @@ def progress(t: Tables, s: Simulation, j: int) -> None:
         sift(s, task.seat, j)
 
 
-@compiled
+@inlined
 def launch(t: Tables, s: Simulation, j: int) -> None:
     """Let a job begin to run on its cores."""
     sim, task = s.sim[0], s.tasks[j]
@@ -175,7 +175,7 @@ def launch(t: Tables, s: Simulation, j: int) -> None:
     sift(s, sim.heap - 1, j)
 
 
-@compiled
+@inlined
 def finish(t: Tables, s: Simulation, j: int, outcome: int) -> None:
     """End a running job on the simulator's clock."""
     task, clock = s.tasks[j], s.sim[0].clock
@@ -184,7 +184,7 @@ def finish(t: Tables, s: Simulation, j: int, outcome: int) -> None:
     remove(s, j)
 
 
-@compiled
+@inlined
 def has_fired(s: Simulation, j: int) -> bool:
     """Tell whether the event of a running job is due at this moment of the clock."""
     task, clock = s.tasks[j], s.sim[0].clock
@@ -195,7 +195,7 @@ def has_fired(s: Simulation, j: int) -> bool:
     return bool((task.end - clock) * task.rate < FINISHED_SHARE)
 
 
-@compiled
+@inlined
 def outcome_of(s: Simulation, j: int) -> int:
     """Return how a job ends whose event is due: a computation wins a tie with its walltime, a delay loses it."""
     task = s.tasks[j]

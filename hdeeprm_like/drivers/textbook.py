@@ -15,7 +15,7 @@ from hdeeprm_like.cluster.kernels import log_blocked, receive, room_for_an_insta
 from hdeeprm_like.cluster.state import Commands, Instant, State
 from hdeeprm_like.cluster.tables import IDLE_CORE, LOG_END, LOG_START, Tables
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.compiled import compiled, inlined
 from hdeeprm_like.decision.backfill import decide
 from hdeeprm_like.decision.orders import Plan
 from hdeeprm_like.drivers.server_clock import SHORTEST_CALL
@@ -86,7 +86,7 @@ class Textbook:
         return int(len(self.simulation.tasks) - clock["completed"] - clock["rejected"])
 
 
-@compiled
+@inlined
 def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
     """Move to the next event, or to all of its time, and gather what happened; False when nothing can any more.
 
@@ -139,7 +139,7 @@ def first_started(t: Tables, s: Simulation) -> int:
     return int(best)
 
 
-@compiled
+@inlined
 def expect(t: Tables, s: Simulation, j: int) -> None:
     """Find when a running job ends."""
     task, job = s.tasks[j], t.jobs[j]
@@ -149,7 +149,7 @@ def expect(t: Tables, s: Simulation, j: int) -> None:
         task.end = min(job.as_of + (task.ops - job.done) / job.speed, task.start + task.walltime)
 
 
-@compiled
+@inlined
 def begin(t: Tables, s: Simulation, c: Clockwork) -> None:
     """Let the started jobs run, and find the ends of those again that bandwidth has slowed down or let go.
 

@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from small import jobs, platform
 
 from hdeeprm_like.cluster.state import Commands, State
 from hdeeprm_like.cluster.tables import FIRST
+from hdeeprm_like.compare.windows import pool
+from hdeeprm_like.decision.baselines import baseline
+from hdeeprm_like.decision.heuristics import new_plan
 from hdeeprm_like.decision.policies import HIGH_GFLOPS, apply_pair
+from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.drivers.textbook import Textbook, begin, next_event
 from hdeeprm_like.errors import OptionsError
 
@@ -70,6 +76,40 @@ def test_calls_can_be_asked_for_in_compiled_form():
     sim = clock.simulation.sim[0]
     assert (sim["clock"], sim["called"], sim["call"]) == (3.0, 1, np.inf)
     assert not next_event(state.tables, clock.simulation, clock.clockwork)
+
+
+def times(workload, name, named):
+    state = State(pool(16), workload, policies=(), log=False, named=named)
+    clock = Textbook(state, workload)
+    for _ in clock.run(new_plan(state, baseline(name))):
+        pass
+    clock_row = state.tables.clock[0]
+    assert (clock.unfinished, clock_row["free_cores"], state.tables.processors["busy"].tolist()) == (0, 16, [0])
+    return [clock.simulation.tasks[column].tolist() for column in ("start", "finish")], clock_row["joules"]
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**6), name=st.sampled_from(["fcfs", "sjf+easy", "fcfs+conservative", "wfp3+commit"]))
+def test_counting_cores_gives_the_schedule_and_the_energy_of_naming_them(seed, name):
+    rng = np.random.default_rng(seed)
+    submit, seconds = np.sort(rng.integers(0, 30, 20)), rng.integers(1, 20, 20)
+    workload = jobs(submit=submit, seconds=seconds, size=rng.integers(1, 17, 20), estimate=seconds + 3.0)
+    assert times(workload, name, named=False) == times(workload, name, named=True)
+
+
+def test_where_cores_have_no_names_nothing_may_depend_on_them():
+    with pytest.raises(ValueError, match="nothing but cores"):
+        State(pool(4), jobs(bandwidth=1.0), named=False)
+    with pytest.raises(ValueError, match="one processor"):
+        State(platform((1e3, [(1, 1.0, 1.0, 1.0)] * 2)), jobs(), named=False)
+    state = State(pool(4), jobs(size=3), named=False)
+    with pytest.raises(ValueError, match="have names"):
+        Simulator(state, jobs(size=3))
+    clock = Textbook(state, jobs(size=3))
+    state.receive(clock.next_instant())
+    apply_pair(state.tables, FIRST, HIGH_GFLOPS)
+    assert [(j, cores.tolist()) for j, cores in state.drain().starts] == [(0, [])]
+    assert state.tables.clock["free_cores"] == 1
 
 
 def test_kills_are_refused():
