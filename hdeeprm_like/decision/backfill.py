@@ -23,7 +23,7 @@ from hdeeprm_like.decision.baselines import (
     STRICT,
 )
 from hdeeprm_like.decision.orders import Plan, bring_up_to_date, keep_waiting
-from hdeeprm_like.decision.packing import best_node
+from hdeeprm_like.decision.packing import ALIKE, best_node
 from hdeeprm_like.decision.profile import OVERDUE, drop_started, start_conservative, start_planned
 from hdeeprm_like.decision.window import fits
 from hdeeprm_like.types import Ints
@@ -104,7 +104,7 @@ def start_best_pairs(t: Tables, plan: Plan) -> None:
             if t.jobs[j].status != WAITING or not fits(t, j):
                 continue
             _, found = best_node(t, rule.core_policy, j, t.jobs[j].size)
-            if found > best_score:
+            if found > best_score + ALIKE:
                 best, best_score = j, found
         if best < 0 or start_planned(t, plan, best) != NOTHING:
             break

@@ -21,6 +21,7 @@ from hdeeprm_like.decision.baselines import TETRIS
 from hdeeprm_like.decision.window import places_on
 
 WHOLE = 10.0  # more than any two scores differ by
+ALIKE = 1e-9  # scores that differ by less do so by the rounding of what is free
 
 
 @compiled
@@ -59,7 +60,7 @@ def best_node(t: Tables, policy: int, j: int, wanted: int) -> tuple[int, float]:
             free += t.processors[p].free
             p += 1
         found = score(t, policy, j, wanted, n, free)
-        if found > best_score:
+        if found > best_score + ALIKE:
             best, best_score = first, found
     return best, best_score
 
