@@ -8,9 +8,15 @@ from paper_clusters import cluster, jobs, started
 
 from hdeeprm_like.cluster.state import Instant, State
 from hdeeprm_like.decision.actions import PolicyPairs
-from hdeeprm_like.decision.observations.summary import KINDS, Summary, feature_names, features, quartile
+from hdeeprm_like.decision.observations.summary import KINDS, feature_names, features, quartile
+from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.decision.window import JobWindow
+
+
+def summary(state, kind="normal", sensitivity=0.05):
+    """The observer of a run, which needs no slots."""
+    return View(state, JobWindow(state), kind, queue_sensitivity=sensitivity)
 
 
 def test_the_kinds_have_the_sizes_of_the_thesis():
@@ -27,7 +33,7 @@ def test_a_normal_observation_with_numbers_by_hand():
     # After 2 s the first job (40 Gflop by the estimate) has computed 6, the second (80) as well.
     workload = jobs([0.0, 0.0, 2.0], [10.0, 20.0, 40.0], size=[1, 1, 3], memory=8000.0, bandwidth=24.0)
     state = State(cluster(), workload)
-    observe = Summary(state, "normal", 0.5)
+    observe = summary(state, "normal", 0.5)
     state.receive(Instant(0.0, [], 2, False))
     seen = dict(zip(feature_names(state.platform, "normal"), observe(state), strict=True))
     assert seen["core 0 power"] == pytest.approx(0.05)
@@ -51,7 +57,7 @@ def test_a_normal_observation_with_numbers_by_hand():
 def test_the_share_to_compute_follows_the_estimate_and_not_the_truth():
     workload = jobs([0.0, 4.0], [10.0, 10.0], ran=0.5)
     state = State(cluster(), workload)
-    observe = Summary(state, "normal")
+    observe = summary(state, "normal")
     state.receive(Instant(0.0, [], 1, False))
     PolicyPairs([("first", "low_power")]).apply(0, state)
     state.receive(Instant(4.0, [], 1, True))
@@ -64,7 +70,7 @@ def test_a_job_that_outlives_its_estimate_has_nothing_left():
     state.receive(Instant(0.0, [], 1, False))
     PolicyPairs([("first", "low_power")]).apply(0, state)
     state.receive(Instant(30.0, [], 1, True))
-    seen = dict(zip(feature_names(state.platform, "normal"), Summary(state)(state), strict=True))
+    seen = dict(zip(feature_names(state.platform, "normal"), summary(state)(state), strict=True))
     assert seen["core 0 left"] == 0.0
 
 
@@ -74,7 +80,7 @@ def test_a_job_that_outlives_its_estimate_has_nothing_left():
 )
 def test_the_variation_of_the_queue_fills_the_scale_at_the_sensitivity(before, now, sensitivity, expected):
     state = State(cluster(), jobs([0.0] * before + [1.0] * (now - before), 5.0))
-    observe = Summary(state, "minimal", sensitivity)
+    observe = summary(state, "minimal", sensitivity)
     state.receive(Instant(0.0, [], before, False))
     assert observe(state)[-1] == 0.5  # nothing to compare with
     state.receive(Instant(1.0, [], now - before, True))
@@ -92,7 +98,7 @@ class Checked:
     """Observer that compares what is kept with what numpy finds in the whole queue."""
 
     def __init__(self, state, kind):
-        self.inner = Summary(state, kind, 0.1)
+        self.inner = summary(state, kind, 0.1)
         self.shape = self.inner.shape
 
     def __call__(self, state):
@@ -142,11 +148,3 @@ def test_every_feature_stays_within_its_range_and_the_kept_columns_equal_the_que
         _, mask = play.observe()
         play.act(int(rng.choice(np.flatnonzero(mask))))
     assert play.simulator.unfinished == 0
-
-
-def test_wrong_kinds_and_sensitivities_are_refused():
-    state = State(cluster(), jobs([0.0], 1.0))
-    with pytest.raises(OptionsError, match="did you mean 'normal'"):
-        Summary(state, "norml")
-    with pytest.raises(OptionsError, match="positive share"):
-        Summary(state, "normal", 0.0)

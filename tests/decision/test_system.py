@@ -6,10 +6,11 @@ from paper_clusters import cluster, jobs, learning_jobs, started
 
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.decision.actions import PolicyPairs
-from hdeeprm_like.decision.observations.summary import Summary
+from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.decision.window import JobWindow
 from hdeeprm_like.drivers.play import play
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.errors import AgentError
@@ -72,7 +73,7 @@ def test_the_episode_holds_what_was_seen_done_and_got():
         lambda state: DecisionSystem(
             state,
             pairs("first-high_gflops", "first-low_power"),
-            Summary(state, "small"),
+            View(state, JobWindow(state), "small"),
             Reward(OBJECTIVES["makespan"]),
         ),
         workload=jobs([0, 1, 2], 5.0, size=4),
@@ -92,7 +93,9 @@ def test_the_episode_holds_what_was_seen_done_and_got():
 
 
 def test_observing_twice_shows_the_same():
-    begun = started(lambda state: DecisionSystem(state, pairs("first-high_gflops"), Summary(state, "minimal")))
+    begun = started(
+        lambda state: DecisionSystem(state, pairs("first-high_gflops"), View(state, JobWindow(state), "minimal"))
+    )
     begun.advance()
     assert begun.observe()[0] is begun.observe()[0]
 

@@ -18,7 +18,7 @@ from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.features import slot_names
 from hdeeprm_like.decision.observations.rows import ViewRows, share
-from hdeeprm_like.decision.window import NONE, Window, fill_slots
+from hdeeprm_like.decision.window import EARLY, NONE, Window, fill_slots
 from hdeeprm_like.types import Floats
 
 JOB = ("cores", "requested time", "waiting time")
@@ -43,7 +43,7 @@ def write_backfilling(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     for i in range(w.rule[0].running):
         job = t.jobs[w.running[i]]
         left = w.ends[i] - now
-        left = share(rule.raw, left if left > 0.0 else rule.step, rule.per_time)
+        left = share(rule.raw, left if left > EARLY else rule.step, rule.per_time)
         for place in range(job.first, job.first + job.size):
             out[t.allocation[place]] = left
     at = cores

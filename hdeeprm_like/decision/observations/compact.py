@@ -11,13 +11,13 @@ H time steps from now on, M slots.
 Jobs begun are expected to end by their requested times, those past them within the next step.
 """
 
-from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.features import COMPACT_FEATURES, backlog_now, slot_names, write_slots
 from hdeeprm_like.decision.observations.image import SLACK
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
 from hdeeprm_like.decision.window import Window, fill_slots
-from hdeeprm_like.types import Floats
+from hdeeprm_like.types import Floats, Ints
 
 
 def compact_size(horizon: int, slots: int) -> int:
@@ -32,18 +32,31 @@ def compact_names(horizon: int, slots: int) -> tuple[str, ...]:
 
 
 @compiled
+def write_steps(view: Rows, now: float, free: int, cores: int, ends: Floats, widths: Ints, out: Floats) -> None:
+    """Write the cores in use and free in each time step.
+
+    Args:
+        view: rule of the view. now: s. free, cores: now and in all.
+        ends: (running,) s, in ascending order. widths: (running,) cores.
+    """
+    rule, ended = view[0], 0
+    used_share, free_share = share(rule.raw, cores - free, rule.per_core), share(rule.raw, free, rule.per_core)
+    for k in range(rule.horizon):
+        date = now + (k + SLACK) * rule.step
+        if k > 0 and ended < len(ends) and ends[ended] <= date:
+            while ended < len(ends) and ends[ended] <= date:
+                free += widths[ended]
+                ended += 1
+            used_share, free_share = share(rule.raw, cores - free, rule.per_core), share(rule.raw, free, rule.per_core)
+        out[2 * k], out[2 * k + 1] = used_share, free_share
+
+
+@compiled
 def write_compact(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     """Write the features; O(what is shown)."""
-    fill_slots(t, w)
-    rule, now, running = v.rule[0], t.clock[0].now, w.rule[0].running
-    cores, free, ended = len(t.core_job), t.clock[0].free_cores, 0
-    for k in range(rule.horizon):
-        if k > 0:
-            date = now + (k + SLACK) * rule.step
-            while ended < running and w.ends[ended] <= date:
-                free += w.widths[ended]
-                ended += 1
-        out[2 * k] = share(rule.raw, cores - free, rule.per_core)
-        out[2 * k + 1] = share(rule.raw, free, rule.per_core)
+    if w.rule[0].stale:
+        fill_slots(t, w)
+    rule, now, free, running = v.rule[0], t.clock[0].now, t.clock[0].free_cores, w.rule[0].running
+    write_steps(v.rule, now, free, len(t.core_job), w.ends[:running], w.widths[:running], out)
     write_slots(t, w, v, out, 2 * rule.horizon)
-    out[len(out) - 1] = log_share(rule.raw, backlog_now(w), rule.per_log_queue)
+    out[len(out) - 1] = log_share(rule.raw, backlog_now(w.rule), rule.per_log_queue)

@@ -15,11 +15,11 @@
 A compact view shows all nine, one of the event horizon leaves out 6 and 7. An empty slot is all 0.
 """
 
-from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
 from hdeeprm_like.decision.window import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window, fits
-from hdeeprm_like.types import Floats
+from hdeeprm_like.types import Floats, Ints
 
 COMPACT_FEATURES = (
     "submission time",
@@ -62,28 +62,56 @@ def keep_features(t: Tables, w: Window, v: ViewRows) -> None:
 
 
 @compiled
-def write_slots(t: Tables, w: Window, v: ViewRows, out: Floats, at: int) -> None:
-    """Write the features of the jobs in the slots, which must be filled."""
-    keep_features(t, w, v)
-    last, free = v.features.shape[1] - 1, t.clock[0].free_cores
-    for i in range(len(w.slots)):
-        j = w.slots[i]
+def copy_features(features: Floats, slots: Ints, free: int, cells: Floats) -> bool:
+    """Copy the features of the jobs in the slots; tell whether some need a look at memory or GPUs.
+
+    Args:
+        free: cores. cells: (M, F) to write to.
+    """
+    look, last = False, features.shape[1] - 1
+    for i in range(len(slots)):
+        j, cell = slots[i], cells[i]
         if j == NONE:
             for f in range(last + 1):
-                out[at + f] = 0.0
-        else:
-            for f in range(last):
-                out[at + f] = v.features[j, f]
-            cores = v.features[j, last]
-            starts = fits(t, j) if cores == LOOK else cores <= free
-            out[at + last] = 1.0 if starts else 0.0
-        at += last + 1
+                cell[f] = 0.0
+            continue
+        own = features[j]
+        cores = own[last]
+        a, b, c, d, e, f = own[0], own[1], own[2], own[3], own[4], own[5]  # all read before written: one move
+        if last > 6:
+            g, h = own[6], own[7]
+            cell[6], cell[7] = g, h
+        cell[0], cell[1], cell[2], cell[3], cell[4], cell[5] = a, b, c, d, e, f
+        cell[last] = 1.0 if 0.0 <= cores <= free else 0.0
+        look |= cores == LOOK
+    return look
 
 
 @compiled
-def backlog_now(w: Window) -> int:
-    """Return the number of waiting jobs outside the window, whose slots must be filled."""
-    rule = w.rule[0]
+def look_closer(t: Tables, w: Window, v: ViewRows, cells: Floats) -> None:
+    """Write which of the jobs that ask for memory or GPUs can start now."""
+    last = v.features.shape[1] - 1
+    for i in range(len(w.slots)):
+        j = w.slots[i]
+        if j != NONE and v.features[j, last] == LOOK and fits(t, j):
+            cells[i, last] = 1.0
+
+
+@compiled
+def write_slots(t: Tables, w: Window, v: ViewRows, out: Floats, at: int) -> None:
+    """Write the features of the jobs in the slots, which must be filled."""
+    if v.rule[0].seen < w.rule[0].seen:
+        keep_features(t, w, v)
+    slots, count = len(w.slots), v.features.shape[1]
+    cells = out[at : at + slots * count].reshape((slots, count))
+    if copy_features(v.features, w.slots, t.clock[0].free_cores, cells):
+        look_closer(t, w, v, cells)
+
+
+@compiled
+def backlog_now(window: Rows) -> int:
+    """Return the number of waiting jobs outside a window, given its rule; its slots must be filled."""
+    rule = window[0]
     return int(max(rule.queue - rule.filled - rule.tail, 0))
 
 

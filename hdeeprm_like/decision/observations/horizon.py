@@ -17,12 +17,12 @@ After the last event its state is repeated, one time step later each time (figur
 are expected to end at the next event, one time step from now at the latest.
 """
 
-from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.features import HORIZON_FEATURES, backlog_now, slot_names, write_slots
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
 from hdeeprm_like.decision.window import EARLY, Window, fill_slots, remaining_work
-from hdeeprm_like.types import Floats
+from hdeeprm_like.types import Floats, Ints
 
 EVENT = ("offset", "free", "used")
 NEXT_FREE, FIRST_EVENT = 1, 6  # where these features begin
@@ -41,54 +41,53 @@ def horizon_names(horizon: int, slots: int) -> tuple[str, ...]:
 
 
 @compiled
-def write_event(v: ViewRows, offset: float, free: int, cores: int, out: Floats, at: int) -> None:
-    """Write one event."""
-    rule = v.rule[0]
-    out[at] = log_share(rule.raw, offset, rule.per_log_time)
-    out[at + 1] = share(rule.raw, free, rule.per_core)
-    out[at + 2] = share(rule.raw, cores - free, rule.per_core)
-
-
-@compiled
-def next_end(w: Window, ended: int, now: float, date: float, step: float) -> float:
+def next_end(ends: Floats, ended: int, now: float, date: float, step: float) -> float:
     """Return when the next running job is expected to end, those before *ended* having done so until *date*."""
-    running = w.rule[0].running
-    if ended == running:
+    if ended == len(ends):
         return date + step
-    if w.ends[ended] > now:
-        return float(w.ends[ended])
-    while ended < running and w.ends[ended] <= now:
+    if ends[ended] > now + EARLY:
+        return float(ends[ended])
+    while ended < len(ends) and ends[ended] <= now + EARLY:
         ended += 1
-    return min(now + step, float(w.ends[ended])) if ended < running else now + step
+    return min(now + step, float(ends[ended])) if ended < len(ends) else now + step
 
 
 @compiled
-def write_events(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
-    """Write the events, and the one at which some core is free next."""
-    rule, now, running = v.rule[0], t.clock[0].now, w.rule[0].running
-    cores, free, ended, date = len(t.core_job), t.clock[0].free_cores, 0, now
-    full = free == 0 and running > 0
-    write_event(v, 0.0, free, cores, out, NEXT_FREE)
-    write_event(v, 0.0, free, cores, out, FIRST_EVENT)
-    for k in range(1, max(rule.horizon, 2)):
-        date = next_end(w, ended, now, date, rule.step)
-        while ended < running and w.ends[ended] <= date + EARLY:
-            free += w.widths[ended]
-            ended += 1
-        if full and k == 1:
-            write_event(v, date - now, free, cores, out, NEXT_FREE)
+def write_events(view: Rows, now: float, free: int, cores: int, ends: Floats, widths: Ints, out: Floats) -> None:
+    """Write the events, and the one at which some core is free next.
+
+    Args:
+        view: rule of the view. now: s. free, cores: now and in all.
+        ends: (running,) s, in ascending order. widths: (running,) cores.
+    """
+    rule, ended, date = view[0], 0, now
+    raw, per_time, per_core = rule.raw, rule.per_log_time, rule.per_core
+    full, offset = free == 0 and len(ends) > 0, 0.0
+    for k in range(max(rule.horizon, 2)):
+        at = FIRST_EVENT + len(EVENT) * k
+        if k > 0:
+            date = next_end(ends, ended, now, date, rule.step)
+            offset = log_share(raw, date - now, per_time)
+            while ended < len(ends) and ends[ended] <= date + EARLY:
+                free += widths[ended]
+                ended += 1
+        free_share, used_share = share(raw, free, per_core), share(raw, cores - free, per_core)
         if k < rule.horizon:
-            write_event(v, date - now, free, cores, out, FIRST_EVENT + 3 * k)
+            out[at], out[at + 1], out[at + 2] = offset, free_share, used_share
+        if k == 0 or (full and k == 1):
+            out[NEXT_FREE], out[NEXT_FREE + 1], out[NEXT_FREE + 2] = offset, free_share, used_share
 
 
 @compiled
 def write_horizon(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     """Write the features; O(what is shown + running jobs)."""
-    fill_slots(t, w)
+    if w.rule[0].stale:
+        fill_slots(t, w)
     rule = v.rule[0]
     work = remaining_work(t, w) * (1.0 if rule.raw else rule.per_core)
     out[0] = log_share(rule.raw, work, rule.per_log_time)
-    write_events(t, w, v, out)
-    out[4] = log_share(rule.raw, backlog_now(w), rule.per_log_queue)
+    now, free, running = t.clock[0].now, t.clock[0].free_cores, w.rule[0].running
+    write_events(v.rule, now, free, len(t.core_job), w.ends[:running], w.widths[:running], out)
+    out[4] = log_share(rule.raw, backlog_now(w.rule), rule.per_log_queue)
     out[5] = log_share(rule.raw, w.rule[0].queue, rule.per_log_queue)
     write_slots(t, w, v, out, FIRST_EVENT + 3 * rule.horizon)

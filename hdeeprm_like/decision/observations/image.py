@@ -102,5 +102,5 @@ def write_image(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
         if units > 0:
             fill(out, across, memory_column + units * (i + 1), units_of(v, job.size * job.memory), 0, steps)
     column = memory_column + units * (slots + 1)
-    for k in range(min(backlog_now(w), rule.backlog)):
+    for k in range(min(backlog_now(w.rule), rule.backlog)):
         out[(k % horizon) * across + column + k // horizon] = 1.0

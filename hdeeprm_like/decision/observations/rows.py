@@ -95,4 +95,4 @@ def share(raw: int, value: float, per: float) -> float:
 @compiled
 def log_share(raw: int, value: float, per: float) -> float:
     """Return the logarithm of a value as a share of that of its limit, given by one over that."""
-    return max(value, 0.0) if raw else min(float(np.log(1.0 + max(value, 0.0))) * per, 1.0)
+    return max(value, 0.0) if raw else min(float(np.log(np.float32(1.0 + max(value, 0.0)))) * per, 1.0)

@@ -24,7 +24,6 @@ from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import IDLE_CORE, WAITING, Rows, Tables, longer
 from hdeeprm_like.compiled import compiled
-from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Ints
 
 Kind: TypeAlias = Literal["normal", "small", "minimal"]
@@ -243,31 +242,3 @@ def wider(q: QueueColumns, jobs: int) -> QueueColumns:
     columns = np.zeros((4, jobs))
     columns[:, : q.columns.shape[1]] = q.columns
     return q._replace(members=longer(q.members, jobs), columns=columns)
-
-
-class Summary:
-    """Observer of one run; see the module for what it shows.
-
-    Attributes:
-        kind: normal, small or minimal. queue_sensitivity: share of change of the queue's length that fills the scale.
-        shape: (F,).
-    """
-
-    def __init__(self, state: State, kind: Kind = "normal", queue_sensitivity: float = 0.05) -> None:
-        if kind not in KINDS:
-            raise OptionsError(f"observation {kind!r} is not known{did_you_mean(kind, KINDS)}")
-        if not queue_sensitivity > 0.0:
-            raise OptionsError(f"queue_sensitivity is {queue_sensitivity}; a positive share is needed, as 0.05")
-        self.kind: Kind = kind
-        self.queue_sensitivity = queue_sensitivity
-        self.shape = (features(state.platform, kind),)
-        self._columns = queue_columns(state)
-        self._kind = KINDS.index(kind)
-
-    def __call__(self, state: State) -> Floats:
-        """Return what is to be seen now."""
-        out = np.empty(self.shape, np.float32)
-        if len(state.tables.jobs) > len(self._columns.members):  # jobs have become known on the way
-            self._columns = wider(self._columns, len(state.tables.jobs))
-        write_summary(state.tables, self._columns, self._kind, self.queue_sensitivity, out)
-        return out

@@ -1,0 +1,261 @@
+"""What agents are shown of the published decision spaces."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_worlds import platforms, workloads
+from small import jobs, platform
+
+from hdeeprm_like.cluster.state import Instant, Request, State
+from hdeeprm_like.cluster.tables import RUNNING, WAITING
+from hdeeprm_like.decision.observations.view import KINDS, View
+from hdeeprm_like.decision.slots import JobSlots
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.decision.window import NONE, JobWindow
+from hdeeprm_like.drivers.play import Play
+from hdeeprm_like.drivers.textbook import Textbook
+from hdeeprm_like.errors import OptionsError
+
+
+def cores(count, memory=0.0):
+    """One node of that many cores of 1 GFLOP/s."""
+    return platform((memory, [(count, 1.0, 100.0, 10.0)]))
+
+
+def playing(platform, workload, kind, head=2, tail=0, step=1.0, machines=False, waits=0.0, **view):
+    """A play on the textbook's clock of an agent that waits *waits* s, with its observer."""
+    state = State(platform, workload, whole=machines)
+    window = JobWindow(state, head, tail, step=waits, machines=machines, finds=True)
+    observer = View(state, window, kind, step=step, **view)
+    return Play(Textbook(state, workload), DecisionSystem(state, JobSlots(state, window), observer, None, window))
+
+
+def seen(play, *actions):
+    """What an agent sees after these actions."""
+    for action in actions:
+        assert play.advance()
+        play.act(action)
+    assert play.advance()
+    return play.observe()[0]
+
+
+def figure_4_3(kind, times=1, **view):
+    """The situation of 000's figure 4.3, on a cluster and with jobs so many *times* as wide.
+
+    One job has run since 0, another came at 1, two more have just come at 2: the agent starts the first and waits.
+    """
+    submitted = jobs([0, 1, 2, 2], seconds=[4, 5, 4, 1], size=np.array([2, 1, 3, 1]) * times)
+    play = playing(cores(3 * times), submitted, kind, horizon=5, backlog=5, **view)
+    return seen(play, 0, 2)
+
+
+def figure_4_5(times=1, **view):
+    """The situation of 000's figure 4.5 likewise: two jobs have run since 0, four have just come at 3."""
+    submitted = jobs([0, 0, 3, 3, 3, 3], seconds=[5, 6, 4, 2, 1, 1], size=np.array([1, 2, 1, 2, 1, 1]) * times)
+    return seen(playing(cores(3 * times), submitted, "horizon", horizon=4, **view), 0, 0)
+
+
+def test_the_compact_vectors_of_figure_4_3():
+    cluster = [(2, 1), (2, 1), (0, 3), (0, 3), (0, 3)]
+    window = [(1, 5, 1, 0, 0, 1, 6, 0, 1), (2, 4, 3, 1, 5, 1, 4, 0, 0)]
+    assert figure_4_3("compact", raw=True).tolist() == [*sum(cluster, ()), *sum(window, ()), 1]
+
+
+def test_the_thirty_two_numbers_of_figure_4_5():
+    published = "8, 2, 1, 2, 2, 4, 0, 0, 3, 2, 1, 2, 3, 3, 0, 4, 3, 0, 3, 4, 1, 0, 0, 0, 0, 3, 2, 2, 1, 4, 0, 0"
+    assert figure_4_5(raw=True).tolist() == [float(number) for number in published.split(", ")]
+
+
+def test_the_image_of_figure_4_3():
+    drawn = """
+        11. 1.. 111 1
+        11. 1.. 111 .
+        ... 1.. 111 .
+        ... 1.. 111 .
+        ... 1.. ... .
+    """
+    assert rows(figure_4_3("image")) == [line.replace(" ", "") for line in drawn.split("\n")[1:-1]]
+
+
+def rows(image):
+    return ["".join("1" if cell else "." for cell in row) for row in image]
+
+
+def test_memory_is_drawn_beside_the_cores_in_units_begun():
+    submitted = jobs([0, 0, 0], seconds=[2, 1, 3], size=[1, 1, 2], memory=[30.0, 10.0, 25.0])
+    play = playing(cores(2, memory=100.0), submitted, "image", horizon=3, backlog=4, memory_units=4)
+    drawn = [
+        # cluster, jobs 0 and 1, their memory, two columns of backlog
+        "11 11 .. 11.. 11.. .... ..",  # 40 of 100 MB, asks for 50
+        "1. 11 .. 11.. 11.. .... ..",
+        ".. 11 .. .... 11.. .... ..",
+    ]
+    assert rows(seen(play, 0, 0)) == [row.replace(" ", "") for row in drawn]
+
+
+def test_the_backlog_is_drawn_column_by_column_until_it_is_full():
+    def backlog(waiting):
+        play = playing(cores(1), jobs(np.zeros(waiting), seconds=1), "image", head=1, horizon=2, backlog=3)
+        return rows(seen(play)[:, 2:])
+
+    assert backlog(1) == ["..", ".."]
+    assert backlog(3) == ["1.", "1."]
+    assert backlog(4) == backlog(9) == ["11", "1."]
+
+
+def test_features_of_the_horizon_are_shares_and_times_are_logarithms():
+    shown = figure_4_5()
+    time, span, queue = np.log(7.0), np.log(1.0 + 30 * 86400.0), np.log(1001.0)  # 6 s is the longest request
+    expected = [np.log(1 + 8 / 3) / time, np.log(3) / time, 1 / 3, 2 / 3, np.log(3) / queue, np.log(5) / queue]
+    np.testing.assert_allclose(shown[:6], expected, rtol=1e-6)
+    np.testing.assert_allclose(shown[9:12], [np.log(3) / time, 1 / 3, 2 / 3], rtol=1e-6)
+    second = [np.log(4) / span, np.log(3) / time, 2 / 3, np.log(2) / queue, np.log(1 + 4 / 3) / span, 0.0, 0.0]
+    np.testing.assert_allclose(shown[25:32], second, rtol=1e-6)
+
+
+@pytest.mark.parametrize("times", [2, 7])
+def test_a_larger_cluster_with_jobs_as_much_wider_looks_the_same(times):
+    np.testing.assert_allclose(figure_4_5(times), figure_4_5(), rtol=1e-6)
+    np.testing.assert_allclose(figure_4_3("compact", times), figure_4_3("compact"), rtol=1e-6)
+
+
+def test_deep_backfilling_sees_the_time_left_on_each_core_and_both_ends_of_the_queue():
+    submitted = jobs([0, 1, 2, 3], seconds=[10, 5, 8, 4], size=[3, 4, 2, 1])
+    play = playing(cores(4), submitted, "backfilling", head=1, tail=1)
+    shown = seen(play, 0, 2, 2)  # started at 0, the others come at 1, 2 and 3
+    np.testing.assert_allclose(shown, [0.7, 0.7, 0.7, 0.0, 1.0, 0.5, 0.2, 0.25, 0.4, 0.0], rtol=1e-6)
+
+
+def test_machines_show_what_is_free_and_jobs_as_shares_of_the_largest():
+    nodes = platform((100.0, [(4, 1.0, 100.0, 10.0)]), (50.0, [(2, 1.0, 100.0, 10.0)]), gpus=[0, 4])
+    submitted = jobs([0, 0, 1], seconds=[9, 9, 3], size=[2, 1, 1], memory=[25.0, 10.0, 25.0], gpus=[0, 3, 1])
+    play = playing(nodes, submitted, "machines", machines=True)
+    shown = seen(play, 0, 2)  # the first job in slot 0 on node 0, then the next one on node 1, where GPUs are
+    assert play.system.state.now == 1.0
+    np.testing.assert_allclose(shown[:5], [0.25, 0.25, 0.25, np.log(4) / np.log(10), 0.0], rtol=1e-6)
+    assert shown[5:10].tolist() == [0.0] * 5
+    np.testing.assert_allclose(shown[10:], [0.5, 0.5, 0.0, 0.5, 0.8, 0.25], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["compact", "horizon"])
+def test_a_job_cannot_start_where_memory_is_short(kind):
+    submitted = jobs([0, 0, 0], seconds=9, memory=[80.0, 30.0, 20.0])
+    play = playing(cores(4, memory=100.0), submitted, kind)
+    shown = dict(zip(play.system.observer.names, seen(play, 0), strict=True))
+    assert (shown["job 0 can start"], shown["job 1 can start"]) == (0.0, 1.0)
+
+
+def test_a_job_past_its_requested_time_is_expected_to_end_within_a_step():
+    submitted = jobs([0, 5], seconds=[20, 1], estimate=[2, 1], size=[3, 1])
+    looks = {
+        kind: seen(playing(cores(3), submitted, kind, horizon=3, step=4.0, raw=True), 0)
+        for kind in ("compact", "horizon", "backfilling", "image")
+    }
+    assert looks["compact"][:6].tolist() == [3, 0, 0, 3, 0, 3]
+    assert looks["horizon"][:15].tolist() == [0, 4, 3, 0, 0, 1, 0, 0, 3, 4, 3, 0, 8, 3, 0]
+    assert looks["backfilling"][:3].tolist() == [4, 4, 4]
+    assert rows(looks["image"][:, :3]) == ["111", "...", "..."]
+
+
+def ends_of(state, step):
+    """(end, cores) of the running jobs as an agent expects them, in order."""
+    run = state.tables.jobs[state.tables.jobs["status"] == RUNNING]
+    ends = run["start"] + run["requested_time"] - state.now
+    ends = np.where(ends > 1e-7, ends, min([step, *ends[ends > 1e-7]]))
+    return sorted(zip(ends.tolist(), run["size"].tolist(), strict=True))
+
+
+def expected_cluster(kind, state, horizon, step):
+    """The part of a raw observation that tells of the running jobs, in plain words."""
+    total, ends = state.platform.cores, ends_of(state, step)
+    if kind == "backfilling":
+        table = state.tables
+        left = {j: table.jobs["start"][j] + table.jobs["requested_time"][j] - state.now for j in table.core_job}
+        return [0.0 if j < 0 else left[j] if left[j] > 1e-7 else step for j in table.core_job]
+    if kind == "compact":
+        used = [sum(size for end, size in ends if k == 0 or end > k * step + 1e-3 * step) for k in range(horizon)]
+        return [figure for cores in used for figure in (cores, total - cores)]
+    times = [0.0]
+    for end, _ in ends:
+        if end > times[-1] + 1e-7:
+            times.append(end)
+    while len(times) < horizon:
+        times.append(times[-1] + step)
+    used = [sum(size for end, size in ends if k == 0 or end > time + 1e-7) for k, time in enumerate(times[:horizon])]
+    return [figure for k in range(horizon) for figure in (times[k], total - used[k], used[k])]
+
+
+@given(platforms, workloads(), st.integers(0, 2**32), st.sampled_from([0.0, 0.7]))
+@settings(max_examples=60, deadline=None)
+def test_raw_views_tell_what_plain_python_finds(platform, workload, seed, waits):
+    rng = np.random.default_rng(seed)
+    for kind, begin in (("compact", 0), ("horizon", 6), ("backfilling", 0)):
+        play = playing(platform, workload, kind, head=3, tail=2, waits=waits, horizon=6, step=2.0, raw=True)
+        state, slots = play.system.state, play.system.window.rows.slots
+        while play.advance():
+            shown, mask = play.observe()
+            cluster = expected_cluster(kind, state, 6, 2.0)
+            np.testing.assert_allclose(shown[begin : begin + len(cluster)], cluster, rtol=1e-5, atol=1e-5)
+            if kind != "backfilling":
+                width = len(shown[begin + len(cluster) :]) // 5
+                can_start = shown[begin + len(cluster) :][: 5 * width].reshape(5, width)[:, -1]
+                assert can_start.tolist() == mask[:5].tolist()
+                told = dict(zip(play.system.observer.names, shown, strict=True))
+                assert told["backlog"] == max((state.tables.jobs["status"] == WAITING).sum() - 5, 0)
+            assert all((slot == NONE) == (len(state.waiting) <= i) for i, slot in enumerate(slots))
+            play.act(rng.choice(np.flatnonzero(mask)))
+
+
+@given(platforms, workloads(), st.integers(0, 2**32), st.sampled_from(KINDS))
+@settings(max_examples=100, deadline=None)
+def test_every_view_lies_between_zero_and_one_whatever_is_done(platform, workload, seed, kind):
+    rng = np.random.default_rng(seed)
+    units, tail = int(rng.integers(3)), 0 if kind == "machines" else int(rng.integers(3))
+    play = playing(platform, workload, kind, 3, tail, machines=kind == "machines", memory_units=units, horizon=4)
+    observer = play.system.observer
+    assert len(observer.names) == len(set(observer.names)) == np.prod(observer.shape)
+    while play.advance():
+        shown, mask = play.observe()
+        assert shown.shape == observer.shape
+        assert shown.dtype == np.float32
+        assert shown.min() >= 0.0
+        assert shown.max() <= 1.0
+        play.act(rng.choice(np.flatnonzero(mask)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jobs_that_become_known_on_the_way_are_seen_alike(kind):
+    submitted = jobs([0, 0, 1, 1, 1, 2], seconds=[5, 9, 3, 2, 4, 1], size=[2, 1, 1, 2, 1, 1], memory=10.0)
+
+    def observations(known):
+        state = State(cores(3, memory=100.0), submitted if known else None, limits=submitted.limits())
+        window = JobWindow(state, 2, machines=kind == "machines", finds=True)
+        observer = View(state, window, kind, horizon=4, memory_units=3)
+        system = DecisionSystem(state, JobSlots(state, window), observer, None, window)
+        for now, ended, count, action in ((0.0, [], 2, 0), (1.0, [], 3, 0), (2.0, [0], 1, 2)):
+            for _ in range(0 if known else count):
+                j = state.known
+                figures = (submitted.requested_time[j], submitted.requested_ops[j], submitted.memory[j], 0.0)
+                state.append(Request(submitted.submit[j], int(submitted.size[j]), *figures))
+            system.receive(Instant(now, ended, count, False))
+            yield system.observe()[0].tolist()
+            system.act(action)
+
+    assert list(observations(known=False)) == list(observations(known=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "compct"}, "did you mean 'compact'"),
+        ({"kind": "image", "horizon": 0}, "0 steps"),
+        ({"kind": "image", "step": 0.0}, "a time in s above 0"),
+        ({"kind": "minimal", "queue_sensitivity": 0.0}, "positive share"),
+        ({"kind": "horizon"}, "finds=True"),
+    ],
+)
+def test_a_view_that_makes_no_sense_is_refused(options, message):
+    state = State(cores(2), jobs())
+    with pytest.raises(OptionsError, match=message):
+        View(state, JobWindow(state, 2), **options)
