@@ -22,10 +22,15 @@ episodes, so nothing is bootstrapped at their end.
 | ``target_kl`` | 0.0 | an update stops when the policy has moved 1.5 times that far, 0 for never |
 | ``alike`` | 1 | episodes in a row with the same jobs, whose mean advantage at each time is subtracted |
 | ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
+| ``normalize`` | false | whether observations are standardized by all that has been learned from |
+| ``factors`` | [] | sizes of the choices whose product the actions are, as 6 x 6 policies; logits add up |
+| ``preference`` | 2.0 | what the logits of a preferred action get more (``training.prior``) |
 """
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import torch
@@ -35,6 +40,8 @@ from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time
+
+SMALLEST_VARIANCE = 1e-8  # of a feature; one that does not vary is not blown up
 
 
 def network(sizes: Sequence[int], last_gain: float) -> nn.Sequential:
@@ -72,15 +79,27 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         target_kl: float = 0.0,
         alike: int = 1,
         reward_scale: float = 1.0,
+        normalize: bool = False,
+        factors: Sequence[int] = (),
+        preference: float = 2.0,
     ) -> None:
         if lr_decay not in ("linear", "none"):
             raise OptionsError(f"agent.lr_decay is {lr_decay!r}; 'linear' or 'none' is needed")
+        self.factors = tuple(factors) or (action_size,)
+        if math.prod(self.factors) != action_size:
+            raise OptionsError(f"agent.factors is {list(factors)}; the product must be the {action_size} actions")
         self.lr_decay, self.gae_lambda, self.clip, self.clip_value = lr_decay, gae_lambda, clip, clip_value
         self.epochs, self.minibatch, self.entropy = epochs, minibatch, entropy
         self.value_coefficient, self.max_grad_norm, self.target_kl = value_coefficient, max_grad_norm, target_kl
-        self.alike, self.reward_scale = alike, reward_scale
-        self.actor = network([observation_size, hidden, hidden, action_size], 0.01)
+        self.alike, self.reward_scale, self.normalize, self.preference = alike, reward_scale, normalize, preference
+        self.actor = network([observation_size, hidden, hidden, sum(self.factors)], 0.01)
         self.critic = network([observation_size, hidden, hidden, 1], 1.0)
+        self.seen: Tensor
+        self.mean: Tensor
+        self.square: Tensor
+        self.register_buffer("seen", torch.zeros(()))  # decisions that the two means are over
+        self.register_buffer("mean", torch.zeros(observation_size))
+        self.register_buffer("square", torch.ones(observation_size))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """Return Adam with the published epsilon."""
@@ -94,21 +113,54 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
 
     def forward_policy(self, observation: Tensor) -> Tensor:
         """Return (B, A) probabilities."""
-        return torch.softmax(self.actor(observation), dim=1)
+        return torch.softmax(self.logits(observation), dim=1)
 
     def forward_value(self, observation: Tensor) -> Tensor:
         """Return (B, 1) expected returns."""
-        value: Tensor = self.critic(observation)
+        value: Tensor = self.critic(self.standardized(observation))
         return value
+
+    def logits(self, observation: Tensor) -> Tensor:
+        """Return (B, A) logits, sums over the factors of the actions."""
+        parts = torch.split(self.actor(self.standardized(observation)), list(self.factors), dim=1)
+        total: Tensor = parts[0]
+        for part in parts[1:]:
+            total = (total[:, :, None] + part[:, None, :]).flatten(1)
+        return total
+
+    def standardized(self, observation: Tensor) -> Tensor:
+        """Return (B, F) features with about mean 0 and deviation 1, cut at 10."""
+        if not self.normalize:
+            return observation
+        deviation = (self.square - self.mean.square()).clamp(min=SMALLEST_VARIANCE).sqrt()
+        return ((observation - self.mean) / deviation).clamp(-10.0, 10.0)
+
+    def take_note(self, observations: Tensor) -> None:
+        """Let observations count in the means that standardize."""
+        share = len(observations) / (self.seen + len(observations))
+        self.seen += len(observations)
+        self.mean += share * (observations.mean(0) - self.mean)
+        self.square += share * (observations.square().mean(0) - self.square)
+
+    def prefer(self, action: int) -> None:
+        """Give the logits of an action a greater constant."""
+        last, at = cast(nn.Linear, self.actor[-1]), sum(self.factors)
+        with torch.no_grad():
+            for size in reversed(self.factors):
+                action, choice = divmod(action, size)
+                at -= size
+                last.bias[at + choice] += self.preference
 
     def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
         """Return (B, A) logarithms of the probabilities; the logits of illegal actions are masked."""
-        return torch.log_softmax(self.actor(observations).masked_fill(~masks, -torch.inf), dim=1)
+        return torch.log_softmax(self.logits(observations).masked_fill(~masks, -torch.inf), dim=1)
 
     def learn(self, episodes: Sequence[Episode]) -> dict[str, float]:
         """Improve by some episodes; return the means of the losses over all steps."""
         with self.blamed():
             batch = Batch.of(episodes, self.device)
+            if self.normalize:
+                self.take_note(batch.observations)
             with torch.no_grad():
                 before = self._chosen(self.log_probabilities(batch.observations, batch.masks), batch.actions)
                 values = self.values(batch.observations)

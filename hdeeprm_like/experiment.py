@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -36,7 +36,9 @@ ESTIMATES = 3
 CSV = (".csv", ".csv.gz")
 READY = (".json", ".json.gz", *CSV)  # endings of workloads that are taken as they are
 
-HELD_OUT = 2**31  # episodes of a model from here on are never trained on
+VALIDATION, HELD_OUT = 2**31, 3 * 2**30  # episodes of a model from here on are never learned from
+
+JobsOf: TypeAlias = Callable[[int], Workload]  # from the number of an episode
 
 
 @dataclass(frozen=True)
@@ -134,15 +136,15 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
     return space_with(PRESETS[env.preset], given, folder)
 
 
-def episodes_of(experiment: Experiment) -> tuple[Callable[[int], Workload], Callable[[int], Workload]]:
-    """Return the jobs of training episodes and of evaluation episodes, by number."""
+def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
+    """Return the jobs of episodes to learn from, to choose agents by, and held out, by number."""
     training = experiment.options.training
     if experiment.options.workload.model is not None:
 
         def made(episode: int) -> Workload:
             return made_jobs(experiment.options_path, experiment.options, experiment.platform, episode)
 
-        return made, lambda number: made(HELD_OUT + number)
+        return made, lambda number: made(VALIDATION + number), lambda number: made(HELD_OUT + number)
     if training.fragment_jobs is not None:
         fragments = Fragments(
             experiment.workload,
@@ -151,8 +153,12 @@ def episodes_of(experiment: Experiment) -> tuple[Callable[[int], Workload], Call
             training.candidates,
             training.compression,
         )
-        return fragments, fragments.held_out
-    return (lambda _: experiment.workload), (lambda _: experiment.workload)
+        return fragments, fragments.validation, fragments.held_out
+
+    def whole(number: int) -> Workload:
+        return experiment.workload
+
+    return whole, whole, whole
 
 
 def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:

@@ -232,7 +232,7 @@ def space_in(experiment: Experiment, preset: str) -> Any:
 
 def training_episodes(experiment: Experiment) -> WorkloadOf:
     """Return what draws the training episodes of an experiment."""
-    training, _ = episodes_of(experiment)
+    training, *_ = episodes_of(experiment)
     return lambda rng: training(int(rng.integers(HELD_OUT)))
 
 

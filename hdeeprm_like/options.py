@@ -241,6 +241,9 @@ class TrainingSection(Section):
     )
     candidates: Annotated[int, Field(ge=1)] = Field(1, description="Each fragment is the busiest of so many.")
     compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs come up to so many times faster.")
+    prior: Annotated[int, Field(ge=0)] = Field(
+        0, description="Episodes to learn from that each action plays alone; agents begin by preferring the best."
+    )
     checkpoint_every: Annotated[int, Field(ge=1)] = Field(100, description="Episodes between two checkpoints.")
     evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
     evaluation_episodes: Annotated[int, Field(ge=1)] = Field(10, description="Size of the fixed evaluation set.")
@@ -249,6 +252,9 @@ class TrainingSection(Section):
         "batsim", description="Of training episodes: Batsim's, or the faster one where messages take no time."
     )
     best: Literal["reward", "mean_slowdown", "makespan"] = Field("reward", description="Decides which is best.pt.")
+    held_out: Annotated[int, Field(ge=0)] = Field(
+        0, description="Held-out episodes that the best agent and each action alone play at the end."
+    )
 
 
 class Options(Section):

@@ -1,5 +1,6 @@
 """Learning agents in experiments: what they see and do there, launching them, training them."""
 
+import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,15 +20,16 @@ from hdeeprm_like.experiment import READY, Experiment, Overrides, episodes_of, l
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.launch.in_process import RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.alone import best_alone, each_alone
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import TrainingOptions, load_agent, save_agent, train
+from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train
 
 if TYPE_CHECKING:
     from hdeeprm_like.launch.with_batsim import Peer
 
 MEASURES: dict[str, Callable[[Any], float]] = {"mean_slowdown": mean_slowdown, "makespan": makespan}
 TRAINING_FILES = ("checkpoint.pt", "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
-EVALUATIONS = "evaluations.csv"
+EVALUATIONS, COMPARED = "evaluations.csv", "held-out.csv"
 
 
 @dataclass(frozen=True)
@@ -154,31 +156,50 @@ def write_lines(path: Path, values: list[Any]) -> None:
 
 def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
     """Train an agent in its directory, which can be resumed; return how many episodes it has learned from."""
-    training, held_out = episodes_of(learner.experiment)
+    training, validation, held_out = episodes_of(learner.experiment)
+    section = learner.experiment.options.training
     run = {**description(learner.experiment, how.episodes), "status": "training", **origin(learner, how)}
-    run["files"] = [*TRAINING_FILES, EVALUATIONS, *("options.json", "workload.json", "platform.xml"), RECORD]
+    run["files"] = [*TRAINING_FILES, EVALUATIONS, COMPARED, *("options.json", "workload.json", "platform.xml"), RECORD]
     if not resume:
         if (output / RECORD).exists() or (output / TRAINING_FILES[0]).exists():
             raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")
         output.mkdir(parents=True, exist_ok=True)
         write_inputs(learner.experiment, output)
         write_json(output / RECORD, run)
-    alike = learner.experiment.options.training.alike
+        if section.prior:
+            size = learner.actions.size
+            learner.agent.prefer(best_alone(size, learner.plays(training), section.prior, how.best, MEASURES))
     episodes = train(
         learner.agent,
-        learner.plays(training, alike),
+        learner.plays(training, section.alike),
         learner.actions.names,
         output,
         how,
         resume=resume,
-        evaluation=learner.plays(held_out),
+        evaluation=learner.plays(validation),
         measures=MEASURES,
         quiet=not progress,
     )
+    if section.held_out:
+        compare_alone(learner, output, learner.plays(held_out), section.held_out, how)
     learner.finish()
     files = [name for name in run["files"] if (output / name).exists()]
     write_json(output / RECORD, run | {"status": "complete", "files": files})
     return episodes
+
+
+def compare_alone(learner: Learner, output: Path, plays: Plays, episodes: int, how: TrainingOptions) -> None:
+    """Write what the best agent of a training and each action alone reach on held-out episodes, means over them."""
+    last = copy.deepcopy(learner.agent.state_dict())
+    load_agent(learner.agent, output, learner.actions.names)
+    found = evaluate(learner.agent, plays, episodes, greedy=how.greedy, seed=how.seed, measures=MEASURES)
+    learner.agent.load_state_dict(last)
+    rows = [{name: sum(values) / episodes for name, values in found.items()}]
+    rows += each_alone(range(learner.actions.size), plays, episodes, MEASURES)
+    with replacing(output / COMPARED) as file:
+        file.write(",".join(("name", *rows[0])) + "\n")
+        for name, row in zip(("agent", *learner.actions.names), rows, strict=True):
+            file.write(",".join((name, *map(repr, row.values()))) + "\n")
 
 
 def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:

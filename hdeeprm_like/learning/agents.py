@@ -116,6 +116,17 @@ class LearningAgent(nn.Module):
     def anneal(self, left: float) -> None:
         """Take note of the share of the training that is left, 1 to 0, before learning; here nothing depends on it."""
 
+    def prefer(self, action: int) -> None:
+        """Begin with a preference for an action; subclasses say how.
+
+        Raises:
+            AgentError: this one cannot.
+        """
+        raise AgentError(
+            f"{code_of(type(self))}: {type(self).__name__} cannot begin with a preference; "
+            f"write prefer(action), or leave out training.prior"
+        )
+
     def act(self, observation: Floats, mask: Bools) -> int:
         """Return the action for one observation."""
         return int(self.decide(observation[None], mask[None])[0])

@@ -12,6 +12,7 @@ The probabilities are those of the policy that played the episode, mean over its
 
 import csv
 import json
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -23,6 +24,8 @@ import numpy as np
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.types import Floats
+
+log = logging.getLogger(__name__)
 
 LOSSES, REWARDS, PROGRESS, PREFERENCES = "losses.log", "rewards.log", "progress.csv", "probs.json"
 EVALUATIONS = "evaluations.csv"
@@ -145,6 +148,7 @@ def _event_writer(folder: Path, episodes: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
+        log.warning("no TensorBoard events: the package is missing; install hdeeprm_like[tensorboard]")
         return None
     return SummaryWriter(str(folder / "tensorboard"), purge_step=episodes + 1 if episodes else None)
 

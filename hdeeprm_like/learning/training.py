@@ -206,6 +206,8 @@ class _Training:
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
         self.log = TrainingLog(self.folder, self.actions, self.episode, tensorboard)
         if not resume:
+            if self.evaluation is not None and self.options.evaluate_every:
+                self._evaluate(self.evaluation)  # it may begin better than it ends
             self.save()
 
     def update(self, new_episode: NewEpisode) -> dict[str, str]:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from toy import ACTIONS, NAMES, PLACES, START, STEPS, Walk, legal, observed, optimum, outcome
 
+from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.logs import read_log
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, play_together, train
@@ -85,6 +86,40 @@ def test_an_update_stops_when_the_policy_has_moved_too_far():
         agent.learn(play_together(agent, [Walk() for _ in range(8)]))
         moved.append(next(iter(agent.optimizer.state.values()))["step"].item())
     assert moved[1] < moved[0]
+
+
+def test_a_preferred_action_is_likelier_and_the_others_stay_alike():
+    seen, mask = torch.zeros(1, PLACES + 1), torch.ones(1, ACTIONS, dtype=torch.bool)
+    agent = agent_of("ppo.py", PPO | {"preference": 2.0}, 1)
+    before = agent.log_probabilities(seen, mask)[0]
+    agent.prefer(2)
+    change = (agent.log_probabilities(seen, mask)[0] - before).tolist()
+    assert change[2] - change[0] == pytest.approx(2.0, abs=1e-5)
+    assert change[0] == pytest.approx(change[1], abs=1e-5)
+    assert change[0] == pytest.approx(change[3], abs=1e-5)
+
+
+def test_the_logits_of_a_product_of_choices_add_up():
+    seen, mask = torch.rand(1, PLACES + 1), torch.ones(1, ACTIONS, dtype=torch.bool)
+    agent = agent_of("ppo.py", PPO | {"factors": [2, 2], "preference": 3.0}, 1)
+    agent.prefer(2)  # the second of the first choice, the first of the second
+    first, second = agent.actor(seen)[0].split(2)
+    assert agent.logits(seen)[0].tolist() == [(a + b).item() for a in first for b in second]
+    assert (agent.log_probabilities(seen, mask)[0].argsort(descending=True)[[0, 3]]).tolist() == [2, 1]
+    with pytest.raises(OptionsError, match="the product must be the 4 actions"):
+        agent_of("ppo.py", PPO | {"factors": [2, 3]}, 1)
+
+
+def test_observations_are_standardized_by_all_that_has_been_learned_from():
+    agent = agent_of("ppo.py", PPO | {"normalize": True}, 1)
+    rows = 5.0 + 3.0 * torch.randn(1000, PLACES + 1, generator=torch.Generator().manual_seed(0))
+    rows[:, 0] = 7.0  # never varies
+    agent.take_note(rows[:300])
+    agent.take_note(rows[300:])
+    found = agent.standardized(rows)
+    assert found.mean(0).tolist() == pytest.approx([0.0] * (PLACES + 1), abs=0.1)
+    assert found[:, 1:].std(0, unbiased=False).tolist() == pytest.approx([1.0] * PLACES, rel=1e-3)
+    assert agent.standardized(rows + 1000.0).max() == 10.0
 
 
 def curve_of_sb3(seed):

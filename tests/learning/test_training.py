@@ -14,6 +14,7 @@ import torch
 from toy import ACTIONS, NAMES, PLACES, Walk
 
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
+from hdeeprm_like.learning.alone import best_alone, each_alone
 from hdeeprm_like.learning.checkpoint import read_checkpoint
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.logs import read_log
@@ -250,7 +251,7 @@ def test_the_best_evaluation_is_kept(tmp_path):
     trained(tmp_path, episodes=60, evaluate_every=10, evaluation_episodes=2)
     with (tmp_path / "evaluations.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [int(row["episode"]) for row in rows] == [10, 20, 30, 40, 50, 60]
+    assert [int(row["episode"]) for row in rows] == [0, 10, 20, 30, 40, 50, 60]
     best = read_checkpoint(tmp_path / "best.pt")["counters"]
     assert -best["best"] == max(float(row["reward"]) for row in rows)
 
@@ -287,6 +288,37 @@ def test_progress_is_shown_on_stderr(tmp_path, capsys):
     shown = capsys.readouterr().err
     assert "episodes" in shown
     assert "4/4" in shown
+
+
+def test_where_tensorboard_is_missing_a_line_says_so(tmp_path, monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    train(agent_of(), Walk, NAMES, tmp_path, TrainingOptions(episodes=2), quiet=True)
+    assert "install hdeeprm_like[tensorboard]" in caplog.text
+
+
+def test_the_agent_that_a_training_begins_with_may_be_the_best(tmp_path):
+    options = TrainingOptions(episodes=4, envs=2, evaluate_every=2, evaluation_episodes=1)
+    train(agent_of(), Walk, NAMES, tmp_path, options, evaluation=Walk, quiet=True, tensorboard=False)
+    lines = (tmp_path / "evaluations.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == ["0", "2", "4"]
+    rewards = [float(line.split(",")[1]) for line in lines[1:]]
+    assert read_checkpoint(tmp_path / "best.pt")["counters"] == {
+        "episode": 2 * rewards.index(max(rewards)),
+        "best": -max(rewards),
+    }
+
+
+def test_each_action_alone_is_played_as_far_as_it_is_legal():
+    alone = each_alone(range(len(NAMES)), Walk, 1, {"place": lambda walk: walk.place})
+    assert [row["reward"] for row in alone] == [pytest.approx(reward) for reward in (1.0, 0.8, 0.8, 1.0)]
+    assert [row["place"] for row in alone] == [2.0, 0.0, 4.0, 2.0]
+    assert best_alone(len(NAMES), Walk, 2) == 0
+    assert best_alone(len(NAMES), Walk, 2, "place", {"place": lambda walk: walk.place}) == 1
+
+
+def test_an_agent_that_can_prefer_nothing_says_so():
+    with pytest.raises(AgentError, match=r"reinforce\.py:\d+: Reinforce cannot begin with a preference"):
+        agent_of().prefer(0)
 
 
 def test_events_for_tensorboard_are_written_where_it_is_installed(tmp_path):
