@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -17,6 +18,7 @@ import numba
 PACKAGE = Path(__file__).parent
 CONSTANTS = ("cluster/tables.py", "cluster/pstates.py", "decision/baselines.py")  # compiled code holds their values
 KEPT = 4  # folders of machine code of other sources
+UNUSED = 86400.0  # s after which such a folder is taken for unused; a running process may need a newer one
 
 UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no reference counts
 
@@ -42,7 +44,8 @@ def cache_folder() -> Path:
         os.utime(folder)
         others = sorted(home.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
         for old in others[KEPT:]:
-            shutil.rmtree(old, ignore_errors=True)
+            if old.stat().st_mtime < time.time() - UNUSED:
+                shutil.rmtree(old, ignore_errors=True)
     except OSError:  # no home to write to: the machine code lasts as long as the process
         folder = Path(tempfile.mkdtemp(prefix="hdeeprm_like-"))
     return folder
@@ -73,3 +76,13 @@ def inlined(function: F) -> F:
 def compiled_with_memory(function: F) -> F:
     """The same for a function that makes arrays."""
     return cast(F, numba.njit(cache=True)(function))
+
+
+def direct(function: F, *arguments: object) -> F:
+    """Return the machine code of a compiled function for arguments of these types.
+
+    numba looks at the type of every array of every bundle at each call, which takes longer than a step of a simulation.
+    Nobody looks any more where this is called: whoever does so answers for the types.
+    """
+    dispatcher = cast(Any, function)
+    return cast(F, dispatcher.compile(tuple(cast(Any, numba).typeof(argument) for argument in arguments)))
