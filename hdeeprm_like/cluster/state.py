@@ -94,8 +94,8 @@ class State:
             named: False to count cores in place of naming those of each job, which takes the same time for jobs of any
                 size. Only for one processor, for jobs that ask for cores alone, and with the textbook's clock.
         """
-        if not named:
-            require_countable(platform, jobs)
+        if not named and (jobs is None or not countable(platform, jobs)):
+            raise ValueError("cores need names unless there is one processor and all jobs ask for nothing but cores")
         if limits is None:
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")
@@ -213,10 +213,9 @@ class State:
             self.tables = self.tables._replace(log=grown)
 
 
-def require_countable(platform: Platform, jobs: Workload | None) -> None:
-    """Raise a ValueError unless it makes no difference which cores the jobs have."""
-    if platform.processors > 1 or jobs is None or jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any():
-        raise ValueError("cores need names unless there is one processor and all jobs ask for nothing but cores")
+def countable(platform: Platform, jobs: Workload) -> bool:
+    """Tell whether it makes no difference which cores the jobs have."""
+    return platform.processors == 1 and not (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
 
 
 def fill_jobs(rows: Rows, jobs: Workload) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.figures import Schedule
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
-from hdeeprm_like.cluster.state import State
+from hdeeprm_like.cluster.state import State, countable
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.compare.policies import Policy, Trained
 from hdeeprm_like.decision.heuristics import actual_run_times, new_plan
@@ -129,7 +129,8 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: str = "te
         driver = driver_of(system.state, jobs, clock)
         play_instants(driver, system, restored(policy.folder).agent)
     else:
-        state = State(machine, jobs, policies=(), seed=seed, log=False)
+        named = clock == "batsim" or not countable(machine, jobs)
+        state = State(machine, jobs, policies=(), seed=seed, log=False, named=named)
         known = actual_run_times(state, jobs)
         plan = new_plan(state, policy, run_times=known, users=window.users, epoch=window.epoch)
         driver = driver_of(state, jobs, clock)
