@@ -9,7 +9,7 @@ from small import jobs, platform
 
 from hdeeprm_like.cluster.state import Instant, Request, State
 from hdeeprm_like.cluster.tables import RUNNING, WAITING
-from hdeeprm_like.decision.observations.view import KINDS, View
+from hdeeprm_like.decision.observations.view import KINDS, View, write_view
 from hdeeprm_like.decision.slots import JobSlots
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window import NONE, JobWindow
@@ -222,6 +222,16 @@ def test_every_view_lies_between_zero_and_one_whatever_is_done(platform, workloa
         assert shown.min() >= 0.0
         assert shown.max() <= 1.0
         play.act(rng.choice(np.flatnonzero(mask)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_written_alike_where_the_kind_is_known_only_then(kind):
+    play = playing(cores(3), jobs([0, 0, 1], seconds=[9, 4, 5]), kind, horizon=4)
+    play.advance()
+    twin = View(play.system.state, play.system.window, kind, horizon=4)
+    out = np.full(np.prod(twin.shape), np.nan, np.float32)
+    write_view(play.system.state.tables, play.system.window.rows, twin.rows, out)
+    assert out.tolist() == twin(play.system.state).ravel().tolist() == play.observe()[0].ravel().tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,6 +12,7 @@
 All features lie within [0, 1] unless they are asked for raw; the summaries and the image do so even then.
 """
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -48,21 +49,36 @@ NO_QUEUE = QueueColumns(np.zeros(3, np.int64), np.zeros(0, np.int32), np.zeros((
 
 
 @compiled
+def write_summary_of(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+    """Write a summary of any kind."""
+    write_summary(t, v.queue, v.rule[0].kind, v.rule[0].sensitivity, out)
+
+
+@compiled
 def write_view(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
-    """Write the observation into (F,) float32, an image row by row."""
-    rule = v.rule[0]
-    if rule.kind <= MINIMAL:
-        write_summary(t, v.queue, rule.kind, rule.sensitivity, out)
-    elif rule.kind == IMAGE:
+    """Write the observation of any kind into (F,) float32, an image row by row."""
+    kind = v.rule[0].kind
+    if kind <= MINIMAL:
+        write_summary_of(t, w, v, out)
+    elif kind == IMAGE:
         write_image(t, w, v, out)
-    elif rule.kind == COMPACT:
+    elif kind == COMPACT:
         write_compact(t, w, v, out)
-    elif rule.kind == HORIZON:
+    elif kind == HORIZON:
         write_horizon(t, w, v, out)
-    elif rule.kind == BACKFILLING:
+    elif kind == BACKFILLING:
         write_backfilling(t, w, v, out)
     else:
         write_machines(t, w, v, out)
+
+
+WRITERS: dict[Kind, Callable[[Tables, Window, ViewRows, Floats], None]] = {  # a run compiles only the one it needs
+    "image": write_image,
+    "compact": write_compact,
+    "horizon": write_horizon,
+    "backfilling": write_backfilling,
+    "machines": write_machines,
+}
 
 
 def with_room(v: ViewRows, jobs: int) -> ViewRows:
@@ -120,6 +136,7 @@ class View:
             raise OptionsError(f"observation {kind!r} needs a window that keeps what jobs find (finds=True)")
         self.kind: Kind = kind
         self._window = window
+        self._write = WRITERS.get(kind, write_summary_of)
         self._platform = state.platform
         rule = new_rule(state.platform, state.limits)
         rule["kind"], rule["horizon"], rule["backlog"], rule["step"] = KINDS.index(kind), horizon, backlog, step
@@ -136,7 +153,7 @@ class View:
         """Return what is to be seen now."""
         self.rows = with_room(self.rows, len(state.tables.jobs))
         out = np.empty(self.shape, np.float32)
-        write_view(state.tables, self._window.rows, self.rows, out.reshape(-1))
+        self._write(state.tables, self._window.rows, self.rows, out.reshape(-1))
         return out
 
     @property
