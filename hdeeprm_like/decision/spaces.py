@@ -128,6 +128,7 @@ PRESETS: dict[str, Space] = {
         opens="ticks",
         step=1.0,
         observation="image",
+        memory_units=10,
         reward="integral",
     ),
     "CompactRM": Space(
@@ -171,7 +172,7 @@ PRESETS: dict[str, Space] = {
 |---|---|---|---|---|---|
 | HDeepRM | thesis 3.2.3 | - | jobs wait | normal | a sample of avg_job_slowdown |
 | PolicySelect | 003, section 2 (CuSH) | - | jobs wait | minimal | the integral of avg_job_slowdown |
-| DeepRM | 000, 4.4; 003, 4.1 | 10 | each step | image, 20 steps | the integral of avg_job_slowdown |
+| DeepRM | 000, 4.4; 003, 4.1 | 10 | each step | image, 20 steps, cores and memory | the integral of avg_job_slowdown |
 | CompactRM | 003, 4.2 to 4.4 | 10 | a job fits | compact, 20 steps | a sample of window_slowdown on waiting |
 | SMDP | 000, 4.7, table 5.5 | 128 | a job fits | 60 events | window_slowdown, discounted |
 | DeepBackfilling | 001, II and III | 10 + 10 | jobs wait | cores | equation 2 on waiting |
