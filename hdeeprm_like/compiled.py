@@ -4,6 +4,7 @@ numba recompiles a function when its own file changes, but not when a function o
 file does. So the machine code lies in a folder named after the content of all files that it can be made of.
 """
 
+import functools
 import hashlib
 import os
 import shutil
@@ -21,6 +22,8 @@ KEPT = 4  # folders of machine code of other sources
 UNUSED = 86400.0  # s after which such a folder is taken for unused; a running process may need a newer one
 
 UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no reference counts
+
+BARE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -55,13 +58,40 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
     cast(Any, numba.config).CACHE_DIR = str(cache_folder())
 
 
+class Compiled:
+    """A compiled function: bare machine code for other compiled functions, and a way in for Python once it calls.
+
+    numba otherwise makes a way in for every function, which takes half of the time of compiling them all. What is bare
+    becomes part of those who call it, so only the functions that Python calls lie on disk.
+    """
+
+    def __init__(self, function: Callable[..., object], **options: Any) -> None:
+        functools.update_wrapper(self, function)
+        self._options = options
+        self._bare = numba.njit(**BARE, **options)(function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What other compiled functions take it for."""
+        return numba.types.Dispatcher(self._bare)
+
+    @functools.cached_property
+    def entry(self) -> Any:
+        """The function with a way in for Python."""
+        return numba.njit(cache=True, **self._options)(cast(Any, self).__wrapped__)
+
+    def __call__(self, *arguments: object) -> object:
+        """Call it from Python."""
+        return self.entry(*arguments)
+
+
 def compiled(function: F) -> F:
     """Compile *function* with numba, keep the machine code on disk, and keep its Python type for the checker.
 
     It can make no arrays and return none: numba then counts no references to those it is given, which otherwise takes
     more than half of the time of a simulation.
     """
-    return cast(F, numba.njit(cache=True, **UNCOUNTED)(function))
+    return cast(F, Compiled(function, **UNCOUNTED))
 
 
 def inlined(function: F) -> F:
@@ -70,12 +100,17 @@ def inlined(function: F) -> F:
     A call hands over a bundle of arrays word by word, some hundred of them, which takes more time than a small function
     itself.
     """
-    return cast(F, numba.njit(cache=True, forceinline=True, **UNCOUNTED)(function))
+    return cast(F, Compiled(function, forceinline=True, **UNCOUNTED))
 
 
 def compiled_with_memory(function: F) -> F:
     """The same for a function that makes arrays."""
-    return cast(F, numba.njit(cache=True)(function))
+    return cast(F, Compiled(function))
+
+
+def released(function: F) -> F:
+    """The same as `compiled` for a function that several threads run at once: it lets the interpreter go."""
+    return cast(F, Compiled(function, nogil=True, **UNCOUNTED))
 
 
 def direct(function: F, *arguments: object) -> F:
@@ -84,5 +119,5 @@ def direct(function: F, *arguments: object) -> F:
     numba looks at the type of every array of every bundle at each call, which takes longer than a step of a simulation.
     Nobody looks any more where this is called: whoever does so answers for the types.
     """
-    dispatcher = cast(Any, function)
-    return cast(F, dispatcher.compile(tuple(cast(Any, numba).typeof(argument) for argument in arguments)))
+    entry = cast(Any, function).entry
+    return cast(F, entry.compile(tuple(cast(Any, numba).typeof(argument) for argument in arguments)))

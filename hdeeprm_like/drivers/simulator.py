@@ -9,7 +9,7 @@ import numpy as np
 from hdeeprm_like.cluster.kernels import log_blocked, room_for_an_instant
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import Commands, Instant, State
-from hdeeprm_like.cluster.tables import Tables
+from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.compiled import compiled
@@ -88,7 +88,7 @@ class Simulator:
 
 def is_compiled() -> bool:
     """Tell whether the machine code of the simulator lies on disk, so that no first call has to make it."""
-    stats = cast(Any, run_pair).stats
+    stats = cast(Any, run_pair).entry.stats
     return any(Path(stats.cache_path).glob("simulator.run_pair-*.nbi"))
 
 
@@ -111,9 +111,7 @@ def new_simulation(platform: Platform, workload: Workload) -> Simulation:
     """Return the simulator's rows for a workload, before its first event."""
     jobs = len(workload)
     tasks = np.zeros(jobs, TASK)
-    tasks["ops"], tasks["delay"], tasks["walltime"] = workload.ops, workload.delay, workload.walltime
-    tasks["start"] = tasks["finish"] = np.nan
-    tasks["seat"] = -1
+    fill_tasks(tasks, workload)
     sim = np.zeros(1, SIM)
     for date in ("submission", "reply", "call", "call_asked"):
         sim[date] = np.inf
@@ -128,6 +126,13 @@ def new_simulation(platform: Platform, workload: Workload) -> Simulation:
         delay=seconds_to_master(platform),
         submit=np.ascontiguousarray(workload.submit, np.float64),
     )
+
+
+def fill_tasks(rows: Rows, workload: Workload) -> None:
+    """Write what the jobs of a workload need into rows of tasks that have not begun."""
+    rows["ops"], rows["delay"], rows["walltime"] = workload.ops, workload.delay, workload.walltime
+    rows["start"] = rows["finish"] = np.nan
+    rows["seat"] = -1
 
 
 def seconds_to_master(platform: Platform) -> Floats:
