@@ -24,7 +24,7 @@ from hdeeprm_like.cluster.kernels import has_room, places
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import WAITING, Rows, Tables, longer
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.compiled import compiled, inlined
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Ints
 
@@ -323,14 +323,19 @@ def fits_some_node(t: Tables, w: Window, j: int) -> bool:
     return False
 
 
-@compiled
+@inlined
 def fits(t: Tables, j: int) -> bool:
     """Tell whether a job can start now on cores anywhere."""
     job = t.jobs[j]
     if job.size > t.clock[0].free_cores:
         return False
-    if job.memory <= 0.0 and job.gpus <= 0.0:
-        return True
+    return bool(job.memory <= 0.0 and job.gpus <= 0.0) or has_places(t, j)
+
+
+@compiled
+def has_places(t: Tables, j: int) -> bool:
+    """Tell whether the nodes have room for a job on their free cores."""
+    job = t.jobs[j]
     found, n, free = 0.0, -1, 0
     for p in range(len(t.processors)):
         processor = t.processors[p]
@@ -351,12 +356,17 @@ def places_on(t: Tables, n: int, free: int, j: int) -> float:
     return places(float(free), memory, gpus, job.memory, job.gpus)
 
 
-@compiled
+@inlined
 def fill_slots(t: Tables, w: Window) -> None:
     """Find out which jobs are in the slots, if that may have changed."""
+    if w.rule[0].stale:
+        refill_slots(t, w)
+
+
+@compiled
+def refill_slots(t: Tables, w: Window) -> None:
+    """Find out which jobs are in the slots."""
     rule = w.rule[0]
-    if not rule.stale:
-        return
     rule.stale = 0
     j, i = rule.first, 0
     while i < rule.head and j != NONE:

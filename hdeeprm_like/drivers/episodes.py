@@ -1,7 +1,7 @@
 """Episodes to learn from: fragments of a workload, and plays of them on the embedded simulator."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.spaces import Space
 from hdeeprm_like.drivers.play import Clock, Play, new_simulator
+from hdeeprm_like.drivers.runs import Runs
 from hdeeprm_like.errors import OptionsError
 
 GROUP = 5  # fragments that stand together: three to learn from, one held out, one to choose agents by
@@ -106,6 +107,7 @@ class Plays:
     seed: int = 0
     alike: int = 1
     clock: Clock = "batsim"
+    _runs: dict[int, Runs] = field(default_factory=dict, init=False, repr=False)  # by how many are played together
 
     def __call__(self, number: int) -> Play:
         """Return an episode at its beginning."""
@@ -113,6 +115,22 @@ class Plays:
         limits = self.limits_of.limits() if self.limits_of is not None else None
         state = self.space.state(self.platform, workload, self.seed + number, log=False, limits=limits)
         return Play(new_simulator(self.clock, state, workload), self.space.system(state))
+
+    def together(self, first: int, count: int) -> Runs | None:
+        """Return consecutive episodes to be played in one; None if a part of the space is no built-in one.
+
+        They are what `__call__` returns for each number; the next call takes their rows back.
+        """
+        try:
+            runs = self._runs.setdefault(count, Runs(self.space, self.platform, count, self.clock))
+        except OptionsError:
+            return None
+        for place, number in enumerate(range(first, first + count)):
+            jobs = self.workload_of(number // self.alike)
+            limits = (self.limits_of or jobs).limits()
+            runs.load(place, runs.put(place, jobs), len(jobs), 0.0, self.seed + number, limits)
+        runs.begin(np.arange(count))
+        return runs
 
 
 def mean_slowdown(play: Play) -> float:

@@ -22,6 +22,7 @@ from hdeeprm_like.learning.checkpoint import (
     save_checkpoint,
 )
 from hdeeprm_like.learning.logs import TrainingLog
+from hdeeprm_like.learning.together import PlaysTogether, play_in_step
 from hdeeprm_like.types import Bools, Floats
 
 CHECKPOINT, BEST = "checkpoint.pt", "best.pt"
@@ -216,7 +217,7 @@ class _Training:
         count = min(self.options.envs, self.options.episodes - self.episode)
         before = generator_states(self.agent)
         try:
-            played = play_together(self.agent, [new_episode(self.episode + i) for i in range(count)])
+            played = self._play(new_episode, count)
         except KeyboardInterrupt:
             self.save(before)  # nothing is learned from unfinished episodes; they are played again
             raise
@@ -232,6 +233,13 @@ class _Training:
         self._look_after(count)
         reward = float(np.mean([episode.reward for episode in played]))
         return {REWARD: f"{reward:.4g}", "loss": f"{losses['loss']:.4g}"}
+
+    def _play(self, new_episode: NewEpisode, count: int) -> list[Episode]:
+        """Play the next episodes, in one where they can be."""
+        together = new_episode.together(self.episode, count) if isinstance(new_episode, PlaysTogether) else None
+        if together is not None:
+            return play_in_step(self.agent, together)
+        return play_together(self.agent, [new_episode(self.episode + i) for i in range(count)])
 
     def save(self, generators: Mapping[str, Any] | None = None) -> None:
         """Write a checkpoint of now; the logs reach the disk first, so they never fall short of it."""
@@ -309,7 +317,7 @@ def _preferences(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Floa
     size = sum(map(len, episodes))
     if size == 0:
         return [np.zeros(episode.masks.shape[1]) for episode in episodes]
-    observations = torch.from_numpy(np.concatenate([e.observations for e in episodes])).to(agent.device)
+    observations = torch.from_numpy(np.concatenate([e.observations for e in episodes])).flatten(1).to(agent.device)
     masks = torch.from_numpy(np.concatenate([e.masks for e in episodes])).to(agent.device)
     with torch.no_grad(), agent.blamed():
         probabilities = agent.log_probabilities(observations, masks).exp().cpu().numpy().astype(np.float64)

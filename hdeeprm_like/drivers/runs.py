@@ -1,0 +1,288 @@
+"""Batches of runs for Python: their jobs loaded, their decisions carried out on several threads."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.state import fill_jobs
+from hdeeprm_like.cluster.tables import JOB
+from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.compiled import direct
+from hdeeprm_like.decision.actions import ActionSpace, PolicyPairs
+from hdeeprm_like.decision.observations.view import View
+from hdeeprm_like.decision.slots import JobSlots
+from hdeeprm_like.decision.spaces import NO_LIMITS, Space
+from hdeeprm_like.drivers.batch import (
+    BEGIN,
+    EPISODE,
+    REST,
+    SHARED,
+    Batch,
+    RunRows,
+    Stock,
+    advance_some,
+    first_illegal,
+)
+from hdeeprm_like.drivers.play import BATSIM, TEXTBOOK, Clock, Play
+from hdeeprm_like.drivers.simulator import fill_tasks
+from hdeeprm_like.drivers.steps import CHOICE, Choices, fits_steps
+from hdeeprm_like.drivers.tasks import TASK
+from hdeeprm_like.drivers.textbook import Textbook
+from hdeeprm_like.errors import AgentError, OptionsError
+from hdeeprm_like.types import Bools, Floats, Ints
+
+LINE = 64  # bytes of a cache line; columns begin with one
+LEAST_JOBS = 16
+
+
+def blank(jobs: int) -> Workload:
+    """Return jobs that ask for nothing, to make room for others."""
+    none, names = np.zeros(jobs), ("",) * jobs
+    return Workload(names, names, none, none.astype(np.int64), none, none, none, none, none, none, none, 0)
+
+
+def stock_of(workload: Workload) -> Stock:
+    """Return the rows of the jobs of a workload as they are before a run."""
+    stock = empty_stock(len(workload))
+    fill_jobs(stock.jobs, workload)
+    fill_tasks(stock.tasks, workload)
+    return stock
+
+
+def empty_stock(jobs: int) -> Stock:
+    """Return a stock with room for so many jobs."""
+    return Stock(np.zeros(jobs, JOB), np.zeros(jobs, TASK))
+
+
+def choices_of(actions: ActionSpace, clock: int) -> Choices:
+    """Return a built-in action space in compiled code."""
+    rule, mask = np.zeros(1, CHOICE), np.ones(actions.size, np.bool_)
+    rule["clock"] = clock
+    pairs = np.zeros((0, 2), np.int64)
+    if isinstance(actions, JobSlots):
+        rule["slots"], rule["core_policy"] = 1, actions.core_policy
+    elif isinstance(actions, PolicyPairs):
+        rule["void"], pairs = actions.void, np.array(actions.numbers, np.int64)
+    return Choices(rule, np.zeros(2), pairs, mask)
+
+
+def columns_of(rows: Any, name: str = "") -> Iterator[NDArray[Any]]:
+    """Yield the arrays of a run that each run of a batch has its own of."""
+    if name in SHARED:
+        return
+    if isinstance(rows, tuple):
+        for part_name, part in zip(rows._fields, rows, strict=True):  # type: ignore[attr-defined]
+            yield from columns_of(part, part_name)
+    else:
+        yield rows
+
+
+def with_columns(rows: Any, columns: Iterator[NDArray[Any]], name: str = "") -> Any:
+    """Return the rows of a run with other arrays in the places of those that `columns_of` yields."""
+    if name in SHARED:
+        return rows
+    if not isinstance(rows, tuple):
+        return next(columns)
+    names = rows._fields  # type: ignore[attr-defined]
+    parts = (with_columns(part, columns, part_name) for part_name, part in zip(names, rows, strict=True))
+    return type(rows)(*parts)
+
+
+class Runs:
+    """B runs of one decision space on one platform, advanced together.
+
+    The jobs of an episode are some rows in a *stock*: windows of a trace share one, made jobs are put into it first.
+
+    Attributes:
+        observations: (B, ...) float32, rewards: (B,) of the last decisions; written in place.
+        episodes: (B,) EPISODE. stock: what jobs are taken from.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        platform: Platform,
+        count: int,
+        clock: Clock = "batsim",
+        threads: int = 1,
+        stock: Stock | None = None,
+        named: bool = True,
+    ) -> None:
+        """Make room for so many runs, none of which has begun.
+
+        Args:
+            threads: that share the runs. stock: what jobs are taken from, None for what will be `put` into one.
+            named: of `State`.
+
+        Raises:
+            OptionsError: a part of the space is the user's own.
+        """
+        self.space = space
+        self.platform = platform
+        self.count = count
+        self.stock = stock if stock is not None else empty_stock(0)
+        self._named = named
+        self._shelf = 0  # rows of the stock for each place, where jobs are put into it
+        self._clock = BATSIM if clock == "batsim" else TEXTBOOK
+        sample = space.sample(platform)
+        self.action_names = sample.actions.names
+        self.shape = sample.observer.shape if sample.observer is not None else (0,)
+        self.observations: Floats = np.zeros((count, *self.shape), np.float32)
+        self.rewards: Floats = np.zeros(count)
+        self.episodes = np.zeros(count, EPISODE)
+        self.episodes["over"] = 1
+        self._scale = lru_cache(maxsize=64)(self._scale_by)
+        self._batch = self._room_for(LEAST_JOBS, LEAST_JOBS)
+        self._room = LEAST_JOBS, LEAST_JOBS
+        self._advance_some = direct(advance_some, self._batch, self.stock, 0, np.zeros(0, np.int64), 0, 0)
+        self._ends = np.linspace(0, count, min(threads, count) + 1).astype(np.int64).tolist()
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 and count > 1 else None
+
+    @property
+    def now(self) -> Floats:
+        """(B,) clocks in s."""
+        now: Floats = self._batch.runs.tables.clock["now"][:, 0].copy()
+        return now
+
+    @property
+    def over(self) -> Bools:
+        """(B,) which episodes are over."""
+        over: Bools = self.episodes["over"] != 0
+        return over
+
+    def put(self, place: int, jobs: Workload) -> int:
+        """Put the jobs of the next episode of a place into the stock; return the row of the first one."""
+        if len(jobs) > self._shelf:
+            wider = max(len(jobs), 2 * self._shelf, LEAST_JOBS)
+            stock = empty_stock(wider * self.count)
+            for old, new in zip(self.stock, stock, strict=True):
+                new.reshape(self.count, wider)[:, : self._shelf] = old.reshape(self.count, self._shelf)
+            self.episodes["first"] += np.arange(self.count) * (wider - self._shelf)
+            self.stock, self._shelf = stock, wider
+        first = place * self._shelf
+        rows = slice(first, first + len(jobs))
+        fill_jobs(self.stock.jobs[rows], jobs)
+        fill_tasks(self.stock.tasks[rows], jobs)
+        return first
+
+    @property
+    def masks(self) -> Bools:
+        """(B, A) which actions are legal now; written in place."""
+        return self._batch.runs.choices.mask
+
+    def load(self, place: int, first: int, jobs: int, origin: float, seed: int, limits: JobLimits) -> None:
+        """Say what the next episode of a place is.
+
+        Args:
+            first: row of its first job in the stock. jobs: how many. origin: s on their clock when its own begins.
+            seed: of the random policies. limits: the largest requests, which scale observations.
+        """
+        size = self.stock.jobs["size"][first : first + jobs]
+        self.make_room(jobs, int(np.minimum(size, self.platform.cores).sum()))
+        e = self.episodes[place]
+        e["first"], e["jobs"], e["origin"], e["seed"] = first, jobs, origin, seed
+        self._batch.rules[place], self._batch.limits[place] = self._scale(limits)
+
+    def begin(self, places: Ints) -> None:
+        """Run the loaded episodes of some places to their first decisions."""
+        actions = np.full(self.count, REST)
+        actions[places] = BEGIN
+        self._advance(actions)
+
+    def step(self, actions: Ints) -> None:
+        """Carry out (B,) actions where episodes are not over, and run to the next decisions.
+
+        Raises:
+            AgentError: there is no such action, or it is not legal now in a space that does not forgive that.
+        """
+        actions = np.asarray(actions, np.int64)
+        place = first_illegal(self._batch, actions)
+        if place >= 0:
+            action, known = int(actions[place]), len(self.action_names)
+            name = f" ({self.action_names[action]}), which is not legal now" if 0 <= action < known else ""
+            raise AgentError(f"environment {place}: action {action}{name or f'; there are {known}, numbered from 0'}")
+        self._advance(actions)
+
+    def rows(self, place: int) -> RunRows:
+        """Return the rows of one run, as those of a single one are."""
+        runs = self._batch.runs
+        rows: RunRows = with_columns(runs, iter([column[place] for column in columns_of(runs)]))
+        submit = rows.simulation.submit[: self.episodes["jobs"][place]]
+        return rows._replace(simulation=rows.simulation._replace(submit=submit))
+
+    def make_room(self, jobs: int, places: int) -> None:
+        """Let each run have room for so many jobs, and so many cores of theirs; twice as much as before at least."""
+        if jobs <= self._room[0] and places <= self._room[1]:
+            return
+        wanted = [old if new <= old else max(new, 2 * old) for new, old in zip((jobs, places), self._room, strict=True)]
+        self._room = wanted[0], wanted[1]
+        before, self._batch = self._batch, self._room_for(*wanted)
+        ring = before.runs.simulation
+        for place in range(self.count):  # a longer ring of letters begins at its first one
+            ring.mail[place] = np.roll(ring.mail[place], -int(ring.sim["mail_first"][place, 0]))
+        ring.sim["mail_first"] = 0
+        for old, new in zip(columns_of(before.runs), columns_of(self._batch.runs), strict=True):
+            new[tuple(slice(length) for length in old.shape)] = old
+        self._batch.rules[:], self._batch.limits[:] = before.rules, before.limits
+
+    def _advance(self, actions: Ints) -> None:
+        given = self._batch, self.stock, self._clock, actions
+        if self._pool is None:
+            self._advance_some(*given, 0, self.count)
+            return
+        others = [self._pool.submit(self._advance_some, *given, *ends) for ends in pairwise(self._ends[1:])]
+        self._advance_some(*given, 0, self._ends[1])
+        for done in others:
+            done.result()
+
+    def _room_for(self, jobs: int, places: int) -> Batch:
+        """Return the rows of runs that have not begun."""
+        state = self.space.state(self.platform, blank(jobs), log=False, limits=NO_LIMITS)
+        play = Play(Textbook(state, blank(jobs)), self.space.system(state))
+        if not fits_steps(play):
+            raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")
+        tables, simulation, clockwork, window, reward = play.rows
+        assert isinstance(play.system.observer, View)
+        sight = play.system.observer.rows
+        choices = choices_of(play.system.actions, self._clock)
+        tables = tables._replace(allocation=np.zeros(places if self._named else 0, np.int32))
+        fresh = RunRows(tables, simulation, clockwork, window, reward, sight, choices)
+        columns = list(columns_of(fresh))
+        rooms = np.zeros((len(columns), 3), np.int64)
+        begin = source = 0
+        for room, column in zip(rooms, columns, strict=True):
+            room[:] = begin, source, column.nbytes
+            begin += -(-column.nbytes * self.count // LINE) * LINE
+            source += column.nbytes
+        content = np.zeros(begin + LINE, np.uint8)
+        content = content[-content.ctypes.data % LINE :][:begin]
+        stacked = [
+            content[at : at + size * self.count].view(column.dtype).reshape(self.count, *column.shape)
+            for (at, _, size), column in zip(rooms.tolist(), columns, strict=True)
+        ]
+        for many, column in zip(stacked, columns, strict=True):
+            many[:] = column
+        bare = [np.ascontiguousarray(column).reshape(-1).view(np.uint8) for column in columns]
+        return Batch(
+            runs=with_columns(fresh, iter(stacked)),
+            bytes=content,
+            fresh=np.concatenate(bare),
+            places=rooms,
+            episodes=self.episodes,
+            rules=np.repeat(fresh.sight.rule, self.count),
+            limits=np.zeros((self.count, 4)),
+            observations=self.observations.reshape(self.count, -1),
+            rewards=self.rewards,
+        )
+
+    def _scale_by(self, limits: JobLimits) -> tuple[Any, Floats]:
+        """Return what scales observations."""
+        view = self.space.sample(self.platform, limits).observer
+        assert isinstance(view, View)
+        return view.rows.rule[0].copy(), view.rows.queue.limits

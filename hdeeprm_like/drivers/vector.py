@@ -1,0 +1,222 @@
+"""Many clusters as one Gymnasium vector environment, advanced together in compiled code."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.state import countable
+from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision.spaces import Space
+from hdeeprm_like.drivers.env import CLOCKS, DRAWS, Windows, WorkloadOf
+from hdeeprm_like.drivers.play import Clock
+from hdeeprm_like.drivers.runs import Runs, stock_of
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.types import Bools, Floats, Ints
+
+import gymnasium  # isort: skip - drivers.env says in one line what to install where it is missing
+from gymnasium.utils import seeding  # isort: skip
+from gymnasium.vector import AutoresetMode, VectorEnv  # isort: skip
+from gymnasium.vector.utils import batch_space  # isort: skip
+
+BLIND = ("small", "minimal", "compact", "horizon")  # observations that do not show which cores a job has
+
+AUTORESETS = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP)
+
+
+class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
+    """B clusters, each as `SchedulingEnv` is; the same seed gives the same episodes.
+
+    Environment i of ``reset(seed=s)`` plays what ``SchedulingEnv`` plays after ``reset(seed=s + i)`` and then
+    ``reset()`` at each end, to the last bit, whatever the number of threads. All parts of the decision space must be
+    built in: one of the user's own is Python, for which `gymnasium.vector.SyncVectorEnv` is.
+
+    | array | shape | meaning |
+    |---|---|---|
+    | observations | (B, ...) float32 | what is to be seen |
+    | `action_masks` | (B, A) bool | which actions are legal, also as ``info["action_mask"]`` |
+    | rewards | (B,) float64 | of each action, complete |
+
+    With *copy* false, these are the arrays that the next `step` and `reset` write into: nothing is copied, also not by
+    ``torch.from_numpy``, and whoever keeps something longer copies it. ``info["time"]`` is (B,) the clocks in s.
+
+    At an end (``SAME_STEP``) the observation is already that of the next episode, and ``info`` has, as arrays of
+    objects or figures with a mask ``_...`` beside each: ``final_obs``, what was seen last, and ``episode``, with ``r``,
+    the sum of rewards, and ``l``, the steps. With ``NEXT_STEP`` the next `step` ignores the action and begins anew.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        platform: Platform,
+        workload_of: WorkloadOf,
+        num_envs: int,
+        *,
+        clock: Clock = "batsim",
+        limits: JobLimits | None = None,
+        max_steps: int | None = None,
+        threads: int = 1,
+        copy: bool = True,
+        autoreset: AutoresetMode = AutoresetMode.SAME_STEP,
+    ) -> None:
+        """Make the environments.
+
+        Args:
+            space, platform, workload_of, clock, limits, max_steps: as of `SchedulingEnv`; with *limits* episodes begin
+                faster than if each is looked through for its own.
+            threads: that the environments are divided among.
+            copy: whether arrays are handed out as copies. autoreset: see the class.
+
+        Raises:
+            OptionsError: a value makes no sense, or a part of the space is the user's own.
+        """
+        if clock not in CLOCKS:
+            raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
+        for name, number in (("num_envs", num_envs), ("threads", threads), ("max_steps", max_steps)):
+            if number is not None and number < 1:
+                raise OptionsError(f"{name} is {number}; at least 1 is needed")
+        if autoreset not in AUTORESETS:
+            raise OptionsError(f"autoreset is {autoreset}; {' or '.join(map(str, AUTORESETS))} is needed")
+        shared, named = None, True
+        if isinstance(workload_of, Windows):
+            shared = stock_of(workload_of.workload)
+            named = clock == "batsim" or space.observation not in BLIND or not countable(platform, workload_of.workload)
+        self.runs = Runs(space, platform, num_envs, clock, threads, shared, named)
+        if isinstance(workload_of, Windows):
+            self.runs.make_room(*workload_of.most(platform.cores))
+        self.num_envs = num_envs
+        self.max_steps = max_steps
+        self.action_names = self.runs.action_names
+        self.single_action_space = gymnasium.spaces.Discrete(len(self.action_names))
+        self.single_observation_space = gymnasium.spaces.Box(0.0, 1.0, self.runs.shape, np.float32)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.metadata = {"render_modes": [], "autoreset_mode": autoreset}
+        self._autoreset = autoreset
+        self._copy = copy
+        self._workload_of = workload_of
+        self._limits = limits
+        self._generators = [np.random.default_rng() for _ in range(num_envs)]
+        self._terminations = np.zeros(num_envs, np.bool_)
+        self._truncations = np.zeros(num_envs, np.bool_)
+        self._begun = False
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Begin an episode in every environment.
+
+        Args:
+            seed: of the first one, the next have the next numbers; or one for each. None goes on with the generators.
+            options: ``reset_mask``, (B,) which environments begin; the others go on.
+
+        Raises:
+            OptionsError: an option is not known or makes no sense.
+            WorkloadError: an agent is never asked for a decision.
+        """
+        given = dict(options or {})
+        chosen = np.asarray(given.pop("reset_mask", np.ones(self.num_envs, np.bool_)))
+        if given:
+            raise OptionsError(f"reset: option {next(iter(given))!r} is not known{did_you_mean('', ['reset_mask'])}")
+        if chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_:
+            raise OptionsError(f"reset: reset_mask: ({self.num_envs},) truth values are needed")
+        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int | np.integer) else seed
+        if seeds is not None and len(seeds) != self.num_envs:
+            raise OptionsError(f"reset: {len(seeds)} seeds; {self.num_envs} are needed")
+        places = np.flatnonzero(chosen)
+        for place in places.tolist():
+            one = None if seeds is None else seeds[place]
+            if one is not None or not self._begun:
+                self._generators[place] = seeding.np_random(one)[0]
+        self._begun = True
+        self._begin(places)
+        self._terminations[places] = self._truncations[places] = False
+        return self._out(self.runs.observations), self._info()
+
+    def step(self, actions: Ints) -> tuple[Floats, Floats, Bools, Bools, dict[str, Any]]:
+        """Carry out (B,) actions and move every environment to its next decision.
+
+        Returns:
+            Observations, rewards of these actions, which episodes are over, which were cut off, ``info``.
+
+        Raises:
+            AgentError: no episode has begun; or an action is not legal in a space that does not forgive that.
+        """
+        if not self._begun:
+            raise AgentError("step: no episode has begun; call reset() first")
+        runs, same_step = self.runs, self._autoreset == AutoresetMode.SAME_STEP
+        before = np.zeros(0, np.int64) if same_step else np.flatnonzero(self._terminations | self._truncations)
+        runs.episodes["over"][before] = 1  # those cut off too rest in this step, and begin after it
+        runs.step(actions)
+        if len(before):
+            self._begin(before)
+        over = runs.episodes["over"]
+        np.not_equal(over, 0, out=self._terminations)
+        if self.max_steps is not None:
+            np.logical_and(runs.episodes["decisions"] >= self.max_steps, over == 0, out=self._truncations)
+        rewards = self._out(runs.rewards)
+        ended = np.flatnonzero(self._terminations | self._truncations)
+        info = {}
+        if len(ended):
+            info = self._final(ended)
+            if same_step:
+                rewards = runs.rewards.copy()
+                self._begin(ended)
+        terminations, truncations = self._out(self._terminations), self._out(self._truncations)
+        return self._out(runs.observations), rewards, terminations, truncations, self._info() | info
+
+    def action_masks(self) -> Bools:
+        """Return (B, A) which actions are legal now."""
+        return self.runs.masks
+
+    def _info(self) -> dict[str, Any]:
+        return {"action_mask": self._out(self.runs.masks), "time": self.runs.now}
+
+    def _final(self, ended: Ints) -> dict[str, Any]:
+        """Return what `step` tells of the episodes that are over."""
+        which = np.zeros(self.num_envs, np.bool_)
+        which[ended] = True
+        seen = np.full(self.num_envs, None, object)
+        for place in ended.tolist():
+            seen[place] = self.runs.observations[place].copy()
+        episodes = self.runs.episodes
+        figures = {"r": np.where(which, episodes["reward"], 0.0), "l": np.where(which, episodes["decisions"], 0)}
+        figures |= {f"_{name}": which for name in ("r", "l")}
+        final = {"final_obs": seen, "_final_obs": which} if self._autoreset == AutoresetMode.SAME_STEP else {}
+        return {**final, "episode": figures, "_episode": which}
+
+    def _begin(self, places: Ints) -> None:
+        """Begin the next episodes of some places; those without a decision are passed over."""
+        for _ in range(DRAWS):
+            for place in places.tolist():
+                self._load(place)
+            self.runs.begin(places)
+            places = places[self.runs.episodes["over"][places] != 0]
+            if not len(places):
+                return
+        raise WorkloadError(f"reset: none of {DRAWS} episodes had a decision to make; use other jobs")
+
+    def _load(self, place: int) -> None:
+        """Draw the next episode of a place as `SchedulingEnv.reset` does."""
+        rng, source, limits = self._generators[place], self._workload_of, self._limits
+        if isinstance(source, Windows):
+            first, jobs = source.draw(rng)
+            origin = float(source.workload.submit[first])
+            limits = limits or part_limits(source.workload, first, jobs)
+        else:
+            made = source(rng)
+            first, jobs, origin = self.runs.put(place, made), len(made), 0.0
+            limits = limits or made.limits()
+        self.runs.load(place, first, jobs, origin, int(rng.integers(2**63)), limits)
+
+    def _out(self, array: Any) -> Any:
+        return array.copy() if self._copy else array
+
+
+def part_limits(workload: Workload, first: int, jobs: int) -> JobLimits:
+    """Return the largest requests of consecutive jobs."""
+    part = slice(first, first + jobs)
+    columns = (workload.requested_time, workload.size, workload.memory, workload.bandwidth)
+    time, cores, memory, bandwidth = (float(column[part].max()) for column in columns)
+    return JobLimits(time, cores, memory, bandwidth)

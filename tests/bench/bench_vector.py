@@ -1,0 +1,112 @@
+"""Decisions per second of many environments in one, with random legal actions drawn in compiled code."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hdeeprm_like.compare.windows import pool
+from hdeeprm_like.decision.spaces import PRESETS
+from hdeeprm_like.drivers.batch import draw_legal
+from hdeeprm_like.drivers.env import Windows
+from hdeeprm_like.drivers.vector import SchedulingVectorEnv
+from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.formats.swf import convert, read_swf
+
+pytestmark = pytest.mark.bench
+
+ROOT = Path(__file__).parent.parent.parent
+SIZES = (1, 8, 64, 512)
+SECONDS = 1.0  # CPU s of a measurement; the best of three counts
+WINDOW = replace(PRESETS["CompactRM"], head=128, step=0.0)
+
+
+def lublin(cores=256):
+    """The jobs of Lublin-1, on machines of other sizes with the same share of the cores for each."""
+    trace = read_swf(ROOT / "workloads" / "lublin_256.swf.gz")
+    jobs, _ = convert(
+        trace, reference_flops=1e9, capacity=256, rng=np.random.default_rng(0), missing_memory=0.0, runtimes="trace"
+    )
+    return replace(
+        jobs,
+        size=jobs.size * (cores // 256) if cores > 256 else np.minimum(jobs.size, cores),
+        bandwidth=np.zeros(len(jobs)),
+    )
+
+
+def rate(env, thread=True, repeat=3):
+    """Decisions per second, and the shares of simulation with observation and masks, and of drawing actions."""
+    clock = time.thread_time if thread else time.perf_counter
+    states, actions = np.arange(env.num_envs, dtype=np.uint64), np.zeros(env.num_envs, np.int64)
+    env.reset(seed=1)
+    best = 0.0
+    for _ in range(repeat):
+        steps, drawing, began = 0, 0.0, clock()
+        while clock() - began < SECONDS:
+            for _ in range(max(1, 2000 // env.num_envs)):
+                before = clock()
+                draw_legal(env.action_masks(), states, actions)
+                drawing += clock() - before
+                env.step(actions)
+                steps += 1
+        spent = clock() - began
+        if steps * env.num_envs / spent > best:
+            best, policy = steps * env.num_envs / spent, drawing / spent
+    return best, policy
+
+
+def tell(what, env, thread=True):
+    found, policy = rate(env, thread)
+    print(f"{what:52} {env.num_envs:4} envs {found:12,.0f} decisions/s, {policy:4.0%} of it to draw actions")
+
+
+def environment(space, envs, workload, platform, threads=1, jobs=256, clock="textbook"):
+    windows = Windows(workload, jobs)
+    limits = workload.limits()
+    how = {"clock": clock, "limits": limits, "threads": threads, "copy": False}
+    return SchedulingVectorEnv(space, platform, windows, envs, **how)
+
+
+@pytest.mark.parametrize(
+    ("name", "space", "wanted"),
+    [("window of 128, compact", WINDOW, 500_000), ("SMDP, 60 events", PRESETS["SMDP"], 200_000)],
+)
+def test_windows_on_lublin(name, space, wanted):
+    print(f"\nwanted: {wanted:,} decisions/s per core")
+    jobs = lublin()
+    for envs in SIZES:
+        tell(name, environment(space, envs, jobs, pool(256)))
+    tell(f"{name}, small observation", environment(replace(space, observation="minimal"), 64, jobs, pool(256)))
+    tell(f"{name}, Batsim's clock", environment(space, 64, jobs, pool(256), clock="batsim"))
+    tell(f"{name}, 2 threads, wall clock", environment(space, 512, jobs, pool(256), threads=2), thread=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "jobs", "wanted"),
+    [("agents/gaia-first-high_gflops.json", 200, 100_000), ("agents/reinforce.json", None, 1_000_000)],
+)
+def test_policy_pairs(path, jobs, wanted):
+    print(f"\nwanted: {wanted:,} decisions/s per core")
+    experiment = load_experiment(ROOT / path)
+    space = replace(experiment.space, observation="minimal")
+    for envs in SIZES:
+        for clock in ("batsim", "textbook"):
+            env = environment(space, envs, experiment.workload, experiment.platform, jobs=jobs, clock=clock)
+            tell(f"{path}, {clock}", env)
+
+
+def test_cores():
+    print()
+    for cores in (128, 1024, 16_384, 163_840):
+        jobs = lublin(cores)
+        tell(f"window of 128, {cores} cores", environment(WINDOW, 8, jobs, pool(cores)))
+
+
+def test_queue_length():
+    print()
+    jobs = lublin()
+    for queue in (10, 100, 1000, 9999):
+        crowd = replace(jobs, submit=np.zeros(len(jobs)))
+        tell(f"window of 128, {queue} jobs waiting", environment(WINDOW, 8, crowd, pool(256), jobs=queue))
