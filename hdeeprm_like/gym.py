@@ -43,6 +43,7 @@ from hdeeprm_like.experiment import (
     load_platform,
     space_of,
 )
+from hdeeprm_like.formats.platform_json import core_names
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.generation import PRESETS as MODELS
 from hdeeprm_like.generation import Columns, Recipe, model_named
@@ -119,7 +120,7 @@ def machine(name: str, *nodes: tuple[float, float, tuple[tuple[int, float, float
         processor_flops=np.array([flops_by_pstate(figure) for figure in gflops]),
         processor_watts=np.array([watts_by_pstate(figure) for figure in watts]),
         core_processor=core_processor,
-        core_names=tuple(f"cor_{core}" for core in range(len(core_processor))),
+        core_names=core_names(len(core_processor)),
         node_gpus=np.array([gpus for _, gpus, _ in nodes], np.float64),
     )
 

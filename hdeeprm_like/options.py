@@ -55,7 +55,7 @@ class ActionOptions(Section):
     )
     selection: list[dict[str, list[str]]] = Field(
         [],
-        description="Objects of a job policy and its core policies; empty for all 36 pairs.",
+        description="Objects of a job policy, known or 'file.py:attribute', and its core policies; empty for all 36.",
     )
     void: bool = Field(False, description="Whether the agent may also decide to wait, of policies.")
     core_policy: str | None = Field(None, description="Where jobs run, of jobs.")
@@ -83,7 +83,7 @@ class ActionOptions(Section):
         """Refuse policies that do not exist."""
         for group in selection:
             for job, cores in group.items():
-                check_name(job, JOB_POLICY_NAMES, "job policy")
+                check_part(job, JOB_POLICY_NAMES, "job policy")
                 for core in cores:
                     check_name(core, CORE_POLICY_NAMES, "core policy")
         return selection
@@ -281,6 +281,8 @@ class Options(Section):
                 f"pybatsim.agent: a CLASSIC agent follows one policy pair, {len(actions.pairs)} are given; set "
                 "pybatsim.agent.policy_pair, or select one pair in pybatsim.env.actions.selection"
             )
+        if agent.type == "CLASSIC" and ":" in self.classic_pair[0]:
+            raise ValueError(f"pybatsim.env.actions: {self.classic_pair[0]!r} is for LEARNING agents to choose")
         return self
 
     @property

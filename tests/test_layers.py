@@ -20,7 +20,7 @@ MAY_IMPORT = {  # layer: other layers of the package
 }
 ONLY_IN = {  # package: where it may be imported
     "torch": ("learning/", "agents/"),
-    "gymnasium": ("drivers/env.py", "drivers/vector.py", "gym.py"),
+    "gymnasium": ("drivers/env.py", "drivers/vector.py", "gym.py", "agents/"),
     "batsim": ("drivers/batsim",),
     "zmq": ("drivers/server", "drivers/batsim"),
     "matplotlib": ("visual.py", "formats/pictures.py", "formats/live.py", "report.py"),

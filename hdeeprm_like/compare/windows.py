@@ -18,6 +18,7 @@ from hdeeprm_like.drivers.planned import run_planned
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.drivers.textbook import Textbook
 from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.platform_json import core_names
 from hdeeprm_like.formats.swf import Trace, memory_of
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.types import Floats, Ints
@@ -54,7 +55,7 @@ def pool(cores: int) -> Platform:
         processor_flops=np.array([flops_by_pstate(1.0)]),
         processor_watts=np.array([watts_by_pstate(1.0)]),
         core_processor=np.zeros(cores, np.int64),
-        core_names=tuple(f"cor_{core}" for core in range(cores)),
+        core_names=core_names(cores),
     )
 
 

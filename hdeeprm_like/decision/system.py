@@ -108,8 +108,7 @@ class DecisionSystem:
             AgentError: there is no such action, or it is not legal now in a space that does not forgive that.
         """
         observation, mask = self.observe()
-        if not 0 <= action < self.actions.size or not (mask[action] or self.actions.forgiving):
-            raise AgentError(self._why_not(action))
+        self.check(action, mask)
         self.settle()
         self._observations.append(observation)
         self._masks.append(mask)
@@ -125,6 +124,14 @@ class DecisionSystem:
             self._rewards.append(0.0)
         elif self.reward.at_once:
             self._rewards.append(self.reward.after(self.state, self.window, bool(clock["started_now"] > started)))
+
+    def check(self, action: int, mask: Bools) -> None:
+        """Raise an AgentError unless an action can be applied where *mask* tells what is legal."""
+        actions = self.actions
+        if not 0 <= action < actions.size:
+            raise AgentError(f"the agent chose action {action}; there are {actions.size}, numbered from 0")
+        if not (mask[action] or actions.forgiving):
+            raise AgentError(f"the agent chose action {action} ({actions.names[action]}), which is not legal now")
 
     def settle(self) -> None:
         """Give the last decision the reward that was not known at once; drivers call it when the run is over."""
@@ -152,8 +159,3 @@ class DecisionSystem:
             times=np.array(self._times, np.float64),
             end=self.state.now,
         )
-
-    def _why_not(self, action: int) -> str:
-        if not 0 <= action < self.actions.size:
-            return f"the agent chose action {action}; there are {self.actions.size}, numbered from 0"
-        return f"the agent chose action {action} ({self.actions.names[action]}), which is not legal now"

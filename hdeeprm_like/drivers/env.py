@@ -13,6 +13,7 @@ from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.spaces import Space
 from hdeeprm_like.drivers.episodes import fragment
 from hdeeprm_like.drivers.play import Clock, Play, new_simulator
+from hdeeprm_like.drivers.steps import Steps, fits_steps
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.types import Bools, Floats
@@ -48,8 +49,18 @@ class Windows:
 
     def __call__(self, rng: np.random.Generator) -> Workload:
         """Return a window that begins at any job, equally likely; its clock starts with its first job."""
+        return fragment(self.workload, *self.draw(rng))
+
+    def draw(self, rng: np.random.Generator) -> tuple[int, int]:
+        """Return the number of the first job of a window, and of jobs."""
         jobs = len(self.workload) if self.jobs is None else min(self.jobs, len(self.workload))
-        return fragment(self.workload, int(rng.integers(len(self.workload) - jobs + 1)), jobs)
+        return int(rng.integers(len(self.workload) - jobs + 1)), jobs
+
+    def most(self, cores: int) -> tuple[int, int]:
+        """Return how many jobs a window has, and how many cores of so many they take together at most."""
+        jobs = len(self.workload) if self.jobs is None else min(self.jobs, len(self.workload))
+        before = np.concatenate([[0], np.cumsum(np.minimum(self.workload.size, cores))])
+        return jobs, int(np.max(before[jobs:] - before[:-jobs]))
 
 
 class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
@@ -94,6 +105,12 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
     over the jobs that have ended. ``info["time"]`` is the cluster's clock in s; not every step moves it.
     """
 
+    workload: Workload
+    """The jobs of the present episode."""
+
+    policy_seed: int
+    """Of the random policies in the present episode."""
+
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012 - as Gymnasium declares it
 
     def __init__(
@@ -106,6 +123,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         limits: JobLimits | None = None,
         max_steps: int | None = None,
         render_mode: RenderMode | None = None,
+        record: bool = False,
     ) -> None:
         """Make an environment; `hdeeprm_like.gym.environment` makes one from names and files.
 
@@ -116,6 +134,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             limits: the largest requests, which scale observations; None takes those of each episode.
             max_steps: after which an episode is cut off; None for never.
             render_mode: ``human`` opens a window, ``rgb_array`` returns pictures; None draws nothing.
+            record: whether ``play.episode`` keeps what is seen and done; steps take several times as long then.
 
         Raises:
             OptionsError: a value makes no sense.
@@ -133,6 +152,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self.clock: Clock = clock
         self.max_steps = max_steps
         self.render_mode = render_mode
+        self.record = record
         self._workload_of = workload_of
         self._limits = limits
         sample = space.sample(platform) if limits is None else space.sample(platform, limits)
@@ -141,8 +161,9 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self.action_space = gymnasium.spaces.Discrete(sample.actions.size)
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, shape, np.float32)
         self._play: Play | None = None
+        self._steps: Steps | None = None  # None where some part is not built in, or what happens is recorded
         self._running = False
-        self._steps = 0
+        self._taken = 0
         self._mask: Bools = np.zeros(sample.actions.size, np.bool_)
         self._window: Any = None  # that shows pictures
 
@@ -166,19 +187,21 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             if name not in RESET_OPTIONS:
                 raise OptionsError(f"reset: option {name!r} is not known{did_you_mean(name, RESET_OPTIONS)}")
         for _ in range(DRAWS):
-            jobs = self._jobs(given)
-            state = self.space.state(
-                self.platform, jobs, int(self.np_random.integers(2**63)), log=False, limits=self._limits
-            )
-            self._play = Play(new_simulator(self.clock, state, jobs), self.space.system(state))
-            self._running, self._steps = self._play.advance(), 0
+            self.workload = self._jobs(given)
+            self.policy_seed = int(self.np_random.integers(2**63))
+            state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self._limits)
+            self._play = Play(new_simulator(self.clock, state, self.workload), self.space.system(state))
+            self._running, self._taken = self._play.advance(), 0
             if self._running:
                 break
         else:
             raise WorkloadError(f"reset: none of {DRAWS} episodes had a decision to make; use other jobs")
         if self.render_mode == "human":
             self.render()
-        return self._seen()
+        self._steps = Steps(self._play) if not self.record and fits_steps(self._play) else None
+        observation, mask = self._play.observe()
+        self._mask = mask.copy()
+        return observation, {"action_mask": self._mask, "time": self._play.system.state.now}
 
     def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         """Apply an action and move to the next decision.
@@ -190,24 +213,29 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             AgentError: the episode has not begun or is over; or the action is not legal in a space that does not
                 forgive that.
         """
-        play = self.play
+        play, number = self.play, int(action)
         if not self._running:
             raise AgentError("step: the episode is over; reset() begins another")
-        play.act(int(action))
-        self._running = play.advance()
-        if self._running:
-            play.system.settle()
-        self._steps += 1
-        truncated = self._running and self._steps == self.max_steps
-        observation, info = self._seen()
-        if truncated or not self._running:
-            self._running, over = False, not self._running
-            info["metrics"] = self.metrics()
+        if self._steps is None:
+            play.act(number)
+            running = play.advance()
+            if running:
+                play.system.settle()
+            (observation, mask), reward, now = play.observe(), play.system.rewards[-1], play.system.state.now
         else:
-            over = False
+            play.system.check(number, self._mask)
+            observation, reward, now, running = self._steps(number)
+            mask = self._steps.mask
+        self._taken += 1
+        truncated = running and self._taken == self.max_steps
+        self._running = running and not truncated
+        self._mask = mask.copy()  # an action space may give the same one each time
+        info: dict[str, Any] = {"action_mask": self._mask, "time": now}
+        if not self._running:
+            info["metrics"] = self.metrics()
         if self.render_mode == "human":
             self.render()
-        return observation, play.system.rewards[-1], over, truncated, info
+        return observation, reward, not running, truncated, info
 
     def action_masks(self) -> Bools:
         """Return (A,) which actions are legal now, as sb3-contrib asks for it."""
@@ -292,9 +320,3 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         if first < 0 or number < 1 or first + number > len(jobs):
             raise OptionsError(f"reset: window: {number} jobs from {first} on do not lie within {len(jobs)} jobs")
         return fragment(jobs, first, number)
-
-    def _seen(self) -> tuple[Floats, dict[str, Any]]:
-        """Return what is to be seen now, and ``info``."""
-        observation, mask = self.play.observe()
-        self._mask = mask.copy()  # an action space may give the same one each time
-        return observation, {"action_mask": self._mask, "time": self.play.system.state.now}

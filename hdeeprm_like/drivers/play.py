@@ -8,7 +8,7 @@ from hdeeprm_like.cluster.kernels import log_blocked, receive, room_for_an_insta
 from hdeeprm_like.cluster.state import Commands, State
 from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.compiled import compiled, inlined
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward, RewardRows, pass_time
 from hdeeprm_like.decision.system import Agent, DecisionSystem
@@ -33,7 +33,7 @@ class Play:
     """An episode that stops at each decision.
 
     Attributes:
-        simulator: moves the cluster. system: decides.
+        simulator: moves the cluster. system: decides. clock: BATSIM or TEXTBOOK.
     """
 
     def __init__(self, simulator: Simulator | Textbook, system: DecisionSystem) -> None:
@@ -41,7 +41,7 @@ class Play:
         self.system = system
         self._answering = False  # whether an instant waits for its commands
         self._clockwork = simulator.clockwork if isinstance(simulator, Textbook) else NO_CLOCKWORK
-        self._clock = TEXTBOOK if isinstance(simulator, Textbook) else BATSIM
+        self.clock = TEXTBOOK if isinstance(simulator, Textbook) else BATSIM
         reward = system.reward
         self._reward = NO_REWARD if reward is None else reward.rows
         self._compiled = reward is None or reward.compiled
@@ -66,6 +66,12 @@ class Play:
         """The decisions of the episode."""
         return self.system.episode
 
+    @property
+    def rows(self) -> tuple[Tables, Simulation, Clockwork, Window, RewardRows]:
+        """What compiled code reads and writes."""
+        system = self.system
+        return system.state.tables, self.simulator.simulation, self._clockwork, system.window.rows, self._reward
+
     def _run(self) -> bool:
         """Run over the instants at which no decision is wanted in compiled code."""
         system = self.system
@@ -74,8 +80,7 @@ class Play:
             if self._answering and state.kills:
                 self._answer()
             state.make_room()
-            rows = state.tables, self.simulator.simulation, self._clockwork, system.window.rows, self._reward
-            why = to_next_decision(*rows, self._clock, self._answering)
+            why = to_next_decision(*self.rows, self.clock, self._answering)
             state.kills, self._answering = [], why == WANTED
             if why == OVER:
                 return False
@@ -106,7 +111,7 @@ NO_CLOCKWORK = Clockwork(np.zeros(1, np.int64), np.zeros(0, np.int8))  # of Bats
 NO_REWARD = Reward(OBJECTIVES["makespan"], "sample").rows  # adds up nothing over time
 
 
-@compiled
+@inlined
 def answer(t: Tables, s: Simulation, c: Clockwork, clock: int) -> None:
     """Let the simulator begin to apply what was decided."""
     log_blocked(t)
@@ -117,7 +122,7 @@ def answer(t: Tables, s: Simulation, c: Clockwork, clock: int) -> None:
         begin(t, s, c)
 
 
-@compiled
+@inlined
 def next_instant(t: Tables, s: Simulation, c: Clockwork, w: Window, r: RewardRows, clock: int) -> bool:
     """Run to the next instant and take in what happened; False when nothing can happen any more."""
     sim = s.sim[0]

@@ -1,0 +1,79 @@
+"""Train sb3-contrib's MaskablePPO on a preset, and compare it with random legal actions on episodes of its own.
+
+    pip install 'hdeeprm_like[rl]'
+    python agents/train_maskable_ppo.py SMDP --steps 100000 --save smdp.zip
+
+The first line of figures is that of random legal actions, the last that of the trained network. Episodes are those of
+`hdeeprm_like.gym`, or of an options file; those compared on have seeds that training does not see.
+"""
+
+import argparse
+import logging
+import sys
+from typing import Any
+
+import gymnasium
+import numpy as np
+from sb3_contrib import MaskablePPO
+
+import hdeeprm_like.gym
+from hdeeprm_like.decision.spaces import PRESETS
+from hdeeprm_like.drivers.env import SchedulingEnv
+
+HELD_OUT = 1_000_000  # the first seed of the episodes compared on
+FIGURES = ("bounded_slowdown", "wait", "utilization")
+
+log = logging.getLogger(__name__)
+
+
+def evaluate(env: gymnasium.Env[Any, Any], episodes: int, model: MaskablePPO | None, seed: int) -> dict[str, float]:
+    """Return the mean reward and figures of episodes under a model, or under random legal actions."""
+    rng = np.random.default_rng(seed)
+    found: list[dict[str, float]] = []
+    for episode in range(episodes):
+        observation, info = env.reset(seed=HELD_OUT + episode)
+        total, over = 0.0, False
+        while not over:
+            mask = info["action_mask"]
+            if model is None:
+                action = rng.choice(np.flatnonzero(mask))
+            else:
+                action, _ = model.predict(observation, action_masks=mask, deterministic=True)
+            observation, reward, terminated, truncated, info = env.step(action)
+            total, over = total + float(reward), terminated or truncated
+        found.append({"reward": total} | {name: info["metrics"][name] for name in FIGURES})
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+
+
+def told(who: str, figures: dict[str, float]) -> str:
+    """Return figures as a line."""
+    return f"{who:10}" + "".join(f"  {name} {value:.4g}" for name, value in figures.items())
+
+
+def train(env: SchedulingEnv, steps: int, seed: int, n_steps: int = 1024) -> MaskablePPO:
+    """Return MaskablePPO's network after so many steps, with the library's defaults but for the batches."""
+    model = MaskablePPO("MlpPolicy", env, n_steps=n_steps, batch_size=min(n_steps, 256), seed=seed, device="cpu")
+    return model.learn(steps)
+
+
+def main(arguments: list[str]) -> None:
+    """Train on a preset, tell how well, and keep the network if that is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("preset", choices=list(PRESETS))
+    parser.add_argument("--options", help="an options file that tells platform and jobs")
+    parser.add_argument("--steps", type=int, default=50_000, help="decisions to learn from (default: %(default)s)")
+    parser.add_argument("--episodes", type=int, default=20, help="to compare on (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--save", help="where to keep the network")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    env = hdeeprm_like.gym.environment(given.preset, options=given.options)
+    log.info(told("random", evaluate(env, given.episodes, None, given.seed)))
+    model = train(env, given.steps, given.seed, n_steps=max(2, min(1024, given.steps)))
+    log.info(told("trained", evaluate(env, given.episodes, model, given.seed)))
+    if given.save:
+        model.save(given.save)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
