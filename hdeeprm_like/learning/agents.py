@@ -36,7 +36,7 @@ class Batch:
     """The decisions of some episodes, one after the other; S decisions, F features, A actions.
 
     Attributes:
-        observations: (S, ...) float32. masks: (S, A) bool. actions: (S,) int64.
+        observations: (S, F) float32, those of more dimensions flattened. masks: (S, A) bool. actions: (S,) int64.
         rewards, times: (S,) float64 in numpy, times in s. lengths: decisions of each episode.
     """
 
@@ -51,7 +51,7 @@ class Batch:
     def of(cls, episodes: Sequence[Episode], device: torch.device) -> Self:
         """Join episodes."""
         return cls(
-            observations=torch.from_numpy(np.concatenate([e.observations for e in episodes])).to(device),
+            observations=torch.from_numpy(np.concatenate([e.observations for e in episodes])).flatten(1).to(device),
             masks=torch.from_numpy(np.concatenate([e.masks for e in episodes])).to(device),
             actions=torch.from_numpy(np.concatenate([e.actions for e in episodes])).to(device),
             rewards=np.concatenate([e.rewards for e in episodes]),
@@ -134,7 +134,7 @@ class LearningAgent(nn.Module):
     def decide(self, observations: Floats, masks: Bools) -> Ints:
         """Return (B,) the actions for (B, ...) observations of as many episodes with (B, A) legal actions."""
         with torch.no_grad(), self.blamed():
-            seen = torch.from_numpy(np.array(observations, np.float32)).to(self.device)
+            seen = torch.from_numpy(np.array(observations, np.float32)).flatten(1).to(self.device)
             legal = torch.from_numpy(np.array(masks)).to(self.device)
             actions: Ints = self.choose(seen, legal).cpu().numpy()
         return actions
