@@ -80,6 +80,35 @@ def test_a_trained_agent_gives_the_same_schedule_in_process_and_with_batsim(tmp_
     assert schedule(tmp_path / "here") == schedule(tmp_path / "there")
 
 
+@pytest.mark.parametrize(
+    ("preset", "workload"),
+    [("DeepRM", {"model": "mao"}), ("SMDP", {"model": "mao"}), ("JobMachine", {"model": "ksu"})],
+)
+def test_an_agent_of_a_published_space_gives_the_same_schedule_in_process_and_with_batsim(tmp_path, preset, workload):
+    machines = ["MachineName,TotalMemory,TotalCPUs,TotalGPUs", "a,64000,32,4", "b,64000,32,0"]
+    (tmp_path / "machines.csv").write_text("\n".join(machines))
+    content = {
+        "seed": 4,
+        "nb_jobs": 12,
+        "platform_file_path": "machines.csv",
+        "workload": {**workload, "parameters": {"nodes": 32}},
+        "pybatsim": {"env": {"preset": preset}, "agent": {"type": "LEARNING", "run": "train", "gamma": 0.99}},
+        "training": {"episodes": 2, "envs": 2},
+    }
+    options = tmp_path / "options.json"
+    options.write_text(json.dumps(content))
+    agent = ROOT / "agents" / "ppo.py"
+    assert train("--output", tmp_path / "training", options=options, agent=agent) == 0
+    content["pybatsim"]["agent"]["run"] = "test"
+    options.write_text(json.dumps(content))
+    model = ("-im", tmp_path / "training")
+    assert launch(tmp_path / "here", *model, options=options, agent=agent) == 0
+    batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
+    assert launch(tmp_path / "there", *model, *batsim, options=options, agent=agent) == 0
+    assert len(schedule(tmp_path / "here")) == 12
+    assert schedule(tmp_path / "here") == schedule(tmp_path / "there")
+
+
 def test_a_killed_training_goes_on_to_the_same_end(tmp_path):
     assert train("--output", tmp_path / "whole", "--episodes", 400) == 0
     command = [sys.executable, "-m", "hdeeprm_like", "train", "-q", "--options", str(OPTIONS), "--agent", str(AGENT)]
