@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 
 PACKAGE = Path(__file__).parent
 CONSTANTS = ("cluster/tables.py", "cluster/pstates.py", "decision/baselines.py")  # compiled code holds their values
@@ -120,4 +121,20 @@ def direct(function: F, *arguments: object) -> F:
     Nobody looks any more where this is called: whoever does so answers for the types.
     """
     entry = cast(Any, function).entry
-    return cast(F, entry.compile(tuple(cast(Any, numba).typeof(argument) for argument in arguments)))
+    kinds = entry, *map(_kind, arguments)
+    if kinds not in _codes:
+        _codes[kinds] = entry.compile(tuple(cast(Any, numba).typeof(argument) for argument in arguments))
+    return cast(F, _codes[kinds])
+
+
+_codes: dict[tuple[object, ...], Any] = {}  # machine code by function and kinds of arguments
+
+
+def _kind(argument: object) -> object:
+    """Return what tells numba's types apart; the types of all rows of an episode take milliseconds to find out."""
+    if isinstance(argument, tuple):
+        return type(argument), *map(_kind, argument)
+    if isinstance(argument, np.ndarray):
+        flags = argument.flags
+        return argument.dtype, argument.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
+    return type(argument)

@@ -38,6 +38,7 @@ def gaia():
 def steps_per_second(env):
     """Random legal actions for some time, after some that load the machine code."""
     rng = np.random.default_rng(1)
+    env.reset(seed=1)
     play_some(env, rng.random(500))
     steps, begin = 0, time.process_time()
     while time.process_time() - begin < SECONDS:
@@ -48,7 +49,6 @@ def steps_per_second(env):
 
 def play_some(env, draws):
     """Take a random legal action for each number from 0 to 1."""
-    env.reset(seed=1) if env.np_random_seed is None else env.reset()
     for draw in draws:
         legal = env.action_masks().nonzero()[0]
         _, _, over, cut, _ = env.step(legal[int(draw * len(legal))])
