@@ -33,7 +33,7 @@ OPENS: tuple[Opens, ...] = get_args(Opens)
 ON_WAITING, ON_FITTING, ON_TICKS = 0, 1, 2
 
 NONE = -1  # no job: in an empty slot, behind the last job of the queue
-EARLY = 1e-7  # s; an instant is at a time step if it comes no earlier than that before it
+EARLY = 1e-6  # s; an instant is at a time step if it comes no earlier than that before it: Batsim tells microseconds
 
 QUEUE, WORK, FREE, REMAINING, BACKLOG = 0, 1, 2, 3, 4  # columns of Window.found
 FOUND = 5
@@ -327,15 +327,13 @@ def fits_some_node(t: Tables, w: Window, j: int) -> bool:
 def fits(t: Tables, j: int) -> bool:
     """Tell whether a job can start now on cores anywhere."""
     job = t.jobs[j]
-    if job.size > t.clock[0].free_cores:
-        return False
-    return bool(job.memory <= 0.0 and job.gpus <= 0.0) or has_places(t, j)
+    only_cores = job.memory <= 0.0 and job.gpus <= 0.0
+    return bool(job.size <= t.clock[0].free_cores and (only_cores or has_places(t, j)))
 
 
 @compiled
 def has_places(t: Tables, j: int) -> bool:
     """Tell whether the nodes have room for a job on their free cores."""
-    job = t.jobs[j]
     found, n, free = 0.0, -1, 0
     for p in range(len(t.processors)):
         processor = t.processors[p]
@@ -343,7 +341,7 @@ def has_places(t: Tables, j: int) -> bool:
             found += places_on(t, n, free, j)
             n, free = processor.node, 0
         free += processor.free
-    return bool(found + places_on(t, n, free, j) >= job.size)
+    return bool(found + places_on(t, n, free, j) >= t.jobs[j].size)
 
 
 @compiled
