@@ -51,8 +51,13 @@ def told(who: str, figures: dict[str, float]) -> str:
 
 
 def train(env: SchedulingEnv, steps: int, seed: int, n_steps: int = 1024) -> MaskablePPO:
-    """Return MaskablePPO's network after so many steps, with the library's defaults but for the batches."""
-    model = MaskablePPO("MlpPolicy", env, n_steps=n_steps, batch_size=min(n_steps, 256), seed=seed, device="cpu")
+    """Return MaskablePPO's network after so many steps, with the library's defaults but for the batches.
+
+    Rewards that are discounted within options are not discounted again (000, section 4.7.3).
+    """
+    gamma = 1.0 if env.space.reward == "discounted" else 0.99
+    batch = min(n_steps, 256)
+    model = MaskablePPO("MlpPolicy", env, n_steps=n_steps, batch_size=batch, gamma=gamma, seed=seed, device="cpu")
     return model.learn(steps)
 
 

@@ -18,7 +18,12 @@ import numba
 import numpy as np
 
 PACKAGE = Path(__file__).parent
-CONSTANTS = ("cluster/tables.py", "cluster/pstates.py", "decision/baselines.py")  # compiled code holds their values
+CONSTANTS = (
+    "cluster/tables.py",
+    "cluster/pstates.py",
+    "cluster/workload.py",
+    "decision/baselines.py",
+)  # compiled code holds their values
 KEPT = 4  # folders of machine code of other sources
 UNUSED = 86400.0  # s after which such a folder is taken for unused; a running process may need a newer one
 

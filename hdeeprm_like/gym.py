@@ -33,8 +33,8 @@ from hdeeprm_like.drivers.env import RenderMode, SchedulingEnv, Windows, Workloa
 from hdeeprm_like.drivers.play import Clock
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.experiment import (
-    HELD_OUT,
     READY,
+    VALIDATION,
     Experiment,
     Overrides,
     episodes_of,
@@ -204,7 +204,7 @@ def environment(
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
         space = space_with(PRESETS[preset], setting.parts if platform is None and workload is None else {})
-        workload_of = workload_from(workload, jobs, exists, setting, pooled=isinstance(platform, int))
+        workload_of = workload_from(workload, jobs, exists, setting, pooled=exists.processors == 1)
         limits = limits_of(workload_of)
     return SchedulingEnv(
         space_with(space, parts),
@@ -234,7 +234,7 @@ def space_in(experiment: Experiment, preset: str) -> Any:
 def training_episodes(experiment: Experiment) -> WorkloadOf:
     """Return what draws the training episodes of an experiment."""
     training, *_ = episodes_of(experiment)
-    return lambda rng: training(int(rng.integers(HELD_OUT)))
+    return lambda rng: training(int(rng.integers(VALIDATION)))
 
 
 def platform_from(platform: AnyPlatform) -> Platform:

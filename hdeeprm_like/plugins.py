@@ -42,6 +42,22 @@ def find(
     return attribute_of(module, attribute, f"{what} {name!r}", error)
 
 
+def whole_names(content: Any, folder: Path) -> Any:
+    """Return JSON content with the files of ``file.py:attribute`` named by their whole paths.
+
+    Args:
+        folder: that the paths are relative to.
+    """
+    if isinstance(content, dict):
+        return {whole_names(name, folder): whole_names(value, folder) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [whole_names(value, folder) for value in content]
+    if not isinstance(content, str):
+        return content
+    place, colon, attribute = content.rpartition(":")
+    return f"{(folder / place).resolve()}:{attribute}" if colon and place.endswith(".py") else content
+
+
 def attribute_of(module: ModuleType, attribute: str, what: str, error: type[HDeepRMError]) -> Any:
     """Return an attribute of a module; raise *error* with the nearest name if it has none."""
     try:

@@ -109,6 +109,17 @@ def test_an_agent_of_a_published_space_gives_the_same_schedule_in_process_and_wi
     assert schedule(tmp_path / "here") == schedule(tmp_path / "there")
 
 
+def test_a_run_with_parts_of_ones_own_runs_again_from_its_directory(tmp_path):
+    (tmp_path / "parts.py").write_text("def waiting(state):\n    return -float(len(state.waiting))\n")
+    options = options_to_test(tmp_path)
+    content = json.loads(options.read_text())
+    content["pybatsim"]["env"]["objective"] = {"parts.py:waiting": 1.0, "makespan": 0.5}
+    options.write_text(json.dumps(content))
+    assert launch(tmp_path / "run", options=options) == 0
+    assert launch(tmp_path / "again", options=tmp_path / "run" / "options.json") == 0
+    assert schedule(tmp_path / "run") == schedule(tmp_path / "again")
+
+
 def test_a_killed_training_goes_on_to_the_same_end(tmp_path):
     assert train("--output", tmp_path / "whole", "--episodes", 400) == 0
     command = [sys.executable, "-m", "hdeeprm_like", "train", "-q", "--options", str(OPTIONS), "--agent", str(AGENT)]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
 
 NO_LIMIT = np.inf
@@ -81,7 +82,13 @@ class Workload:
         return np.where(np.abs(gpus - whole) <= NEARLY_WHOLE * whole, whole, gpus)
 
     def limits(self) -> JobLimits:
-        """Return the largest request of each kind (thesis 4.1.2)."""
+        """Return the largest request of each kind (thesis 4.1.2).
+
+        Raises:
+            WorkloadError: there is no job.
+        """
+        if len(self) == 0:
+            raise WorkloadError("a workload without jobs asks for nothing that could be scaled by")
         return JobLimits(
             time=float(self.requested_time.max()),
             cores=float(self.size.max()),

@@ -6,9 +6,7 @@ from pathlib import Path
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.compare.policies import Trained
-from hdeeprm_like.decision.system import Agent, DecisionSystem
-from hdeeprm_like.drivers.simulator import Simulator
-from hdeeprm_like.drivers.textbook import Textbook
+from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.files import read_json
@@ -63,12 +61,3 @@ def shape_of(system: DecisionSystem) -> str:
     """Return the shapes of observations and actions in words."""
     shape = system.observer.shape if system.observer is not None else (0,)
     return f"{'x'.join(map(str, shape))} numbers and do {system.actions.size} actions"
-
-
-def play_instants(driver: Simulator | Textbook, system: DecisionSystem, agent: Agent) -> None:
-    """Play to the end on any clock."""
-    while (instant := driver.next_instant()) is not None:
-        system.receive(instant)
-        while system.open:
-            system.act(agent.act(*system.observe()))
-        driver.apply(system.state.drain())

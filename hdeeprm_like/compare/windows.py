@@ -15,6 +15,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.compare.policies import Policy, Trained
 from hdeeprm_like.decision.heuristics import actual_run_times, new_plan
 from hdeeprm_like.drivers.planned import run_planned
+from hdeeprm_like.drivers.play import play
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.drivers.textbook import Textbook
 from hdeeprm_like.errors import WorkloadError
@@ -124,11 +125,11 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: str = "te
     """
     jobs = window.workload
     if isinstance(policy, Trained):
-        from hdeeprm_like.compare.trained import play_instants, restored, system_of
+        from hdeeprm_like.compare.trained import restored, system_of
 
         system = system_of(policy, machine, jobs)
         driver = driver_of(system.state, jobs, clock)
-        play_instants(driver, system, restored(policy.folder).agent)
+        play(driver, system, restored(policy.folder).agent)
     else:
         named = clock == "batsim" or not countable(machine, jobs)
         state = State(machine, jobs, policies=(), seed=seed, log=False, named=named)

@@ -131,18 +131,26 @@ def cores_in_all(t: Tables) -> int:
 
 
 @compiled
-def time_in_queue(t: Tables, w: Window) -> float:
-    """Return the s that the waiting jobs have waited together."""
+def time_in_queue(t: Tables, w: Window, ahead: float) -> float:
+    """Return the s that the waiting jobs will have waited together in *ahead* s."""
     rule = w.rule[0]
-    return float(rule.queue * t.clock[0].now - rule.sum_of_submissions)
+    return float(rule.queue * (t.clock[0].now + ahead) - rule.sum_of_submissions)
 
 
 @compiled
-def mean_wait(t: Tables, w: Window) -> float:
-    """Return the s that a job has waited on average, those that still wait until now."""
+def mean_wait(t: Tables, w: Window, ahead: float) -> float:
+    """Return the s that a job will have waited on average in *ahead* s, those that still wait until then."""
     rule = w.rule[0]
     jobs = rule.started + rule.queue
-    return float((rule.waited + time_in_queue(t, w)) / jobs) if jobs > 0 else 0.0
+    return float((rule.waited + time_in_queue(t, w, ahead)) / jobs) if jobs > 0 else 0.0
+
+
+@compiled
+def share_of_longest_wait(t: Tables, w: Window, ahead: float) -> float:
+    """Return minus the time in the queue in *ahead* s as a share of the most until then."""
+    waited = time_in_queue(t, w, ahead)
+    most = max(w.rule[0].longest_wait, waited)
+    return -waited / most if w.rule[0].queue > 0 and most > 0.0 else 0.0
 
 
 @compiled
@@ -171,8 +179,8 @@ def objective_value(t: Tables, w: Window, objective: int, ahead: float) -> float
     if objective == QUEUE_LENGTH:
         return float(-rule.queue / rule.longest_queue) if rule.queue > 0 else 0.0
     if objective == QUEUE_WAIT:
-        return -time_in_queue(t, w) / rule.longest_wait if rule.queue > 0 and rule.longest_wait > 0.0 else 0.0
-    return -mean_wait(t, w)
+        return share_of_longest_wait(t, w, ahead)
+    return -mean_wait(t, w, ahead)
 
 
 @compiled
@@ -204,7 +212,7 @@ def pass_time(t: Tables, w: Window, r: RewardRows, now: float) -> None:
     seconds = now - t.clock[0].now
     if seconds == 0.0 or (r.rule[0].mode != INTEGRAL and r.rule[0].mode != DISCOUNTED):
         return
-    # the middle is the mean, for edp grows linearly and the others do not grow
+    # the middle is the mean of all that grow linearly, and the others do not grow; discounts see the middle too
     gain(r, weighted_value(t, w, r, 0.5 * seconds), seconds)
 
 
@@ -240,7 +248,13 @@ class BuiltIn:
     number: int
 
     def __call__(self, state: State) -> float:
-        """Return its value; those of the window see an empty one."""
+        """Return its value.
+
+        Raises:
+            OptionsError: it is one of the window's, which a state alone does not tell.
+        """
+        if self.number in (WINDOW_SLOWDOWN, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT):
+            raise OptionsError(f"objective {self.name!r} needs the window of a run; name it in the options instead")
         window = JobWindow(state)
         running = np.flatnonzero(state.tables.jobs["status"] == RUNNING)
         window.rows.running[: len(running)] = running

@@ -17,6 +17,7 @@ from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.slots import JobSlots
 from hdeeprm_like.decision.system import DecisionSystem, Observer
 from hdeeprm_like.decision.window import JobWindow, Opens
+from hdeeprm_like.errors import OptionsError
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
 NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
@@ -81,8 +82,12 @@ class Space:
         Raises:
             OptionsError: the parts do not fit together.
         """
+        if self.actions == "policies" and (self.opens == "ticks" or self.step > 0.0):
+            raise OptionsError("policies are applied at events; time steps need the actions jobs or machines")
+        if self.opens == "fitting" and self.head + self.tail == 0:
+            raise OptionsError("an agent that is asked when a job of the window fits needs a window with slots")
         machines = self.actions == "machines"
-        finds = self.observation in ("compact", "horizon")
+        finds = self.observation in ("compact", "horizon") or not isinstance(self.observation, str)
         window = JobWindow(state, self.head, self.tail, self.opens, self.step, machines, finds)
         actions: ActionSpace
         if self.actions == "policies":

@@ -37,7 +37,6 @@ EPISODE = np.dtype(
 
 BEGIN, REST = -1, -2  # instead of actions
 
-LINE = 64  # bytes; columns begin at such steps
 SHARED = ("core_processor", "delay", "first_processor", "weights", "pairs", "log")  # the same for all runs
 
 

@@ -47,6 +47,12 @@ class Windows:
     workload: Workload
     jobs: int | None = None
 
+    def __post_init__(self) -> None:
+        if len(self.workload) == 0 or (self.jobs is not None and self.jobs < 1):
+            raise OptionsError(
+                f"windows of {self.jobs} of {len(self.workload)} jobs cannot be had; at least 1 is needed"
+            )
+
     def __call__(self, rng: np.random.Generator) -> Workload:
         """Return a window that begins at any job, equally likely; its clock starts with its first job."""
         return fragment(self.workload, *self.draw(rng))

@@ -121,10 +121,12 @@ class Plays:
 
         They are what `__call__` returns for each number; the next call takes their rows back.
         """
-        try:
-            runs = self._runs.setdefault(count, Runs(self.space, self.platform, count, self.clock))
-        except OptionsError:
-            return None
+        if count not in self._runs:
+            try:
+                self._runs[count] = Runs(self.space, self.platform, count, self.clock)
+            except OptionsError:
+                return None
+        runs = self._runs[count]
         for place, number in enumerate(range(first, first + count)):
             jobs = self.workload_of(number // self.alike)
             limits = (self.limits_of or jobs).limits()
@@ -142,5 +144,5 @@ def mean_slowdown(play: Play) -> float:
 
 
 def makespan(play: Play) -> float:
-    """Time of the last instant in s."""
-    return play.system.state.now
+    """Time at which the last job finished, in s; 0 if none did."""
+    return float(np.nanmax(play.simulator.simulation.tasks["finish"], initial=0.0))

@@ -14,9 +14,7 @@ from hdeeprm_like.cluster.state import fill_jobs
 from hdeeprm_like.cluster.tables import JOB
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.compiled import direct
-from hdeeprm_like.decision.actions import ActionSpace, PolicyPairs
 from hdeeprm_like.decision.observations.view import View
-from hdeeprm_like.decision.slots import JobSlots
 from hdeeprm_like.decision.spaces import NO_LIMITS, Space
 from hdeeprm_like.drivers.batch import (
     BEGIN,
@@ -31,7 +29,7 @@ from hdeeprm_like.drivers.batch import (
 )
 from hdeeprm_like.drivers.play import BATSIM, TEXTBOOK, Clock, Play
 from hdeeprm_like.drivers.simulator import fill_tasks
-from hdeeprm_like.drivers.steps import CHOICE, Choices, fits_steps
+from hdeeprm_like.drivers.steps import choices_of, fits_steps
 from hdeeprm_like.drivers.tasks import TASK
 from hdeeprm_like.drivers.textbook import Textbook
 from hdeeprm_like.errors import AgentError, OptionsError
@@ -58,18 +56,6 @@ def stock_of(workload: Workload) -> Stock:
 def empty_stock(jobs: int) -> Stock:
     """Return a stock with room for so many jobs."""
     return Stock(np.zeros(jobs, JOB), np.zeros(jobs, TASK))
-
-
-def choices_of(actions: ActionSpace, clock: int) -> Choices:
-    """Return a built-in action space in compiled code."""
-    rule, mask = np.zeros(1, CHOICE), np.ones(actions.size, np.bool_)
-    rule["clock"] = clock
-    pairs = np.zeros((0, 2), np.int64)
-    if isinstance(actions, JobSlots):
-        rule["slots"], rule["core_policy"] = 1, actions.core_policy
-    elif isinstance(actions, PolicyPairs):
-        rule["void"], pairs = actions.void, np.array(actions.numbers, np.int64)
-    return Choices(rule, np.zeros(2), pairs, mask)
 
 
 def columns_of(rows: Any, name: str = "") -> Iterator[NDArray[Any]]:

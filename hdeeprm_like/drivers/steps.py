@@ -11,7 +11,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.tables import NOTHING, Rows, Tables
 from hdeeprm_like.compiled import compiled, direct, inlined
-from hdeeprm_like.decision.actions import OWN, PolicyPairs
+from hdeeprm_like.decision.actions import OWN, ActionSpace, PolicyPairs
 from hdeeprm_like.decision.observations.view import View, ViewRows, write_view
 from hdeeprm_like.decision.policies import apply_pair
 from hdeeprm_like.decision.rewards import SAMPLE, WAITS, RewardRows, reward_at_once, settle
@@ -99,6 +99,18 @@ def step(
     return wanted
 
 
+def choices_of(actions: ActionSpace, clock: int) -> Choices:
+    """Return a built-in action space in compiled code."""
+    rule, mask = np.zeros(1, CHOICE), np.ones(actions.size, np.bool_)
+    rule["clock"] = clock
+    pairs = np.zeros((0, 2), np.int64)
+    if isinstance(actions, JobSlots):
+        rule["slots"], rule["core_policy"] = 1, actions.core_policy
+    elif isinstance(actions, PolicyPairs):
+        rule["void"], pairs = actions.void, np.array(actions.numbers, np.int64)
+    return Choices(rule, np.zeros(2), pairs, mask)
+
+
 class Steps:
     """The steps of an episode that `Play` has brought to its first decision.
 
@@ -112,17 +124,11 @@ class Steps:
         _, mask = system.observe()
         actions, observer = system.actions, system.observer
         assert isinstance(observer, View)
-        rule = np.zeros(1, CHOICE)
-        rule["clock"] = play.clock
-        pairs = np.zeros((0, 2), np.int64)
-        if isinstance(actions, JobSlots):
-            rule["slots"], rule["core_policy"] = 1, actions.core_policy
-        else:
-            assert isinstance(actions, PolicyPairs)
-            rule["void"], pairs = actions.void, np.array(actions.numbers, np.int64)
-        self.mask: Bools = mask.copy()
-        self._told = np.zeros(2)
-        self._rows = (*play.rows, observer.rows, Choices(rule, self._told, pairs, self.mask))
+        choices = choices_of(actions, play.clock)
+        choices.mask[:] = mask
+        self.mask = choices.mask
+        self._told = choices.told
+        self._rows = (*play.rows, observer.rows, choices)
         self._shape = observer.shape
         self._features = int(np.prod(observer.shape))
         self._step = direct(step, *self._rows, np.empty(self._features, np.float32), 0)

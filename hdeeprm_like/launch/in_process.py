@@ -26,6 +26,7 @@ from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats.files import read_json, read_text, replacing, write_json
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.workload_json import write_workload
+from hdeeprm_like.plugins import whole_names
 
 RECORD = "run.json"
 INPUTS = ("options.json", "workload.json", "platform.xml")
@@ -95,7 +96,8 @@ def launch_classic(experiment: Experiment, output: Path, runs: int = 1, progress
 def write_inputs(experiment: Experiment, folder: Path) -> None:
     """Write the inputs as they were used, so that ``launch --options DIR/options.json`` runs the same again."""
     own_files = {"workload_file_path": "workload.json", "platform_file_path": "platform.xml", "type_file_paths": []}
-    write_json(folder / "options.json", experiment.options.model_dump(mode="json") | own_files)
+    options = whole_names(experiment.options.model_dump(mode="json"), experiment.options_path.parent)
+    write_json(folder / "options.json", options | own_files)
     if experiment.workload_path.name.endswith((".json", ".json.gz")):
         copy_text(experiment.workload_path, folder / "workload.json")
     else:

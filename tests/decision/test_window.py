@@ -10,6 +10,7 @@ from hdeeprm_like.cluster.state import Instant, State
 from hdeeprm_like.cluster.tables import RUNNING, WAITING
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.slots import JobSlots
+from hdeeprm_like.decision.spaces import Space
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window import NONE, JobWindow, fill_slots
 from hdeeprm_like.drivers.play import Play, new_simulator
@@ -235,3 +236,31 @@ def test_a_window_that_makes_no_sense_is_refused(wrong):
     state = State(cluster(), jobs([0.0], [1.0]))
     with pytest.raises(OptionsError):
         JobWindow(state, **{"head": 2} | wrong)
+
+
+@pytest.mark.parametrize("step", [1 / 3, 1 / 7, 0.1])
+@pytest.mark.parametrize("clock", ["textbook", "batsim"])
+def test_steps_that_are_no_whole_microseconds_are_kept(step, clock):
+    waits = iter([1, 1, 1])
+    play = played(jobs([0, 5], [1, 1]), lambda play: next(waits, 0), clock=clock, head=1, opens="fitting", step=step)
+    assert play.episode.times[:4] == pytest.approx([0, step, 2 * step, 3 * step], abs=4e-6)
+    assert play.simulator.unfinished == 0
+
+
+def test_waits_grow_between_instants_and_their_integral_knows():
+    # three jobs one after the other: until 10 s two wait, until 20 s one that has waited 10 s while another had
+    workload = jobs([0, 0, 0], 10.0, size=3)
+    play = played(workload, first_legal, head=3, objective="avg_wait", reward="integral", opens="fitting")
+    assert play.episode.rewards == pytest.approx([-(2 * 50 / 3), -(10 * 10 + 10 * 10 + 50) / 3, -(10 + 20) / 3 * 10])
+
+
+@pytest.mark.parametrize("name", ["window_slowdown", "queue_length", "queue_wait", "avg_wait"])
+def test_objectives_of_the_window_cannot_be_had_of_a_state_alone(name):
+    with pytest.raises(OptionsError, match="needs the window"):
+        OBJECTIVES[name](State(cluster(), jobs([0.0], [1.0])))
+
+
+@pytest.mark.parametrize("wrong", [{"opens": "ticks", "step": 1.0}, {"step": 1.0}, {"opens": "fitting"}])
+def test_policies_are_applied_at_events_only(wrong):
+    with pytest.raises(OptionsError):
+        Space(**wrong).sample(cluster())
