@@ -9,7 +9,7 @@ import numpy as np
 from hdeeprm_like.cluster.kernels import log_blocked, room_for_an_instant
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import Commands, Instant, State
-from hdeeprm_like.cluster.tables import Rows, Tables
+from hdeeprm_like.cluster.tables import RANDOM_JOB, Rows, Tables
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.compiled import compiled
@@ -72,7 +72,13 @@ class Simulator:
         begin_answer(self.state.tables, s)
 
     def run_pair(self, job_policy: int, core_policy: int) -> Iterator[int]:
-        """Run to the end under one policy pair in compiled code; yield now and then how many jobs are over."""
+        """Run to the end under one policy pair in compiled code; yield now and then how many jobs are over.
+
+        Raises:
+            ValueError: the state keeps no queue for the job policy; compiled code would read beside the arrays.
+        """
+        if job_policy != RANDOM_JOB and self.state.tables.heap_size[job_policy] < 0:
+            raise ValueError(f"the state keeps no queue for job policy {job_policy}; name it in State's policies")
         clock = self.state.tables.clock[0]
         while run_pair(self.state.tables, self.simulation, job_policy, core_policy, INSTANTS_AT_A_TIME):
             self.state.make_room()

@@ -13,7 +13,7 @@ from small import begun, jobs, platform, run
 from hdeeprm_like.cluster.kernels import log_blocked
 from hdeeprm_like.cluster.platform import Network
 from hdeeprm_like.cluster.state import Commands, State
-from hdeeprm_like.cluster.tables import COMPLETED, LOG_END, LOG_PSTATE, REJECTED
+from hdeeprm_like.cluster.tables import COMPLETED, FIRST, LOG_END, LOG_PSTATE, REJECTED, SMALLEST
 from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES, apply_pair
 from hdeeprm_like.drivers.server_clock import LOOPBACK
 from hdeeprm_like.drivers.simulator import Simulator, seconds_to_master
@@ -284,6 +284,15 @@ def test_a_simulation_without_a_log_gives_the_same_times():
     list(simulator.run_pair(0, CORE_POLICIES["high_gflops"]))
     assert simulator.simulation.tasks.tobytes() == finished.simulator.simulation.tasks.tobytes()
     assert len(state.tables.log) == 0
+
+
+def test_a_job_policy_that_the_state_keeps_no_queue_for_is_an_error():
+    cluster, workload = platform(), jobs(seconds=[1.0])
+    simulator = Simulator(State(cluster, workload, policies=(FIRST,)), workload)
+    with pytest.raises(ValueError, match="no queue for job policy 2"):
+        list(simulator.run_pair(SMALLEST, CORE_POLICIES["high_gflops"]))
+    list(simulator.run_pair(FIRST, CORE_POLICIES["high_gflops"]))
+    assert simulator.unfinished == 0
 
 
 def test_the_message_of_an_ended_job_takes_the_latencies_and_the_narrowest_link():
