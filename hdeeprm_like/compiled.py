@@ -67,8 +67,8 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 class Compiled:
     """A compiled function: bare machine code for other compiled functions, and a way in for Python once it calls.
 
-    numba otherwise makes a way in for every function, which takes half of the time of compiling them all. What is bare
-    becomes part of those who call it, so only the functions that Python calls lie on disk.
+    numba otherwise makes a way in for every function, which costs much of the time of compiling. What is bare becomes
+    part of those who call it, so only the functions that Python calls lie on disk.
     """
 
     def __init__(self, function: Callable[..., object], **options: Any) -> None:
