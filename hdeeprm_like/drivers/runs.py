@@ -202,6 +202,11 @@ class Runs:
         submit = rows.simulation.submit[: self.episodes["jobs"][place]]
         return rows._replace(simulation=rows.simulation._replace(submit=submit))
 
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
     def make_room(self, jobs: int, places: int) -> None:
         """Let each run have room for so many jobs, and so many cores of theirs; twice as much as before at least."""
         if jobs <= self._room[0] and places <= self._room[1]:

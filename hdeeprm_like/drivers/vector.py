@@ -170,6 +170,10 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         """Return (B, A) which actions are legal now."""
         return self.runs.masks
 
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the threads that the environments were divided among."""
+        self.runs.close()
+
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self._out(self.runs.masks), "time": self.runs.now}
 
