@@ -66,7 +66,7 @@ class ActionOptions(Section):
     def known_kind(cls, kind: str | None) -> str | None:
         """Refuse action spaces that do not exist."""
         if kind is not None:
-            check_part(kind, ACTION_NAMES, "action space")
+            check_part(kind, ACTION_NAMES)
         return kind
 
     @field_validator("core_policy")
@@ -143,7 +143,7 @@ class EnvOptions(Section):
     def known_objective(cls, objective: str | dict[str, float] | None) -> str | dict[str, float] | None:
         """Refuse objectives that do not exist."""
         for name in [objective] if isinstance(objective, str) else objective or []:
-            check_part(name, OBJECTIVE_NAMES, "objective")
+            check_part(name, OBJECTIVE_NAMES)
         return objective
 
     @field_validator("observation")
@@ -151,7 +151,7 @@ class EnvOptions(Section):
     def known_observation(cls, observation: str | None) -> str | None:
         """Refuse observations that do not exist."""
         if observation is not None:
-            check_part(observation, OBSERVATION_NAMES, "observation")
+            check_part(observation, OBSERVATION_NAMES)
         return observation
 
 
@@ -310,10 +310,10 @@ def split_pair(text: str) -> Pair:
     return job, core
 
 
-def check_part(name: str, known: Sequence[str], kind: str) -> None:
+def check_part(name: str, known: Sequence[str]) -> None:
     """Raise a ValueError if *name* is neither known nor one of the user's own, ``'file.py:attribute'``."""
     if ":" not in name and name not in known:
-        raise ValueError(f"{name!r} is no {kind}{did_you_mean(name, known)}")
+        raise ValueError(f"{name!r} is not known{did_you_mean(name, known)}")
 
 
 def check_name(name: str, known: Sequence[str], kind: str) -> None:
