@@ -83,7 +83,7 @@ class ActionOptions(Section):
         """Refuse policies that do not exist."""
         for group in selection:
             for job, cores in group.items():
-                check_part(job, JOB_POLICY_NAMES, "job policy")
+                check_part(job, JOB_POLICY_NAMES)
                 for core in cores:
                     check_name(core, CORE_POLICY_NAMES, "core policy")
         return selection
