@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.spaces import PRESETS
 
 ROOT = Path(__file__).parent.parent
 OPTIONS, AGENT = ROOT / "agents" / "reinforce.json", ROOT / "agents" / "reinforce.py"
@@ -82,7 +83,10 @@ def test_a_trained_agent_gives_the_same_schedule_in_process_and_with_batsim(tmp_
 
 @pytest.mark.parametrize(
     ("preset", "workload"),
-    [("DeepRM", {"model": "mao"}), ("SMDP", {"model": "mao"}), ("JobMachine", {"model": "ksu"})],
+    [
+        *((preset, {"model": "mao"}) for preset in PRESETS if preset != "JobMachine"),
+        ("JobMachine", {"model": "ksu"}),
+    ],
 )
 def test_an_agent_of_a_published_space_gives_the_same_schedule_in_process_and_with_batsim(tmp_path, preset, workload):
     machines = ["MachineName,TotalMemory,TotalCPUs,TotalGPUs", "a,64000,32,4", "b,64000,32,0"]

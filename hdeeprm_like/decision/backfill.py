@@ -25,7 +25,7 @@ from hdeeprm_like.decision.baselines import (
 from hdeeprm_like.decision.orders import Plan, bring_up_to_date, keep_waiting
 from hdeeprm_like.decision.packing import ALIKE, best_node
 from hdeeprm_like.decision.profile import OVERDUE, drop_started, start_conservative, start_planned
-from hdeeprm_like.decision.window import fits
+from hdeeprm_like.decision.room import fits
 from hdeeprm_like.types import Ints
 
 

@@ -18,7 +18,7 @@ from hdeeprm_like.cluster.kernels import has_room
 from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.baselines import TETRIS
-from hdeeprm_like.decision.window import places_on
+from hdeeprm_like.decision.room import places_on
 
 WHOLE = 10.0  # more than any two scores differ by
 ALIKE = 1e-9  # scores that differ by less do so by the rounding of what is free

@@ -18,13 +18,12 @@ from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import NOTHING, Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.policies import CORE_POLICIES, HIGH_GFLOPS, book, choose_cores, write_allocation
+from hdeeprm_like.decision.room import fits, fits_on
 from hdeeprm_like.decision.window import (
     NONE,
     JobWindow,
     Window,
     fill_slots,
-    fits,
-    fits_on,
     is_over,
     note_starts,
     wait,
@@ -51,7 +50,7 @@ def start_on_node(t: Tables, w: Window, n: int, slot: int) -> bool:
     """Start the job in a slot on the lowest free cores of a node; False if there is none or it does not fit."""
     fill_slots(t, w)
     j = w.slots[slot]
-    if j == NONE or not fits_on(t, w, n, j):
+    if j == NONE or not fits_on(t, w.first_processor, n, j):
         return False
     picks, wanted = 0, t.jobs[j].size
     for p in range(w.first_processor[n], w.first_processor[n + 1]):
@@ -89,7 +88,7 @@ def write_slot_mask(t: Tables, w: Window, mask: Bools) -> None:
     if w.rule[0].machines:
         for n in range(len(t.nodes)):
             for i in range(slots):
-                mask[n * slots + i] = w.slots[i] != NONE and fits_on(t, w, n, w.slots[i])
+                mask[n * slots + i] = w.slots[i] != NONE and fits_on(t, w.first_processor, n, w.slots[i])
         last = slots * len(t.nodes)
     else:
         for i in range(slots):

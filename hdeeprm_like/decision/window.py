@@ -20,11 +20,10 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from hdeeprm_like.cluster.kernels import has_room, places
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import WAITING, Rows, Tables, longer
-from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.decision.room import fits, fits_some_node
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Ints
 
@@ -303,57 +302,6 @@ def follow(t: Tables, w: Window, completed: Ints) -> None:
     rule.longest_wait = max(rule.longest_wait, rule.queue * clock.now - rule.sum_of_submissions)
 
 
-@compiled
-def fits_on(t: Tables, w: Window, n: int, j: int) -> bool:
-    """Tell whether a node can take all cores of a job now."""
-    job, free = t.jobs[j], 0
-    for p in range(w.first_processor[n], w.first_processor[n + 1]):
-        free += t.processors[p].free
-    return bool(job.size <= free and has_room(t, n, job.size * job.memory, job.size * job.gpus))
-
-
-@compiled
-def fits_some_node(t: Tables, w: Window, j: int) -> bool:
-    """Tell whether some node can take all cores of a job now."""
-    if t.jobs[j].size > t.clock[0].free_cores:
-        return False
-    for n in range(len(t.nodes)):  # noqa: SIM110 - compiled code has no any()
-        if fits_on(t, w, n, j):
-            return True
-    return False
-
-
-@inlined
-def fits(t: Tables, j: int) -> bool:
-    """Tell whether a job can start now on cores anywhere."""
-    job = t.jobs[j]
-    only_cores = job.memory <= 0.0 and job.gpus <= 0.0
-    return bool(job.size <= t.clock[0].free_cores and (only_cores or has_places(t, j)))
-
-
-@compiled
-def has_places(t: Tables, j: int) -> bool:
-    """Tell whether the nodes have room for a job on their free cores."""
-    found, n, free = 0.0, -1, 0
-    for p in range(len(t.processors)):
-        processor = t.processors[p]
-        if processor.node != n:
-            found += places_on(t, n, free, j)
-            n, free = processor.node, 0
-        free += processor.free
-    return bool(found + places_on(t, n, free, j) >= t.jobs[j].size)
-
-
-@compiled
-def places_on(t: Tables, n: int, free: int, j: int) -> float:
-    """Return for how many cores of a job a node with so many free ones has room."""
-    if free == 0:
-        return 0.0
-    job, node = t.jobs[j], t.nodes[n]
-    memory, gpus = node.free_memory + node.memory * ROUNDING, node.free_gpus + node.gpus * ROUNDING
-    return places(float(free), memory, gpus, job.memory, job.gpus)
-
-
 @inlined
 def fill_slots(t: Tables, w: Window) -> None:
     """Find out which jobs are in the slots, if that may have changed."""
@@ -368,7 +316,7 @@ def refill_slots(t: Tables, w: Window) -> None:
     rule.stale = 0
     j, i = rule.first, 0
     while i < rule.head and j != NONE:
-        if not rule.machines or fits_some_node(t, w, j):
+        if not rule.machines or fits_some_node(t, w.first_processor, j):
             w.slots[i] = j
             i += 1
         j = w.after[j]
