@@ -16,14 +16,17 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 PACKAGE = Path(__file__).parent
 CONSTANTS = (
+    "bundles.py",
     "cluster/tables.py",
     "cluster/pstates.py",
     "cluster/workload.py",
     "decision/baselines.py",
-)  # compiled code holds their values
+)  # compiled code is made of these too
 KEPT = 4  # folders of machine code of other sources
 UNUSED = 86400.0  # s after which such a folder is taken for unused; a running process may need a newer one
 
@@ -39,7 +42,7 @@ def source_digest() -> str:
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         name, content = path.relative_to(PACKAGE).as_posix(), path.read_bytes()
-        if b"@compiled" in content or b"@inlined" in content or name in CONSTANTS:
+        if b"@compiled" in content or name in CONSTANTS:
             digest.update(name.encode() + b"\0" + content + b"\0")
     return digest.hexdigest()[:16]
 
@@ -61,7 +64,43 @@ def cache_folder() -> Path:
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
-    cast(Any, numba.config).CACHE_DIR = str(cache_folder())
+    numba.config.CACHE_DIR = str(cache_folder())
+
+
+class BareLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a function that becomes part of those that call it.
+
+    numba optimizes and translates each function with all that it calls, once for itself and once more in each caller;
+    only those that Python calls need it.
+    """
+
+    def _optimize_final_module(self) -> None:
+        """Leave that to the callers."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    @property
+    def codegen(self) -> "BareLibrary":
+        """Whom numba tells where the function's constants in Python are; there are none."""
+        return self
+
+    def set_env(self, name: str, environment: object) -> None:
+        """Forget them."""
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """There is no machine code."""
+        self._ensure_finalized()
+        return 0
+
+
+class BareCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler for such functions."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.state.library = BareLibrary(self.state.targetctx.codegen(), "bare")
 
 
 class Compiled:
@@ -74,7 +113,7 @@ class Compiled:
     def __init__(self, function: Callable[..., object], **options: Any) -> None:
         functools.update_wrapper(self, function)
         self._options = options
-        self._bare = numba.njit(**BARE, **options)(function)
+        self._bare = numba.njit(pipeline_class=BareCompiler, **BARE, **options)(function)
 
     @property
     def _numba_type_(self) -> Any:
@@ -100,15 +139,6 @@ def compiled(function: F) -> F:
     return cast(F, Compiled(function, **UNCOUNTED))
 
 
-def inlined(function: F) -> F:
-    """The same for a function that becomes a part of those that call it, which then take longer to compile.
-
-    A call hands over a bundle of arrays word by word, some hundred of them, which takes more time than a small function
-    itself.
-    """
-    return cast(F, Compiled(function, forceinline=True, **UNCOUNTED))
-
-
 def compiled_with_memory(function: F) -> F:
     """The same for a function that makes arrays."""
     return cast(F, Compiled(function))
@@ -128,7 +158,7 @@ def direct(function: F, *arguments: object) -> F:
     entry = cast(Any, function).entry
     kinds = entry, *map(_kind, arguments)
     if kinds not in _codes:
-        _codes[kinds] = entry.compile(tuple(cast(Any, numba).typeof(argument) for argument in arguments))
+        _codes[kinds] = entry.compile(tuple(numba.typeof(argument) for argument in arguments))
     return cast(F, _codes[kinds])
 
 

@@ -22,13 +22,13 @@ from hdeeprm_like.cluster.tables import (
     Tables,
 )
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.compiled import compiled, compiled_with_memory, inlined
+from hdeeprm_like.compiled import compiled, compiled_with_memory
 from hdeeprm_like.types import Ints
 
 OVER = 1.0 + 1e-12  # sums of bandwidth requests are oversubscribed beyond rounding only
 
 
-@inlined
+@compiled
 def write_log(t: Tables, time: float, kind: int, row: int, value: int) -> None:
     """Append an entry to the log, if one is kept."""
     if len(t.log) == 0:
@@ -48,7 +48,7 @@ def pstate_of(t: Tables, core: int) -> int:
     return P2 if processor.busy > 0 else P3
 
 
-@inlined
+@compiled
 def power_of(t: Tables, p: int) -> float:
     """Return the power in W of a processor's cores."""
     processor = t.processors[p]
@@ -58,7 +58,7 @@ def power_of(t: Tables, p: int) -> float:
     return float(processor.busy * processor.watts[serving] + idle_cores * processor.watts[idle])
 
 
-@inlined
+@compiled
 def touch(t: Tables, p: int) -> None:
     """Remember that the cores of a processor may have changed P-state in this instant."""
     if t.processors[p].touched:
@@ -69,13 +69,13 @@ def touch(t: Tables, p: int) -> None:
     clock.touched += 1
 
 
-@inlined
+@compiled
 def counts_cores(t: Tables) -> bool:
     """Tell whether the cores of the only processor are counted and have no names, see `State`."""
     return len(t.allocation) == 0
 
 
-@inlined
+@compiled
 def update_speed(t: Tables, j: int) -> None:
     """Book what a running job has computed until now and find the speed of its slowest core."""
     job = t.jobs[j]
@@ -96,7 +96,7 @@ def update_speed(t: Tables, j: int) -> None:
     job.speed = speed
 
 
-@inlined
+@compiled
 def update_bandwidth(t: Tables, p: int) -> None:
     """Find out whether a processor is oversubscribed and slow down or speed up its jobs if that changed."""
     processor = t.processors[p]
@@ -122,7 +122,7 @@ def change_speeds(t: Tables, p: int) -> None:
             last = j
 
 
-@inlined
+@compiled
 def change_busy(t: Tables, p: int, cores: int) -> None:
     """Let *cores* more (or less, if negative) cores of a processor serve jobs; their bandwidth is booked before."""
     clock = t.clock[0]
@@ -134,7 +134,7 @@ def change_busy(t: Tables, p: int, cores: int) -> None:
     touch(t, p)
 
 
-@inlined
+@compiled
 def start_job(t: Tables, j: int) -> None:
     """Start a waiting job on ``allocation[placed : placed + size]``, which is booked and marked as its own."""
     clock = t.clock[0]
@@ -160,7 +160,7 @@ def start_job(t: Tables, j: int) -> None:
     clock.started_now += 1
 
 
-@inlined
+@compiled
 def end_job(t: Tables, j: int) -> None:
     """Release everything that a running job holds."""
     clock = t.clock[0]
@@ -195,7 +195,7 @@ def end_job(t: Tables, j: int) -> None:
             node.free_memory, node.free_gpus = node.memory, node.gpus
 
 
-@inlined
+@compiled
 def has_room(t: Tables, n: int, memory: float, gpus: float) -> bool:
     """Tell whether a node has so many MB and GPUs free, but for the rounding errors of what its jobs took."""
     node = t.nodes[n]
@@ -283,7 +283,7 @@ def lacking_beside_cores(t: Tables, j: int, cores: int) -> int:
     return GPUS if wanted <= 0.0 else MEMORY
 
 
-@inlined
+@compiled
 def submit_job(t: Tables, j: int) -> None:
     """Let a job wait, or reject it if even the empty platform cannot hold it."""
     clock = t.clock[0]
@@ -299,7 +299,7 @@ def submit_job(t: Tables, j: int) -> None:
     write_log(t, clock.now, LOG_REJECT, j, lacks)
 
 
-@inlined
+@compiled
 def receive(t: Tables, now: float, completed: Ints, submitted: int, arrivals_over: bool) -> None:
     """Move the cluster to the next instant: forget what was decided in the last one, release, then submit.
 
@@ -324,7 +324,7 @@ def receive(t: Tables, now: float, completed: Ints, submitted: int, arrivals_ove
         clock.blocked = NOTHING
 
 
-@inlined
+@compiled
 def log_blocked(t: Tables) -> None:
     """Log what the selected job lacks at the end of an instant, if that changed."""
     clock = t.clock[0]

@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.tables import (
     Rows,
     Tables,
 )
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 
 
 @compiled
@@ -71,7 +71,7 @@ def pop(t: Tables, policy: int) -> None:
     heap[hole] = last
 
 
-@inlined
+@compiled
 def enqueue(t: Tables, j: int) -> None:
     """Let a job wait."""
     clock = t.clock[0]
@@ -84,7 +84,7 @@ def enqueue(t: Tables, j: int) -> None:
             push(t, policy, j)
 
 
-@inlined
+@compiled
 def dequeue(t: Tables, j: int) -> None:
     """Take a job out of the waiting set; the heaps drop it when it comes up."""
     clock = t.clock[0]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.types import Ints
 
@@ -120,6 +121,7 @@ IDLE_CORE = -1  # in Tables.core_job where no job is
 LEAST_ROOM = 64  # rows that tables get when they begin to grow
 
 
+@bundle("core_processor", "log")
 class Tables(NamedTuple):
     """The arrays of one cluster and its jobs; J, C, P, N as in ``types``.
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.tables import RUNNING, WAITING, Rows, Tables
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.baselines import (
     EASY_SJF,
     F1,
@@ -68,6 +69,7 @@ RULE = np.dtype(
 )
 
 
+@bundle()
 class Plan(NamedTuple):
     """What a baseline keeps between its decisions; J jobs, U users.
 
@@ -108,7 +110,7 @@ class Plan(NamedTuple):
     user_cores: Ints
 
 
-@inlined
+@compiled
 def static_key(t: Tables, plan: Plan, j: int) -> float:
     """Return what an order that does not change with time minimizes.
 
@@ -181,7 +183,7 @@ def changing_key(t: Tables, plan: Plan, j: int, used: float) -> float:
     return float(-(wait + time) / max(time, 10.0))  # XFACTOR
 
 
-@inlined
+@compiled
 def seat_of(plan: Plan, j: int) -> int:
     """Return where a job belongs in the queue; often last."""
     low, high = plan.rule[0].front, plan.rule[0].front + plan.rule[0].waiting
@@ -198,7 +200,7 @@ def seat_of(plan: Plan, j: int) -> int:
     return int(low)
 
 
-@inlined
+@compiled
 def insert(rows: Ints, used: int, seat: int, j: int) -> None:
     """Put a job into sorted rows of which *used* are used."""
     for i in range(used, seat, -1):
@@ -206,7 +208,7 @@ def insert(rows: Ints, used: int, seat: int, j: int) -> None:
     rows[seat] = j
 
 
-@inlined
+@compiled
 def insert_other(plan: Plan, j: int) -> None:
     """Put a job into the order of backfilling."""
     rule = plan.rule[0]
@@ -248,7 +250,7 @@ def sort_again(t: Tables, plan: Plan) -> None:
         plan.queue[seat] = j
 
 
-@inlined
+@compiled
 def add_running(t: Tables, plan: Plan, j: int) -> None:
     """Put a job that runs among those sorted by expected end, the smallest first of those that end together."""
     rule = plan.rule[0]
@@ -294,7 +296,7 @@ def start_over(t: Tables, plan: Plan) -> None:
             add_running(t, plan, j)
 
 
-@inlined
+@compiled
 def follows_running(plan: Plan) -> bool:
     """Tell whether a baseline looks at the running jobs."""
     rule = plan.rule[0]
@@ -321,7 +323,7 @@ def take_in(t: Tables, plan: Plan, j: int) -> None:
         insert_other(plan, j)
 
 
-@inlined
+@compiled
 def bring_up_to_date(t: Tables, plan: Plan) -> None:
     """Take in what has happened since the last decision."""
     rule, clock = plan.rule[0], t.clock[0]

@@ -17,7 +17,7 @@ from hdeeprm_like.cluster.tables import (
     SMALLEST,
     Tables,
 )
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.baselines import BEST_FIT, FIRST_FIT, PACKINGS
 from hdeeprm_like.decision.packing import packed_processor
 
@@ -42,7 +42,7 @@ CORE_POLICIES = {
 PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # what baselines know besides
 
 
-@inlined
+@compiled
 def processor_key(t: Tables, policy: int, p: int) -> float:
     """Return what a core policy maximizes; ties go to the lowest core number, that is to the lowest processor.
 
@@ -62,7 +62,7 @@ def processor_key(t: Tables, policy: int, p: int) -> float:
     return float(-processor.watts[0])
 
 
-@inlined
+@compiled
 def best_processor(t: Tables, policy: int, memory: float, gpus: float, beside: int) -> int:
     """Return the processor whose core a policy takes next, -1 if none has a free core with MB and GPUs on its node.
 
@@ -99,7 +99,7 @@ def random_processor(t: Tables, memory: float, gpus: float) -> int:
     return -1
 
 
-@inlined
+@compiled
 def book(t: Tables, p: int, cores: int, j: int) -> None:
     """Take cores for a job, and memory, GPUs and bandwidth for each, from a processor and its node."""
     job, processor = t.jobs[j], t.processors[p]
@@ -111,7 +111,7 @@ def book(t: Tables, p: int, cores: int, j: int) -> None:
         t.nodes[processor.node].free_gpus -= cores * job.gpus
 
 
-@inlined
+@compiled
 def give_back(t: Tables, p: int) -> None:
     """Undo what was booked on a processor for a job that does not fit, without a rounding error."""
     processor = t.processors[p]
@@ -121,7 +121,7 @@ def give_back(t: Tables, p: int) -> None:
     t.nodes[processor.node].free_gpus = processor.gpus_before
 
 
-@inlined
+@compiled
 def take_cores(t: Tables, policy: int, j: int, p: int, wanted: int) -> int:
     """Book cores of one processor for a job while no other processor beats it; return how many."""
     job = t.jobs[j]

@@ -13,7 +13,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.kernels import start_job
 from hdeeprm_like.cluster.tables import CORES, NOTHING, WAITING, Tables
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.baselines import FIRST_CHANGING
 from hdeeprm_like.decision.orders import Plan, add_running, follows_running
 from hdeeprm_like.decision.policies import choose_cores
@@ -22,7 +22,7 @@ OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun
 NONE_NEW = 1 << 60
 
 
-@inlined
+@compiled
 def start_planned(t: Tables, plan: Plan, j: int) -> int:
     """Start a job if it fits; return NOTHING or what it lacks."""
     clock = t.clock[0]
@@ -108,7 +108,7 @@ def earliest(plan: Plan, cores: int, time: float) -> float:
     return np.inf
 
 
-@inlined
+@compiled
 def is_free_now(plan: Plan, cores: int, time: float) -> bool:
     """Tell whether so many cores are free from now on for so long."""
     if plan.point_free[0] < cores:

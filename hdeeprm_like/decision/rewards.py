@@ -33,6 +33,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import RUNNING, Rows, Tables
@@ -62,6 +63,7 @@ REWARD = np.dtype(
 )
 
 
+@bundle("weights")
 class RewardRows(NamedTuple):
     """A reward in compiled code.
 

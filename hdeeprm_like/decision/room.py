@@ -6,13 +6,13 @@ Compiled functions on ``Tables``.
 from hdeeprm_like.cluster.kernels import has_room, places
 from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 from hdeeprm_like.types import Ints
 
 
 @compiled
 def fits_on(t: Tables, first_processor: Ints, n: int, j: int) -> bool:
-    """Tell whether a node can take all cores of a job now; its processors are those from its first to the next one's."""
+    """Tell whether a node can take all cores of a job now."""
     job, free = t.jobs[j], 0
     for p in range(first_processor[n], first_processor[n + 1]):
         free += t.processors[p].free
@@ -34,7 +34,7 @@ def fits_some_node(t: Tables, first_processor: Ints, j: int) -> bool:
     return False
 
 
-@inlined
+@compiled
 def fits(t: Tables, j: int) -> bool:
     """Tell whether a job can start now on cores anywhere."""
     job = t.jobs[j]

@@ -20,9 +20,10 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import WAITING, Rows, Tables, longer
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.room import fits, fits_some_node
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Ints
@@ -65,6 +66,7 @@ WINDOW = np.dtype(
 )
 
 
+@bundle("first_processor")
 class Window(NamedTuple):
     """The rows of one run; J jobs, M = head + tail slots.
 
@@ -302,7 +304,7 @@ def follow(t: Tables, w: Window, completed: Ints) -> None:
     rule.longest_wait = max(rule.longest_wait, rule.queue * clock.now - rule.sum_of_submissions)
 
 
-@inlined
+@compiled
 def fill_slots(t: Tables, w: Window) -> None:
     """Find out which jobs are in the slots, if that may have changed."""
     if w.rule[0].stale:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hdeeprm_like.bundles import bundle, row_of
 from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled, released
 from hdeeprm_like.decision.observations.rows import ViewRows
-from hdeeprm_like.decision.observations.summary import QueueColumns
 from hdeeprm_like.decision.rewards import RewardRows, settle
 from hdeeprm_like.decision.window import Window
 from hdeeprm_like.drivers.play import BATSIM, WANTED, to_next_decision
@@ -37,9 +37,8 @@ EPISODE = np.dtype(
 
 BEGIN, REST = -1, -2  # instead of actions
 
-SHARED = ("core_processor", "delay", "first_processor", "weights", "pairs", "log")  # the same for all runs
 
-
+@bundle()
 class Stock(NamedTuple):
     """Jobs that episodes are made of, as they are before a run; L jobs.
 
@@ -51,6 +50,7 @@ class Stock(NamedTuple):
     tasks: Rows
 
 
+@bundle()
 class RunRows(NamedTuple):
     """All rows of one run: the cluster, what moves it, and how an agent is asked, rewarded, shown things and acts."""
 
@@ -63,11 +63,12 @@ class RunRows(NamedTuple):
     choices: Choices
 
 
+@bundle()
 class Batch(NamedTuple):
     """B runs in compiled code.
 
     Attributes:
-        runs: their rows, each array with one more axis in front but those of SHARED.
+        runs: their rows, each array with one more axis in front but those that are shared.
         bytes: all of these arrays one after the other. fresh: what they are before a run, for a single one.
         places: (columns, 3) where each array begins in *bytes* and in *fresh*, and bytes of a run.
         episodes: (B,) EPISODE. rules: (B,) VIEW and limits: (B, 4), how the present episodes are scaled.
@@ -86,67 +87,6 @@ class Batch(NamedTuple):
 
 
 @compiled
-def tables_at(t: Tables, i: int) -> Tables:
-    """Return the tables of one run of a batch."""
-    return Tables(
-        t.clock[i],
-        t.jobs[i],
-        t.processors[i],
-        t.nodes[i],
-        t.core_processor,
-        t.core_job[i],
-        t.core_available[i],
-        t.core_pstate[i],
-        t.allocation[i],
-        t.queue[i],
-        t.heaps[i],
-        t.heap_size[i],
-        t.started_now[i],
-        t.rejected_now[i],
-        t.touched[i],
-        t.picks[i],
-        t.log,
-    )
-
-
-@compiled
-def simulation_at(s: Simulation, i: int, jobs: int) -> Simulation:
-    """Return the simulator's rows of one run of a batch, which has so many jobs."""
-    return Simulation(
-        s.sim[i], s.tasks[i], s.heap[i], s.mail[i], s.completed[i], s.kills[i], s.marked[i], s.delay, s.submit[i][:jobs]
-    )
-
-
-@compiled
-def window_at(w: Window, i: int) -> Window:
-    """Return the window of one run of a batch."""
-    return Window(
-        w.rule[i],
-        w.after[i],
-        w.before[i],
-        w.slots[i],
-        w.running[i],
-        w.ends[i],
-        w.widths[i],
-        w.found[i],
-        w.first_processor,
-    )
-
-
-@compiled
-def sight_at(v: ViewRows, i: int) -> ViewRows:
-    """Return the observation's rows of one run of a batch."""
-    q = v.queue
-    return ViewRows(v.rule[i], v.features[i], QueueColumns(q.counts[i], q.members[i], q.columns[i], q.limits[i]))
-
-
-@compiled
-def choices_at(c: Choices, i: int) -> Choices:
-    """Return what can be done in one run of a batch."""
-    return Choices(c.rule[i], c.told[i], c.pairs, c.mask[i])
-
-
-@compiled
 def restore(b: Batch, i: int) -> None:
     """Give all rows of a run the content that they have before one, but for the jobs."""
     for k in range(len(b.places)):
@@ -159,7 +99,7 @@ def restore(b: Batch, i: int) -> None:
 @compiled
 def take_jobs(t: Tables, s: Simulation, stock: Stock, first: int, origin: float) -> None:
     """Take the jobs of an episode from the stock, and let the clock begin with *origin* (s)."""
-    for j in range(len(s.submit)):
+    for j in range(s.sim[0].jobs):
         t.jobs[j] = stock.jobs[first + j]
         s.tasks[j] = stock.tasks[first + j]
         t.jobs[j].submit -= origin
@@ -167,11 +107,11 @@ def take_jobs(t: Tables, s: Simulation, stock: Stock, first: int, origin: float)
 
 
 @compiled
-def begin(b: Batch, stock: Stock, clock: int, i: int) -> None:
+def begin(b: Batch, stock: Stock, clock: int, i: int, run: RunRows) -> None:
     """Put a run to the beginning of its episode, before the first event."""
     restore(b, i)
-    e, t = b.episodes[i], tables_at(b.runs.tables, i)
-    s, v = simulation_at(b.runs.simulation, i, e.jobs), sight_at(b.runs.sight, i)
+    e, t, s, v = b.episodes[i], run.tables, run.simulation, run.sight
+    s.sim[0].jobs = e.jobs
     take_jobs(t, s, stock, e.first, e.origin)
     t.clock[0].random = e.seed
     v.rule[0] = b.rules[i]
@@ -193,14 +133,11 @@ def advance_some(b: Batch, stock: Stock, clock: int, actions: Ints, low: int, hi
         e, action = b.episodes[i], actions[i]
         if action == REST or (e.over and action != BEGIN):
             continue
+        run = row_of(b.runs, i)
+        t, s, k, w, r, v, c = run.tables, run.simulation, run.clockwork, run.window, run.reward, run.sight, run.choices
+        out = b.observations[i]
         if action == BEGIN:
-            begin(b, stock, clock, i)
-        t, w, v = tables_at(b.runs.tables, i), window_at(b.runs.window, i), sight_at(b.runs.sight, i)
-        s = simulation_at(b.runs.simulation, i, e.jobs)
-        k = Clockwork(b.runs.clockwork.one_by_one[i], b.runs.clockwork.slowed[i])
-        r = RewardRows(b.runs.reward.rule[i], b.runs.reward.weights)
-        c, out = choices_at(b.runs.choices, i), b.observations[i]
-        if action == BEGIN:
+            begin(b, stock, clock, i, run)
             e.over = to_next_decision(t, s, k, w, r, clock, False) != WANTED
             settle(t, w, r)
             look(t, w, v, c, out)

@@ -8,7 +8,7 @@ from hdeeprm_like.cluster.kernels import log_blocked, receive, room_for_an_insta
 from hdeeprm_like.cluster.state import Commands, State
 from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward, RewardRows, pass_time
 from hdeeprm_like.decision.system import Agent, DecisionSystem
@@ -111,7 +111,7 @@ NO_CLOCKWORK = Clockwork(np.zeros(1, np.int64), np.zeros(0, np.int8))  # of Bats
 NO_REWARD = Reward(OBJECTIVES["makespan"], "sample").rows  # adds up nothing over time
 
 
-@inlined
+@compiled
 def answer(t: Tables, s: Simulation, c: Clockwork, clock: int) -> None:
     """Let the simulator begin to apply what was decided."""
     log_blocked(t)
@@ -122,7 +122,7 @@ def answer(t: Tables, s: Simulation, c: Clockwork, clock: int) -> None:
         begin(t, s, c)
 
 
-@inlined
+@compiled
 def next_instant(t: Tables, s: Simulation, c: Clockwork, w: Window, r: RewardRows, clock: int) -> bool:
     """Run to the next instant and take in what happened; False when nothing can happen any more."""
     sim = s.sim[0]

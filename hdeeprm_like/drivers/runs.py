@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hdeeprm_like.bundles import SHARED
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import fill_jobs
 from hdeeprm_like.cluster.tables import JOB
@@ -20,7 +21,6 @@ from hdeeprm_like.drivers.batch import (
     BEGIN,
     EPISODE,
     REST,
-    SHARED,
     Batch,
     RunRows,
     Stock,
@@ -58,25 +58,24 @@ def empty_stock(jobs: int) -> Stock:
     return Stock(np.zeros(jobs, JOB), np.zeros(jobs, TASK))
 
 
-def columns_of(rows: Any, name: str = "") -> Iterator[NDArray[Any]]:
+def columns_of(rows: Any) -> Iterator[NDArray[Any]]:
     """Yield the arrays of a run that each run of a batch has its own of."""
-    if name in SHARED:
-        return
-    if isinstance(rows, tuple):
-        for part_name, part in zip(rows._fields, rows, strict=True):  # type: ignore[attr-defined]
-            yield from columns_of(part, part_name)
-    else:
-        yield rows
+    for name, part in zip(rows._fields, rows, strict=True):
+        if isinstance(part, tuple):
+            yield from columns_of(part)
+        elif name not in SHARED[type(rows)]:
+            yield part
 
 
-def with_columns(rows: Any, columns: Iterator[NDArray[Any]], name: str = "") -> Any:
+def with_columns(rows: Any, columns: Iterator[NDArray[Any]]) -> Any:
     """Return the rows of a run with other arrays in the places of those that `columns_of` yields."""
-    if name in SHARED:
-        return rows
-    if not isinstance(rows, tuple):
-        return next(columns)
-    names = rows._fields  # type: ignore[attr-defined]
-    parts = (with_columns(part, columns, part_name) for part_name, part in zip(names, rows, strict=True))
+    parts = []
+    for name, part in zip(rows._fields, rows, strict=True):
+        if isinstance(part, tuple):
+            part = with_columns(part, columns)
+        elif name not in SHARED[type(rows)]:
+            part = next(columns)
+        parts.append(part)
     return type(rows)(*parts)
 
 
@@ -199,8 +198,7 @@ class Runs:
         """Return the rows of one run, as those of a single one are."""
         runs = self._batch.runs
         rows: RunRows = with_columns(runs, iter([column[place] for column in columns_of(runs)]))
-        submit = rows.simulation.submit[: self.episodes["jobs"][place]]
-        return rows._replace(simulation=rows.simulation._replace(submit=submit))
+        return rows
 
     def close(self) -> None:
         """End the threads."""

@@ -11,7 +11,7 @@ import numpy as np
 from hdeeprm_like.cluster.kernels import receive, write_log
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, Tables
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 from hdeeprm_like.drivers.tasks import (
     KILLED,
     TIMER_PRECISION,
@@ -30,7 +30,7 @@ SUBMIT, NO_MORE, END, COMMAND, READY, CALL = 0, 1, 2, 3, 4, 5  # letters; an END
 KINDS = 8
 
 
-@inlined
+@compiled
 def wire_time(time: float) -> float:
     """Return a time as the wire carries it, rounded to the microsecond exactly as printf and a parser would."""
     scaled = time * 1e6
@@ -45,7 +45,7 @@ def wire_time(time: float) -> float:
     return float(whole / 1e6)
 
 
-@inlined
+@compiled
 def post(s: Simulation, kind: int, row: int) -> None:
     """Put a letter into the mailbox."""
     sim = s.sim[0]
@@ -53,7 +53,7 @@ def post(s: Simulation, kind: int, row: int) -> None:
     sim.mail += 1
 
 
-@inlined
+@compiled
 def next_event(s: Simulation) -> float:
     """Return the time of the next event, infinite if nothing can happen."""
     sim = s.sim[0]
@@ -63,7 +63,7 @@ def next_event(s: Simulation) -> float:
     return float(date)
 
 
-@inlined
+@compiled
 def fire_timers(t: Tables, s: Simulation) -> None:
     """Post the letters of those who sleep until this moment of the clock."""
     sim = s.sim[0]
@@ -79,7 +79,7 @@ def fire_timers(t: Tables, s: Simulation) -> None:
         post_next_command(t, s)
 
 
-@inlined
+@compiled
 def fire_ends(t: Tables, s: Simulation) -> None:
     """Post the letters of the jobs that end at this moment of the clock.
 
@@ -93,7 +93,7 @@ def fire_ends(t: Tables, s: Simulation) -> None:
         post(s, END, j)
 
 
-@inlined
+@compiled
 def advance(t: Tables, s: Simulation, until: float) -> None:
     """Move the clock to a time, with all events on the way and all there but the ends of jobs."""
     sim = s.sim[0]
@@ -139,7 +139,7 @@ def any_request(t: Tables, pstate: int) -> bool:
     return False
 
 
-@inlined
+@compiled
 def some_cores_are_in(t: Tables, p: int, pstate: int) -> bool:
     """Tell whether a P-state is that of the cores of a processor that serve a job, or that of the idle ones."""
     processor = t.processors[p]
@@ -178,7 +178,7 @@ def apply_pstate(t: Tables, s: Simulation, pstate: int) -> None:
     sim.acknowledged = 1
 
 
-@inlined
+@compiled
 def apply_command(t: Tables, s: Simulation) -> None:
     """Carry out one decision of the answer under way: rejections, starts, P-states in order, kills, a call."""
     sim, clock = s.sim[0], t.clock[0]
@@ -205,31 +205,31 @@ def apply_command(t: Tables, s: Simulation) -> None:
     sim.stage += 1
 
 
-@inlined
+@compiled
 def submit_all_due(s: Simulation) -> None:
     """Take in the job that the submitter woke up for, and all others until then."""
     sim = s.sim[0]
     sim.next_job += 1
     sim.submitted += 1
-    while sim.next_job < len(s.submit) and s.submit[sim.next_job] <= sim.reached:
+    while sim.next_job < sim.jobs and s.submit[sim.next_job] <= sim.reached:
         sim.next_job += 1
         sim.submitted += 1
 
 
-@inlined
+@compiled
 def resume_submitter(s: Simulation) -> None:
     """Let the submitter wait for its next date, or tell that it has none.
 
     It does not look at the clock again after sending, which delays the next date by the time of the letter.
     """
     sim = s.sim[0]
-    if sim.next_job == len(s.submit):
+    if sim.next_job == sim.jobs:
         post(s, NO_MORE, 0)
     else:
         sim.submission = sim.clock + (s.submit[sim.next_job] - sim.reached)
 
 
-@inlined
+@compiled
 def travel_time(t: Tables, s: Simulation, j: int) -> float:
     """Return how long the message takes that a job has ended; the lowest of its cores sends it."""
     job = t.jobs[j]
@@ -239,7 +239,7 @@ def travel_time(t: Tables, s: Simulation, j: int) -> float:
     return float(s.delay[t.core_processor[lowest]])
 
 
-@inlined
+@compiled
 def take_letter(t: Tables, s: Simulation) -> None:
     """Receive the first letter of the mailbox, which takes its time, and act on it."""
     sim = s.sim[0]
@@ -265,7 +265,7 @@ def take_letter(t: Tables, s: Simulation) -> None:
         sim.called = 1
 
 
-@inlined
+@compiled
 def begin_answer(t: Tables, s: Simulation) -> None:
     """Begin to apply what was decided; it is dated as the message was, which rounding may put a little ahead."""
     sim = s.sim[0]
@@ -277,7 +277,7 @@ def begin_answer(t: Tables, s: Simulation) -> None:
         post_next_command(t, s)
 
 
-@inlined
+@compiled
 def forget_decisions(t: Tables) -> None:
     """Clear what was decided in the last instant, once the simulator has applied it."""
     clock = t.clock[0]
@@ -286,7 +286,7 @@ def forget_decisions(t: Tables) -> None:
     clock.touched = clock.started_now = clock.rejected_now = 0
 
 
-@inlined
+@compiled
 def deliver(t: Tables, s: Simulation) -> bool:
     """Send the message; False when it holds nothing to decide on.
 
@@ -335,13 +335,13 @@ def open_simulation(t: Tables, s: Simulation) -> None:
     sim = s.sim[0]
     sim.clock = sim.reached = LOOPBACK
     begin_answer(t, s)  # before the jobs of time 0, as recorded: they are told of before the end of submissions is
-    if len(s.submit) > 0 and s.submit[0] <= sim.reached:
+    if sim.jobs > 0 and s.submit[0] <= sim.reached:
         post(s, SUBMIT, 0)
-    elif len(s.submit) > 0:
+    elif sim.jobs > 0:
         resume_submitter(s)
 
 
-@inlined
+@compiled
 def take_news(t: Tables, s: Simulation) -> None:
     """Move the decision system's state to the instant that the message just sent tells of."""
     sim = s.sim[0]

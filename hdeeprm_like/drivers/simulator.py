@@ -119,6 +119,7 @@ def new_simulation(platform: Platform, workload: Workload) -> Simulation:
     tasks = np.zeros(jobs, TASK)
     fill_tasks(tasks, workload)
     sim = np.zeros(1, SIM)
+    sim["jobs"] = jobs
     for date in ("submission", "reply", "call", "call_asked"):
         sim[date] = np.inf
     return Simulation(

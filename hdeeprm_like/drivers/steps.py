@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.tables import NOTHING, Rows, Tables
-from hdeeprm_like.compiled import compiled, direct, inlined
+from hdeeprm_like.compiled import compiled, direct
 from hdeeprm_like.decision.actions import OWN, ActionSpace, PolicyPairs
 from hdeeprm_like.decision.observations.view import View, ViewRows, write_view
 from hdeeprm_like.decision.policies import apply_pair
@@ -33,6 +34,7 @@ CHOICE = np.dtype(
 )
 
 
+@bundle("pairs")
 class Choices(NamedTuple):
     """What can be done, and what a step leaves behind; A actions, F features.
 
@@ -47,7 +49,7 @@ class Choices(NamedTuple):
     mask: Bools
 
 
-@inlined
+@compiled
 def carry_out(t: Tables, w: Window, c: Choices, action: int) -> bool:
     """Apply an action; return whether the agent may act again in this instant."""
     rule = c.rule[0]
@@ -61,7 +63,7 @@ def carry_out(t: Tables, w: Window, c: Choices, action: int) -> bool:
     return False
 
 
-@inlined
+@compiled
 def look(t: Tables, w: Window, v: ViewRows, c: Choices, out: Floats) -> None:
     """Write what is to be seen, (F,) float32, and which actions are legal."""
     write_view(t, w, v, out)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.tables import Rows, Tables
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 from hdeeprm_like.types import Floats, Ints
 
 SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has none
@@ -49,7 +50,8 @@ SIM = np.dtype(
         ("reply", "f8"),  # s, when the decision system's answer begins to be applied, infinite when none is under way
         ("call", "f8"),  # s, when the decision system asked to be called, infinite for never
         ("call_asked", "f8"),  # s, a call asked for in the answer under way
-        ("next_job", "i8"),  # jobs submitted to the server so far
+        ("jobs", "i8"),  # of the workload
+        ("next_job", "i8"),  # of these submitted to the server so far
         ("heap", "i8"),  # running tasks
         ("mail_first", "i8"),
         ("mail", "i8"),  # letters in the mailbox
@@ -69,6 +71,7 @@ SIM = np.dtype(
 )
 
 
+@bundle("delay")
 class Simulation(NamedTuple):
     """The arrays that the embedded simulator adds to ``Tables``.
 
@@ -81,7 +84,7 @@ class Simulation(NamedTuple):
         kills: (J,) jobs to kill in the answer under way.
         marked: (J,) scratch, jobs whose rate waits to be found again.
         delay: (P,) s that the message of an ended job takes from a core of each processor to the server.
-        submit: (J,) s.
+        submit: (J,) s, of the first ``jobs`` of SIM.
     """
 
     sim: Rows
@@ -95,7 +98,7 @@ class Simulation(NamedTuple):
     submit: Floats
 
 
-@inlined
+@compiled
 def ends_before(s: Simulation, a: int, b: int) -> bool:
     """Tell whether job *a* ends before job *b*; those that end together do so in the order of their starts."""
     x, y = s.tasks[a], s.tasks[b]
@@ -104,7 +107,7 @@ def ends_before(s: Simulation, a: int, b: int) -> bool:
     return bool(x.start < y.start or (x.start == y.start and a < b))
 
 
-@inlined
+@compiled
 def sift(s: Simulation, hole: int, j: int) -> None:
     """Put job *j* where it belongs in the heap, beginning at a hole."""
     size = s.sim[0].heap
@@ -128,7 +131,7 @@ def sift(s: Simulation, hole: int, j: int) -> None:
     s.tasks[j].seat = hole
 
 
-@inlined
+@compiled
 def remove(s: Simulation, j: int) -> None:
     """Take a running job out of the heap."""
     sim = s.sim[0]
@@ -163,7 +166,7 @@ def progress(t: Tables, s: Simulation, j: int) -> None:
         sift(s, task.seat, j)
 
 
-@inlined
+@compiled
 def launch(t: Tables, s: Simulation, j: int) -> None:
     """Let a job begin to run on its cores."""
     sim, task = s.sim[0], s.tasks[j]
@@ -175,7 +178,7 @@ def launch(t: Tables, s: Simulation, j: int) -> None:
     sift(s, sim.heap - 1, j)
 
 
-@inlined
+@compiled
 def finish(t: Tables, s: Simulation, j: int, outcome: int) -> None:
     """End a running job on the simulator's clock."""
     task, clock = s.tasks[j], s.sim[0].clock
@@ -184,7 +187,7 @@ def finish(t: Tables, s: Simulation, j: int, outcome: int) -> None:
     remove(s, j)
 
 
-@inlined
+@compiled
 def has_fired(s: Simulation, j: int) -> bool:
     """Tell whether the event of a running job is due at this moment of the clock."""
     task, clock = s.tasks[j], s.sim[0].clock
@@ -195,7 +198,7 @@ def has_fired(s: Simulation, j: int) -> bool:
     return bool((task.end - clock) * task.rate < FINISHED_SHARE)
 
 
-@inlined
+@compiled
 def outcome_of(s: Simulation, j: int) -> int:
     """Return how a job ends whose event is due: a computation wins a tie with its walltime, a delay loses it."""
     task = s.tasks[j]

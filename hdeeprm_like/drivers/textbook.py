@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.kernels import log_blocked, receive, room_for_an_instant, write_log
 from hdeeprm_like.cluster.state import Commands, Instant, State
 from hdeeprm_like.cluster.tables import IDLE_CORE, LOG_END, LOG_START, Tables
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.compiled import compiled, inlined
+from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.backfill import decide
 from hdeeprm_like.decision.orders import Plan
 from hdeeprm_like.drivers.server_clock import SHORTEST_CALL
@@ -25,6 +26,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Ints
 
 
+@bundle()
 class Clockwork(NamedTuple):
     """What this clock adds to a ``Simulation``.
 
@@ -86,7 +88,7 @@ class Textbook:
         return int(len(self.simulation.tasks) - clock["completed"] - clock["rejected"])
 
 
-@inlined
+@compiled
 def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
     """Move to the next event, or to all of its time, and gather what happened; False when nothing can any more.
 
@@ -94,7 +96,7 @@ def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
     """
     sim = s.sim[0]
     sim.completed = sim.submitted = sim.called = 0
-    submission = s.submit[sim.next_job] if sim.next_job < len(s.submit) else np.inf
+    submission = s.submit[sim.next_job] if sim.next_job < sim.jobs else np.inf
     completion = s.tasks[s.heap[0]].end if sim.heap > 0 else np.inf
     date = min(submission, completion)
     if sim.call < date - TIMER_PRECISION:
@@ -119,12 +121,12 @@ def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
         sim.completed += 1
         if alone:
             break
-    while sim.next_job < len(s.submit) and s.submit[sim.next_job] <= date and not (alone and sim.completed > 0):
+    while sim.next_job < sim.jobs and s.submit[sim.next_job] <= date and not (alone and sim.completed > 0):
         sim.next_job += 1
         sim.submitted += 1
         if alone:
             break
-    sim.over = sim.next_job == len(s.submit)
+    sim.over = sim.next_job == sim.jobs
     return True
 
 
@@ -139,7 +141,7 @@ def first_started(t: Tables, s: Simulation) -> int:
     return int(best)
 
 
-@inlined
+@compiled
 def expect(t: Tables, s: Simulation, j: int) -> None:
     """Find when a running job ends."""
     task, job = s.tasks[j], t.jobs[j]
@@ -149,7 +151,7 @@ def expect(t: Tables, s: Simulation, j: int) -> None:
         task.end = min(job.as_of + (task.ops - job.done) / job.speed, task.start + task.walltime)
 
 
-@inlined
+@compiled
 def begin(t: Tables, s: Simulation, c: Clockwork) -> None:
     """Let the started jobs run, and find the ends of those again that bandwidth has slowed down or let go.
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.tables import Rows
 from hdeeprm_like.cluster.workload import JobLimits
@@ -51,6 +52,7 @@ VIEW = np.dtype(
 )
 
 
+@bundle()
 class ViewRows(NamedTuple):
     """The observation of one run in compiled code; J jobs.
 

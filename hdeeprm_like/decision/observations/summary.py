@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.state import State
@@ -35,6 +36,7 @@ STATISTICS = ("minimum", "q1", "median", "q3", "maximum")
 BUSY = 1e-9  # share of a processor's bandwidth; less than that is rounding
 
 
+@bundle()
 class QueueColumns(NamedTuple):
     """The requests of the waiting jobs, each kind sorted, kept from one observation to the next.
 
