@@ -7,12 +7,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "hdeeprm_like"
-FOR_ALL = {"types", "errors", "compiled", "__version__"}
+FOR_ALL = {"types", "errors", "compiled", "bundles", "__version__"}
 
 MAY_IMPORT = {  # layer: other layers of the package
     "types": set(),
     "errors": set(),
     "compiled": set(),
+    "bundles": set(),
     "cluster": set(),
     "decision": {"cluster"},
     "formats": {"cluster"},
@@ -24,7 +25,8 @@ ONLY_IN = {  # package: where it may be imported
     "batsim": ("drivers/batsim",),
     "zmq": ("drivers/server", "drivers/batsim"),
     "matplotlib": ("visual.py", "formats/pictures.py", "formats/live.py", "report.py"),
-    "numba": ("compiled.py",),
+    "numba": ("compiled.py", "bundles.py"),
+    "llvmlite": ("bundles.py",),
 }
 
 

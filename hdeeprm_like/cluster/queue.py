@@ -1,5 +1,6 @@
 """The waiting jobs: a set with random access, and one heap for each job policy in use."""
 
+from hdeeprm_like.cluster.chance import STRIDE, share
 from hdeeprm_like.cluster.tables import (
     FIRST,
     HEAPS,
@@ -97,14 +98,10 @@ def dequeue(t: Tables, j: int) -> None:
 
 @compiled
 def draw(t: Tables, n: int) -> int:
-    """Return a uniform integer below *n* from the generator of these tables (splitmix64)."""
+    """Return a uniform integer below *n* from the generator of these tables."""
     clock = t.clock[0]
-    clock.random += 0x9E3779B97F4A7C15
-    z = clock.random
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB
-    z = z ^ (z >> 31)
-    return int((z >> 11) * (1.0 / 9007199254740992.0) * n)
+    clock.random += STRIDE
+    return int(share(clock.random) * n)
 
 
 @compiled

@@ -36,9 +36,9 @@ import numpy as np
 from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import RUNNING, Rows, Tables
+from hdeeprm_like.cluster.tables import RUNNING, WAITING, Rows, Tables
 from hdeeprm_like.compiled import compiled
-from hdeeprm_like.decision.window import NONE, JobWindow, Window, fill_slots
+from hdeeprm_like.decision.window import NONE, JobWindow, Window, fill_slots, one_over
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats
 
@@ -73,23 +73,6 @@ class RewardRows(NamedTuple):
 
     rule: Rows
     weights: Floats
-
-
-@compiled
-def one_over(time: float) -> float:
-    """Return 1 / *time* in 1/s; no time counts as 1 s."""
-    return 1.0 / time if time > 0.0 else 1.0
-
-
-@compiled
-def urgency(t: Tables, w: Window) -> float:
-    """Return the sum of 1 / requested time in 1/s over the waiting and running jobs."""
-    total = 0.0
-    for i in range(t.clock[0].waiting):
-        total += one_over(t.jobs[t.queue[i]].requested_time)
-    for i in range(w.rule[0].running):
-        total += one_over(t.jobs[w.running[i]].requested_time)
-    return total
 
 
 @compiled
@@ -160,7 +143,7 @@ def objective_value(t: Tables, w: Window, objective: int, ahead: float) -> float
     """Return a built-in objective as it will be in *ahead* s if nothing happens until then."""
     clock = t.clock[0]
     if objective == SLOWDOWN:
-        return -urgency(t, w)
+        return float(-w.rule[0].urgency)
     if objective == COMPLETION:
         return float(-(clock.waiting + clock.running))
     if objective == UTILIZATION:
@@ -258,9 +241,9 @@ class BuiltIn:
         if self.number in (WINDOW_SLOWDOWN, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT):
             raise OptionsError(f"objective {self.name!r} needs the window of a run; name it in the options instead")
         window = JobWindow(state)
-        running = np.flatnonzero(state.tables.jobs["status"] == RUNNING)
-        window.rows.running[: len(running)] = running
-        window.rows.rule["running"] = len(running)
+        jobs = state.tables.jobs
+        times = jobs["requested_time"][(jobs["status"] == WAITING) | (jobs["status"] == RUNNING)]
+        window.rows.rule["urgency"] = sum(map(one_over, times.tolist()))
         return objective_value(state.tables, window.rows, self.number, 0.0)
 
 

@@ -18,12 +18,13 @@ from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import NOTHING, Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.policies import CORE_POLICIES, HIGH_GFLOPS, book, choose_cores, write_allocation
-from hdeeprm_like.decision.room import fits, fits_on
+from hdeeprm_like.decision.room import fits_on
 from hdeeprm_like.decision.window import (
     NONE,
     JobWindow,
     Window,
     fill_slots,
+    fits_slot,
     is_over,
     note_starts,
     wait,
@@ -91,8 +92,12 @@ def write_slot_mask(t: Tables, w: Window, mask: Bools) -> None:
                 mask[n * slots + i] = w.slots[i] != NONE and fits_on(t, w.first_processor, n, w.slots[i])
         last = slots * len(t.nodes)
     else:
+        free = t.clock[0].free_cores
         for i in range(slots):
-            mask[i] = w.slots[i] != NONE and fits(t, w.slots[i])
+            mask[i] = w.wants[i] <= free
+        if w.rule[0].looks:
+            for i in range(slots):
+                mask[i] = fits_slot(t, w, i)
         last = slots
     if last < len(mask):
         mask[last] = not is_over(t) or w.rule[0].queue == 0

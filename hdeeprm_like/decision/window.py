@@ -24,7 +24,7 @@ from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import WAITING, Rows, Tables, longer
 from hdeeprm_like.compiled import compiled
-from hdeeprm_like.decision.room import fits, fits_some_node
+from hdeeprm_like.decision.room import fits_some_node, has_places
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Ints
 
@@ -32,7 +32,8 @@ Opens: TypeAlias = Literal["waiting", "fitting", "ticks"]
 OPENS: tuple[Opens, ...] = get_args(Opens)
 ON_WAITING, ON_FITTING, ON_TICKS = 0, 1, 2
 
-NONE = -1  # no job: in an empty slot, behind the last job of the queue
+NONE = -1  # no job: in an empty slot
+NEVER = 2**31 - 1  # cores that let no job start: in an empty slot
 EARLY = 1e-6  # s; an instant is at a time step if it comes no earlier than that before it: Batsim tells microseconds
 
 QUEUE, WORK, FREE, REMAINING, BACKLOG = 0, 1, 2, 3, 4  # columns of Window.found
@@ -47,12 +48,13 @@ WINDOW = np.dtype(
         ("longest_queue", "f8"),  # the largest number of waiting jobs until now
         ("longest_wait", "f8"),  # s, the largest sum of times in the queue until now
         ("waited", "f8"),  # s that the started jobs have waited together
+        ("urgency", "f8"),  # 1/s, sum of 1 / requested time over the waiting and running jobs
         ("started", "i8"),  # jobs
         ("noted", "i8"),  # entries of Tables.started_now looked at
         ("seen", "i8"),  # job rows looked at
-        ("queue", "i8"),  # jobs in the linked list
-        ("first", "i4"),  # its ends
-        ("last", "i4"),
+        ("queue", "i8"),  # waiting jobs
+        ("first", "i4"),  # where they begin and end in Window.line
+        ("end", "i4"),
         ("running", "i4"),  # used entries of Window.running
         ("head", "i4"),  # slots for the first jobs of the queue
         ("tail", "i4"),  # slots for the last ones
@@ -60,6 +62,7 @@ WINDOW = np.dtype(
         ("opens", "i4"),
         ("machines", "i4"),  # 1: the slots hold the first jobs that some node can take whole
         ("stale", "i4"),  # 1: the slots must be filled again
+        ("looks", "i4"),  # 1: some job in the slots asks for memory or GPUs
         ("finds", "i4"),  # 1: what jobs find when they are submitted is kept
     ],
     align=True,
@@ -72,8 +75,10 @@ class Window(NamedTuple):
 
     Attributes:
         rule: (1,) WINDOW.
-        after, before: (J,) the waiting job submitted next and last, NONE at the ends: the queue as a linked list.
+        line: (J,) the waiting jobs in the order of submission, those from ``first`` to before ``end`` of the rule.
+        cores: (J,) that let each job start, below 0 if it asks for memory or GPUs too.
         slots: (M,) job rows, NONE where empty: the head in order, then the tail from the last job backwards.
+        wants: (M,) *cores* of these, NEVER where empty.
         running: (J,) running jobs by their expected end. ends: (J,) s, these ends. widths: (J,) their cores.
         found: (J, 5) what each job found: jobs in the queue, their work in core x s, free cores, work that the running
             jobs still had to do in core x s, jobs outside the window.
@@ -81,9 +86,10 @@ class Window(NamedTuple):
     """
 
     rule: Rows
-    after: Ints
-    before: Ints
+    line: Ints
+    cores: Ints
     slots: Ints
+    wants: Ints
     running: Ints
     ends: Floats
     widths: Ints
@@ -118,14 +124,14 @@ def new_window(
         raise OptionsError(f"step is {step:g}; a time in s is needed" + (" above 0" if opens == "ticks" else ""))
     rule = np.zeros(1, WINDOW)
     rule["step"], rule["head"], rule["tail"], rule["opens"] = step, head, tail, OPENS.index(opens)
-    rule["first"] = rule["last"] = NONE
     rule["machines"], rule["finds"] = machines, finds
     jobs = len(state.tables.jobs)
     return Window(
         rule=rule,
-        after=np.full(jobs, NONE, np.int32),
-        before=np.full(jobs, NONE, np.int32),
+        line=np.zeros(jobs, np.int32),
+        cores=np.zeros(jobs, np.int32),
         slots=np.full(head + tail, NONE, np.int32),
+        wants=np.full(head + tail, NEVER, np.int32),
         running=np.zeros(jobs, np.int32),
         ends=np.zeros(jobs),
         widths=np.zeros(jobs, np.int32),
@@ -136,12 +142,12 @@ def new_window(
 
 def wider(w: Window, jobs: int) -> Window:
     """Return the same window with room for so many jobs; under Batsim they become known on the way."""
-    known = len(w.after)
+    known = len(w.line)
     if jobs <= known:
         return w
     found = np.zeros((jobs if w.rule["finds"][0] else 0, FOUND))
     found[: len(w.found)] = w.found
-    columns = {name: longer(getattr(w, name), jobs) for name in ("after", "before", "running", "ends", "widths")}
+    columns = {name: longer(getattr(w, name), jobs) for name in ("line", "cores", "running", "ends", "widths")}
     return w._replace(found=found, **columns)
 
 
@@ -172,7 +178,7 @@ class JobWindow:
 
     def follow(self, state: State, completed: Sequence[int]) -> None:
         """Bring the window to the instant that the state has just received."""
-        if len(state.tables.jobs) > len(self.rows.after):
+        if len(state.tables.jobs) > len(self.rows.line):
             self.rows = wider(self.rows, len(state.tables.jobs))
         follow(state.tables, self.rows, np.asarray(completed, np.int32))
 
@@ -183,6 +189,12 @@ class JobWindow:
     def opens(self, state: State) -> bool:
         """Tell whether a decision is wanted now."""
         return opens(state.tables, self.rows)
+
+
+@compiled
+def one_over(time: float) -> float:
+    """Return 1 / *time* in 1/s; no time counts as 1 s."""
+    return 1.0 / time if time > 0.0 else 1.0
 
 
 @compiled
@@ -205,13 +217,11 @@ def append(t: Tables, w: Window, j: int) -> None:
         found[QUEUE], found[WORK], found[FREE] = rule.queue, rule.queued_work, t.clock[0].free_cores
         found[REMAINING] = remaining_work(t, w)
         found[BACKLOG] = max(rule.queue - rule.head - rule.tail, 0)
-    w.before[j], w.after[j] = rule.last, NONE
-    if rule.last == NONE:
-        rule.first = j
-    else:
-        w.after[rule.last] = j
-    rule.last = j
+    w.line[rule.end] = j
+    w.cores[j] = -job.size if job.memory > 0.0 or job.gpus > 0.0 else job.size
+    rule.end += 1
     rule.queue += 1
+    rule.urgency += one_over(job.requested_time)
     rule.queued_work += job.size * job.requested_time
     rule.sum_of_submissions += job.submit
 
@@ -220,15 +230,21 @@ def append(t: Tables, w: Window, j: int) -> None:
 def leave(t: Tables, w: Window, j: int) -> None:
     """Take a job out of the queue."""
     rule, job = w.rule[0], t.jobs[j]
-    before, after = w.before[j], w.after[j]
-    if before == NONE:
-        rule.first = after
+    low, high = rule.first, rule.end
+    while low < high:
+        middle = (low + high) // 2
+        if w.line[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    if low - rule.first < rule.end - low:  # the shorter part closes the gap
+        for i in range(low, rule.first, -1):
+            w.line[i] = w.line[i - 1]
+        rule.first += 1
     else:
-        w.after[before] = after
-    if after == NONE:
-        rule.last = before
-    else:
-        w.before[after] = before
+        rule.end -= 1
+        for i in range(low, rule.end):
+            w.line[i] = w.line[i + 1]
     rule.queue -= 1
     rule.queued_work -= job.size * job.requested_time
     rule.sum_of_submissions -= job.submit
@@ -284,6 +300,7 @@ def ended(t: Tables, w: Window, j: int) -> None:
     if seat < 0:
         return
     rule.running -= 1
+    rule.urgency = rule.urgency - one_over(job.requested_time) if rule.running + rule.queue > 0 else 0.0
     for i in range(seat, rule.running):
         w.running[i], w.ends[i], w.widths[i] = w.running[i + 1], w.ends[i + 1], w.widths[i + 1]
 
@@ -315,23 +332,45 @@ def fill_slots(t: Tables, w: Window) -> None:
 def refill_slots(t: Tables, w: Window) -> None:
     """Find out which jobs are in the slots."""
     rule = w.rule[0]
-    rule.stale = 0
-    j, i = rule.first, 0
-    while i < rule.head and j != NONE:
-        if not rule.machines or fits_some_node(t, w.first_processor, j):
-            w.slots[i] = j
-            i += 1
-        j = w.after[j]
-    rule.filled = i
-    for k in range(i, rule.head):
-        w.slots[k] = NONE
-    j, room = rule.last, rule.queue - i
-    for k in range(rule.tail):
-        if k < room:
-            w.slots[rule.head + k] = j
-            j = w.before[j]
-        else:
-            w.slots[rule.head + k] = NONE
+    rule.stale = rule.looks = 0
+    if rule.machines:
+        filled = place_whole(t, w)
+    else:
+        filled = min(rule.head, rule.queue)
+        for i in range(filled):
+            w.slots[i] = w.line[rule.first + i]
+    rule.filled = filled
+    for i in range(filled, rule.head):
+        w.slots[i] = NONE
+    behind = min(rule.tail, rule.queue - filled)
+    for i in range(behind):
+        w.slots[rule.head + i] = w.line[rule.end - 1 - i]
+    for i in range(rule.head + behind, len(w.slots)):
+        w.slots[i] = NONE
+    for i in range(len(w.slots)):
+        wants = w.cores[w.slots[i]] if w.slots[i] != NONE else NEVER
+        w.wants[i] = wants
+        rule.looks |= wants < 0
+
+
+@compiled
+def place_whole(t: Tables, w: Window) -> int:
+    """Put the first jobs that some node can take whole into the slots; return how many."""
+    rule, filled = w.rule[0], 0
+    for i in range(rule.first, rule.end):
+        if filled == rule.head:
+            break
+        if fits_some_node(t, w.first_processor, w.line[i]):
+            w.slots[filled] = w.line[i]
+            filled += 1
+    return filled
+
+
+@compiled
+def fits_slot(t: Tables, w: Window, i: int) -> bool:
+    """Tell whether the job in a slot can start now on cores anywhere; the slots must be filled."""
+    wants, free = w.wants[i], t.clock[0].free_cores
+    return bool(wants <= free and (wants >= 0 or (-wants <= free and has_places(t, w.slots[i]))))
 
 
 @compiled
@@ -342,9 +381,8 @@ def any_fits(t: Tables, w: Window) -> bool:
     fill_slots(t, w)
     if w.rule[0].machines:
         return bool(w.rule[0].filled > 0)
-    for i in range(len(w.slots)):
-        j = w.slots[i]
-        if j != NONE and fits(t, j):
+    for i in range(len(w.slots)):  # noqa: SIM110 - compiled code has no any()
+        if fits_slot(t, w, i):
             return True
     return False
 

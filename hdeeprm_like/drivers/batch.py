@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.bundles import bundle, row_of
+from hdeeprm_like.cluster.chance import SEEDS, draw_below
 from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled, released
-from hdeeprm_like.decision.observations.rows import ViewRows
+from hdeeprm_like.decision.observations.rows import ViewRows, scale_times
+from hdeeprm_like.decision.observations.summary import request_of
 from hdeeprm_like.decision.rewards import RewardRows, settle
 from hdeeprm_like.decision.window import Window
 from hdeeprm_like.drivers.play import BATSIM, WANTED, to_next_decision
 from hdeeprm_like.drivers.server_clock import open_simulation
-from hdeeprm_like.drivers.steps import Choices, look, step
+from hdeeprm_like.drivers.steps import DRAWS, Choices, look, step
 from hdeeprm_like.drivers.tasks import Simulation
 from hdeeprm_like.drivers.textbook import Clockwork
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -35,7 +37,22 @@ EPISODE = np.dtype(
     align=True,
 )
 
+RULES = np.dtype(
+    [
+        ("clock", "i4"),  # BATSIM or TEXTBOOK
+        ("ends", "i4"),  # what follows the end of an episode: STAY, AT_ONCE or NEXT_STEP
+        ("limited", "i4"),  # 1 where observations are scaled by *limits*, 0 by the requests of each episode
+        ("starts", "i8"),  # jobs that windows of the stock can begin at, 0 where episodes are loaded one by one
+        ("window", "i8"),  # jobs of a window
+        ("max_steps", "i8"),  # after which an episode is cut off, 0 for never
+    ],
+    align=True,
+)
+
+STAY, AT_ONCE, NEXT_STEP = 0, 1, 2
+
 BEGIN, REST = -1, -2  # instead of actions
+LOST = -1  # instead of a number of episodes
 
 
 @bundle()
@@ -71,19 +88,29 @@ class Batch(NamedTuple):
         runs: their rows, each array with one more axis in front but those that are shared.
         bytes: all of these arrays one after the other. fresh: what they are before a run, for a single one.
         places: (columns, 3) where each array begins in *bytes* and in *fresh*, and bytes of a run.
-        episodes: (B,) EPISODE. rules: (B,) VIEW and limits: (B, 4), how the present episodes are scaled.
-        observations: (B, F) float32. rewards: (B,). The legal actions are ``runs.choices.mask``, (B, A).
+        rules: (1,) RULES. episodes: (B,) EPISODE. draws: (B,) states of ``chance`` that windows and seeds come from.
+        limits: (B, 4) the largest requests, which scale what is seen, in the order of ``summary.REQUESTS``.
+        observations: (B, F) float32. rewards: (B,). times: (B,) s. The legal actions are ``runs.choices.mask``, (B, A).
+        terminated, truncated: (B,) which episodes the last step ended or cut off. final: (B, F) what was seen last in
+            them, returns: (B,) and lengths: (B,) the sum of their rewards and their decisions.
     """
 
     runs: RunRows
     bytes: NDArray[np.uint8]
     fresh: NDArray[np.uint8]
     places: Ints
-    episodes: Rows
     rules: Rows
+    episodes: Rows
+    draws: NDArray[np.uint64]
     limits: Floats
     observations: Floats
     rewards: Floats
+    times: Floats
+    terminated: Bools
+    truncated: Bools
+    final: Floats
+    returns: Floats
+    lengths: Ints
 
 
 @compiled
@@ -107,75 +134,141 @@ def take_jobs(t: Tables, s: Simulation, stock: Stock, first: int, origin: float)
 
 
 @compiled
-def begin(b: Batch, stock: Stock, clock: int, i: int, run: RunRows) -> None:
-    """Put a run to the beginning of its episode, before the first event."""
+def draw_window(b: Batch, stock: Stock, i: int) -> None:
+    """Draw the next episode of a place, a window of the stock."""
+    e, rules = b.episodes[i], b.rules[0]
+    e.first, e.jobs = draw_below(b.draws, i, rules.starts), rules.window
+    e.origin = stock.jobs[e.first].submit
+    e.seed = draw_below(b.draws, i, SEEDS)
+    if rules.limited:
+        return
+    for kind in range(b.limits.shape[1]):
+        most = 0.0
+        for j in range(e.first, e.first + e.jobs):
+            most = max(most, request_of(stock.jobs, kind, j))
+        b.limits[i, kind] = most
+
+
+@compiled
+def begin(b: Batch, stock: Stock, i: int, run: RunRows) -> bool:
+    """Run the drawn or loaded episode of a place to its first decision; False if none is wanted."""
     restore(b, i)
-    e, t, s, v = b.episodes[i], run.tables, run.simulation, run.sight
+    e, t, s, k, w, r, v = b.episodes[i], run.tables, run.simulation, run.clockwork, run.window, run.reward, run.sight
+    clock = b.rules[0].clock
     s.sim[0].jobs = e.jobs
     take_jobs(t, s, stock, e.first, e.origin)
     t.clock[0].random = e.seed
-    v.rule[0] = b.rules[i]
+    scale_times(v.rule, b.limits[i, 0])
     for kind in range(len(v.queue.limits)):
         v.queue.limits[kind] = b.limits[i, kind]
-    e.decisions, e.reward, e.over = 0, 0.0, 0
+    e.decisions, e.reward = 0, 0.0
     if clock == BATSIM:
         open_simulation(t, s)
+    e.over = to_next_decision(t, s, k, w, r, clock, False) != WANTED
+    settle(t, w, r)
+    look(t, w, v, run.choices, b.observations[i])
+    b.times[i] = t.clock[0].now
+    return not e.over
+
+
+@compiled
+def begin_next(b: Batch, stock: Stock, i: int, run: RunRows) -> bool:
+    """Begin the next episode of a place; False if no decision is wanted in it, or in any of many windows."""
+    if b.rules[0].starts == 0:
+        return begin(b, stock, i, run)
+    for _ in range(DRAWS):
+        draw_window(b, stock, i)
+        if begin(b, stock, i, run):
+            return True
+    return False
+
+
+@compiled
+def carry_on(b: Batch, i: int, run: RunRows, action: int) -> None:
+    """Take a step in a run."""
+    e = b.episodes[i]
+    goes_on = step(
+        run.tables,
+        run.simulation,
+        run.clockwork,
+        run.window,
+        run.reward,
+        run.sight,
+        run.choices,
+        b.observations[i],
+        action,
+    )
+    reward = run.choices.told[0]
+    b.rewards[i], b.times[i] = reward, run.choices.told[1]
+    e.decisions += 1
+    e.reward += reward
+    b.terminated[i] = not goes_on
+    b.truncated[i] = goes_on and e.decisions == b.rules[0].max_steps
+    e.over = b.terminated[i] or b.truncated[i]
+
+
+@compiled
+def keep_last(b: Batch, i: int) -> None:
+    """Keep what is told of an episode that is over."""
+    for feature in range(b.final.shape[1]):
+        b.final[i, feature] = b.observations[i, feature]
+    b.returns[i], b.lengths[i] = b.episodes[i].reward, b.episodes[i].decisions
 
 
 @released
-def advance_some(b: Batch, stock: Stock, clock: int, actions: Ints, low: int, high: int) -> None:
+def advance_some(b: Batch, stock: Stock, actions: Ints, low: int, high: int) -> int:
     """Advance the runs of the places from *low* to *high* to their next decisions, and write what is to be seen there.
 
     Args:
-        actions: (B,) what to do; BEGIN for a new episode, REST to leave a run as it is, as one that is over always is.
+        actions: (B,) what to do; BEGIN for a new episode, REST to leave a run as it is, as one that is over always is
+            unless ``ends`` of RULES says that the next one follows.
+
+    Returns:
+        How many episodes have ended, or LOST if one could not be begun because no decision is wanted in it.
     """
+    ends, ended, lost = b.rules[0].ends, 0, False
     for i in range(low, high):
         e, action = b.episodes[i], actions[i]
-        if action == REST or (e.over and action != BEGIN):
+        if action == REST:
             continue
         run = row_of(b.runs, i)
-        t, s, k, w, r, v, c = run.tables, run.simulation, run.clockwork, run.window, run.reward, run.sight, run.choices
-        out = b.observations[i]
         if action == BEGIN:
-            begin(b, stock, clock, i, run)
-            e.over = to_next_decision(t, s, k, w, r, clock, False) != WANTED
-            settle(t, w, r)
-            look(t, w, v, c, out)
-            b.rewards[i] = 0.0
+            lost |= not begin_next(b, stock, i, run)
             continue
-        e.over = not step(t, s, k, w, r, v, c, out, action)
-        b.rewards[i] = c.told[0]
-        e.decisions += 1
-        e.reward += c.told[0]
+        b.terminated[i] = b.truncated[i] = False
+        if e.over:
+            if ends == NEXT_STEP:
+                b.rewards[i] = 0.0
+                lost |= not begin_next(b, stock, i, run)
+            continue
+        carry_on(b, i, run, action)
+        if e.over:
+            ended += 1
+            keep_last(b, i)
+            if ends == AT_ONCE:
+                lost |= not begin_next(b, stock, i, run)
+    return LOST if lost else ended
 
 
 @released
-def first_illegal(b: Batch, actions: Ints) -> int:
+def first_illegal(masks: Bools, episodes: Rows, forgiving: bool, actions: Ints) -> int:
     """Return the first place whose action is not known, or not legal in a space that does not forgive that; else -1."""
-    masks = b.runs.choices.mask
     for i in range(len(actions)):
-        if b.episodes[i].over:
-            continue
         action = actions[i]
         known = action >= 0 and action < masks.shape[1]
-        if not known or (b.runs.choices.rule[i, 0].slots == 0 and not masks[i, action]):
+        if not (known and (forgiving or masks[i, action])) and not episodes[i].over:
             return i
     return -1
 
 
 @released
 def draw_legal(masks: Bools, states: NDArray[np.uint64], actions: Ints) -> None:
-    """Draw an action of each row of (B, A) masks, all legal ones equally likely; *states* are of their generators."""
+    """Draw an action of each row of (B, A) masks, all legal ones equally likely; *states* as of ``chance``."""
     for i in range(len(masks)):
         legal = 0
         for action in range(masks.shape[1]):
             legal += masks[i, action]
-        states[i] += np.uint64(0x9E3779B97F4A7C15)  # splitmix64
-        z = states[i]
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-        left = int((z >> np.uint64(11)) * (1.0 / 9007199254740992.0) * legal)
+        left = draw_below(states, i, legal)
         for action in range(masks.shape[1]):
             left -= masks[i, action]
             if left < 0:

@@ -1,19 +1,21 @@
 """One cluster as a Gymnasium environment; only this module and its vectorized neighbour import gymnasium."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hdeeprm_like.cluster import metrics
+from hdeeprm_like.cluster.chance import SEEDS, draw_below
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.spaces import Space
 from hdeeprm_like.drivers.episodes import fragment
 from hdeeprm_like.drivers.play import Clock, Play, new_simulator
-from hdeeprm_like.drivers.steps import Steps, fits_steps
+from hdeeprm_like.drivers.steps import DRAWS, NO_DECISION, Steps, fits_steps
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.types import Bools, Floats
@@ -31,7 +33,6 @@ RENDER_MODES: tuple[RenderMode, ...] = get_args(RenderMode)
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
 RESET_OPTIONS = ("workload", "window")
 SHORTEST_RUN = 1e-5  # s, what Batsim gives a job without work, so that its slowdown exists
-DRAWS = 100  # episodes without a decision that are passed over before that is an error
 
 WorkloadOf: TypeAlias = Callable[[np.random.Generator], Workload]
 
@@ -55,18 +56,28 @@ class Windows:
 
     def __call__(self, rng: np.random.Generator) -> Workload:
         """Return a window that begins at any job, equally likely; its clock starts with its first job."""
-        return fragment(self.workload, *self.draw(rng))
+        return fragment(self.workload, int(rng.integers(self.starts)), self.length)
 
-    def draw(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Return the number of the first job of a window, and of jobs."""
-        jobs = len(self.workload) if self.jobs is None else min(self.jobs, len(self.workload))
-        return int(rng.integers(len(self.workload) - jobs + 1)), jobs
+    @property
+    def length(self) -> int:
+        """How many jobs each window has."""
+        return len(self.workload) if self.jobs is None else min(self.jobs, len(self.workload))
+
+    @property
+    def starts(self) -> int:
+        """How many jobs a window can begin at."""
+        return len(self.workload) - self.length + 1
 
     def most(self, cores: int) -> tuple[int, int]:
         """Return how many jobs a window has, and how many cores of so many they take together at most."""
-        jobs = len(self.workload) if self.jobs is None else min(self.jobs, len(self.workload))
+        jobs = self.length
         before = np.concatenate([[0], np.cumsum(np.minimum(self.workload.size, cores))])
         return jobs, int(np.max(before[jobs:] - before[:-jobs]))
+
+
+def draws_of(generators: Iterable[np.random.Generator]) -> NDArray[np.uint64]:
+    """Return what windows and the seeds of random policies are drawn from, by the generator of each environment."""
+    return np.array([generator.integers(SEEDS) for generator in generators], np.uint64)
 
 
 class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
@@ -172,6 +183,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self._taken = 0
         self._mask: Bools = np.zeros(sample.actions.size, np.bool_)
         self._window: Any = None  # that shows pictures
+        self._draws: NDArray[np.uint64] = np.zeros(0, np.uint64)  # of windows and policy seeds
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -188,20 +200,22 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             WorkloadError: the agent is never asked for a decision.
         """
         super().reset(seed=seed)
+        if seed is not None or len(self._draws) == 0:
+            self._draws = draws_of([self.np_random])
         given = dict(options or {})
         for name in given:
             if name not in RESET_OPTIONS:
                 raise OptionsError(f"reset: option {name!r} is not known{did_you_mean(name, RESET_OPTIONS)}")
         for _ in range(DRAWS):
             self.workload = self._jobs(given)
-            self.policy_seed = int(self.np_random.integers(2**63))
+            self.policy_seed = draw_below(self._draws, 0, SEEDS)
             state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self._limits)
             self._play = Play(new_simulator(self.clock, state, self.workload), self.space.system(state))
             self._running, self._taken = self._play.advance(), 0
             if self._running:
                 break
         else:
-            raise WorkloadError(f"reset: none of {DRAWS} episodes had a decision to make; use other jobs")
+            raise WorkloadError(f"reset: {NO_DECISION}")
         if self.render_mode == "human":
             self.render()
         self._steps = Steps(self._play) if not self.record and fits_steps(self._play) else None
@@ -312,7 +326,10 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         elif jobs is None and isinstance(self._workload_of, Windows) and "window" in options:
             jobs = self._workload_of.workload
         elif jobs is None:
-            jobs = self._workload_of(self.np_random)
+            source = self._workload_of
+            if isinstance(source, Windows):
+                return fragment(source.workload, draw_below(self._draws, 0, source.starts), source.length)
+            jobs = source(self.np_random)
         elif not isinstance(jobs, Workload):
             raise OptionsError(f"reset: workload: a Workload or a path is needed, not a {type(jobs).__name__}")
         if "window" not in options:

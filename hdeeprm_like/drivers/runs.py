@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from dataclasses import astuple
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +20,10 @@ from hdeeprm_like.decision.spaces import NO_LIMITS, Space
 from hdeeprm_like.drivers.batch import (
     BEGIN,
     EPISODE,
+    LOST,
     REST,
+    RULES,
+    STAY,
     Batch,
     RunRows,
     Stock,
@@ -29,10 +32,10 @@ from hdeeprm_like.drivers.batch import (
 )
 from hdeeprm_like.drivers.play import BATSIM, TEXTBOOK, Clock, Play
 from hdeeprm_like.drivers.simulator import fill_tasks
-from hdeeprm_like.drivers.steps import choices_of, fits_steps
+from hdeeprm_like.drivers.steps import NO_DECISION, choices_of, fits_steps
 from hdeeprm_like.drivers.tasks import TASK
 from hdeeprm_like.drivers.textbook import Textbook
-from hdeeprm_like.errors import AgentError, OptionsError
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.types import Bools, Floats, Ints
 
 LINE = 64  # bytes of a cache line; columns begin with one
@@ -85,8 +88,9 @@ class Runs:
     The jobs of an episode are some rows in a *stock*: windows of a trace share one, made jobs are put into it first.
 
     Attributes:
-        observations: (B, ...) float32, rewards: (B,) of the last decisions; written in place.
-        episodes: (B,) EPISODE. stock: what jobs are taken from.
+        observations: (B, ...) float32, rewards: (B,) of the last decisions, now: (B,) clocks in s; written in place.
+        terminated, truncated, final, returns, lengths: of ``Batch``. episodes: (B,) EPISODE.
+        draws: (B,) states of ``chance``. stock: what jobs are taken from.
     """
 
     def __init__(
@@ -98,12 +102,15 @@ class Runs:
         threads: int = 1,
         stock: Stock | None = None,
         named: bool = True,
+        ends: int = STAY,
+        max_steps: int | None = None,
     ) -> None:
         """Make room for so many runs, none of which has begun.
 
         Args:
             threads: that share the runs. stock: what jobs are taken from, None for what will be `put` into one.
-            named: of `State`.
+            named: of `State`. ends: what follows the end of an episode, of ``RULES``.
+            max_steps: after which one is cut off.
 
         Raises:
             OptionsError: a part of the space is the user's own.
@@ -114,26 +121,29 @@ class Runs:
         self.stock = stock if stock is not None else empty_stock(0)
         self._named = named
         self._shelf = 0  # rows of the stock for each place, where jobs are put into it
-        self._clock = BATSIM if clock == "batsim" else TEXTBOOK
+        self._rules = np.zeros(1, RULES)
+        self._rules["clock"] = BATSIM if clock == "batsim" else TEXTBOOK
+        self._rules["ends"], self._rules["max_steps"] = ends, max_steps or 0
         sample = space.sample(platform)
         self.action_names = sample.actions.names
         self.shape = sample.observer.shape if sample.observer is not None else (0,)
         self.observations: Floats = np.zeros((count, *self.shape), np.float32)
-        self.rewards: Floats = np.zeros(count)
+        self.final: Floats = np.zeros_like(self.observations)
+        self.rewards, self.now, self.returns = (np.zeros(count) for _ in range(3))
+        self.lengths: Ints = np.zeros(count, np.int64)
+        self.terminated, self.truncated = (np.zeros(count, np.bool_) for _ in range(2))
+        self.draws = np.zeros(count, np.uint64)
+        self._limits: Floats = np.zeros((count, 4))
         self.episodes = np.zeros(count, EPISODE)
         self.episodes["over"] = 1
-        self._scale = lru_cache(maxsize=64)(self._scale_by)
         self._batch = self._room_for(LEAST_JOBS, LEAST_JOBS)
         self._room = LEAST_JOBS, LEAST_JOBS
-        self._advance_some = direct(advance_some, self._batch, self.stock, 0, np.zeros(0, np.int64), 0, 0)
+        nothing = np.zeros(0, np.int64)
+        self._advance_some = direct(advance_some, self._batch, self.stock, nothing, 0, 0)
+        self._forgiving = bool(self._batch.runs.choices.rule["slots"][0, 0])
+        self._first_illegal = direct(first_illegal, self.masks, self.episodes, self._forgiving, nothing)
         self._ends = np.linspace(0, count, min(threads, count) + 1).astype(np.int64).tolist()
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 and count > 1 else None
-
-    @property
-    def now(self) -> Floats:
-        """(B,) clocks in s."""
-        now: Floats = self._batch.runs.tables.clock["now"][:, 0].copy()
-        return now
 
     @property
     def over(self) -> Bools:
@@ -172,27 +182,41 @@ class Runs:
         self.make_room(jobs, int(np.minimum(size, self.platform.cores).sum()))
         e = self.episodes[place]
         e["first"], e["jobs"], e["origin"], e["seed"] = first, jobs, origin, seed
-        self._batch.rules[place], self._batch.limits[place] = self._scale(limits)
+        self._limits[place] = astuple(limits)
 
-    def begin(self, places: Ints) -> None:
-        """Run the loaded episodes of some places to their first decisions."""
+    def draw_windows(self, starts: int, jobs: int, limits: JobLimits | None) -> None:
+        """Let episodes be windows of the stock from now on.
+
+        Args:
+            starts: jobs that one can begin at. jobs: of a window. limits: as of `load`, None for those of each window.
+        """
+        self._rules["starts"], self._rules["window"], self._rules["limited"] = starts, jobs, limits is not None
+        if limits is not None:
+            self._limits[:] = astuple(limits)
+
+    def begin(self, places: Ints) -> bool:
+        """Run the next episodes of some places to their first decisions; False if in some none is wanted."""
         actions = np.full(self.count, REST)
         actions[places] = BEGIN
-        self._advance(actions)
+        return self._advance(actions) >= 0
 
-    def step(self, actions: Ints) -> None:
-        """Carry out (B,) actions where episodes are not over, and run to the next decisions.
+    def step(self, actions: Ints) -> int:
+        """Carry out (B,) actions where episodes are not over, and run to the next decisions; return how many ended.
 
         Raises:
             AgentError: there is no such action, or it is not legal now in a space that does not forgive that.
+            WorkloadError: in none of many windows a decision is wanted.
         """
         actions = np.asarray(actions, np.int64)
-        place = first_illegal(self._batch, actions)
+        place = self._first_illegal(self.masks, self.episodes, self._forgiving, actions)
         if place >= 0:
             action, known = int(actions[place]), len(self.action_names)
             name = f" ({self.action_names[action]}), which is not legal now" if 0 <= action < known else ""
             raise AgentError(f"environment {place}: action {action}{name or f'; there are {known}, numbered from 0'}")
-        self._advance(actions)
+        ended = self._advance(actions)
+        if ended < 0:
+            raise WorkloadError(NO_DECISION)
+        return ended
 
     def rows(self, place: int) -> RunRows:
         """Return the rows of one run, as those of a single one are."""
@@ -218,17 +242,15 @@ class Runs:
         ring.sim["mail_first"] = 0
         for old, new in zip(columns_of(before.runs), columns_of(self._batch.runs), strict=True):
             new[tuple(slice(length) for length in old.shape)] = old
-        self._batch.rules[:], self._batch.limits[:] = before.rules, before.limits
 
-    def _advance(self, actions: Ints) -> None:
-        given = self._batch, self.stock, self._clock, actions
+    def _advance(self, actions: Ints) -> int:
+        """Return how many episodes have ended, or LOST."""
+        given = self._batch, self.stock, actions
         if self._pool is None:
-            self._advance_some(*given, 0, self.count)
-            return
+            return self._advance_some(*given, 0, self.count)
         others = [self._pool.submit(self._advance_some, *given, *ends) for ends in pairwise(self._ends[1:])]
-        self._advance_some(*given, 0, self._ends[1])
-        for done in others:
-            done.result()
+        ended = [self._advance_some(*given, 0, self._ends[1]), *(done.result() for done in others)]
+        return sum(ended) if min(ended) >= 0 else LOST
 
     def _room_for(self, jobs: int, places: int) -> Batch:
         """Return the rows of runs that have not begun."""
@@ -239,7 +261,7 @@ class Runs:
         tables, simulation, clockwork, window, reward = play.rows
         assert isinstance(play.system.observer, View)
         sight = play.system.observer.rows
-        choices = choices_of(play.system.actions, self._clock)
+        choices = choices_of(play.system.actions, int(self._rules["clock"][0]))
         tables = tables._replace(allocation=np.zeros(places if self._named else 0, np.int32))
         fresh = RunRows(tables, simulation, clockwork, window, reward, sight, choices)
         columns = list(columns_of(fresh))
@@ -263,15 +285,16 @@ class Runs:
             bytes=content,
             fresh=np.concatenate(bare),
             places=rooms,
+            rules=self._rules,
             episodes=self.episodes,
-            rules=np.repeat(fresh.sight.rule, self.count),
-            limits=np.zeros((self.count, 4)),
+            draws=self.draws,
+            limits=self._limits,
             observations=self.observations.reshape(self.count, -1),
             rewards=self.rewards,
+            times=self.now,
+            terminated=self.terminated,
+            truncated=self.truncated,
+            final=self.final.reshape(self.count, -1),
+            returns=self.returns,
+            lengths=self.lengths,
         )
-
-    def _scale_by(self, limits: JobLimits) -> tuple[Any, Floats]:
-        """Return what scales observations."""
-        view = self.space.sample(self.platform, limits).observer
-        assert isinstance(view, View)
-        return view.rows.rule[0].copy(), view.rows.queue.limits

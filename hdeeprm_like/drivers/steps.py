@@ -23,6 +23,9 @@ from hdeeprm_like.drivers.tasks import Simulation
 from hdeeprm_like.drivers.textbook import Clockwork
 from hdeeprm_like.types import Bools, Floats, Ints
 
+DRAWS = 100  # episodes in which no decision is wanted are passed over, so many in a row at most
+NO_DECISION = f"none of {DRAWS} episodes had a decision to make; use other jobs"
+
 CHOICE = np.dtype(
     [
         ("slots", "i4"),  # 1 where actions are jobs of the window

@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.cluster.chance import SEEDS, draw_below
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import countable
-from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.spaces import Space
-from hdeeprm_like.drivers.env import CLOCKS, DRAWS, Windows, WorkloadOf
+from hdeeprm_like.drivers.batch import AT_ONCE, NEXT_STEP, STAY
+from hdeeprm_like.drivers.env import CLOCKS, Windows, WorkloadOf, draws_of
 from hdeeprm_like.drivers.play import Clock
 from hdeeprm_like.drivers.runs import Runs, stock_of
+from hdeeprm_like.drivers.steps import DRAWS, NO_DECISION
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.types import Bools, Floats, Ints
 
@@ -22,6 +25,7 @@ from gymnasium.vector.utils import batch_space  # isort: skip
 
 BLIND = ("small", "minimal", "compact", "horizon")  # observations that do not show which cores a job has
 
+NO_PLACES = np.zeros(0, np.int64)
 AUTORESETS = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP)
 
 
@@ -41,9 +45,9 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
     With *copy* false, these are the arrays that the next `step` and `reset` write into: nothing is copied, also not by
     ``torch.from_numpy``, and whoever keeps something longer copies it. ``info["time"]`` is (B,) the clocks in s.
 
-    At an end (``SAME_STEP``) the observation is already that of the next episode, and ``info`` has, as arrays of
-    objects or figures with a mask ``_...`` beside each: ``final_obs``, what was seen last, and ``episode``, with ``r``,
-    the sum of rewards, and ``l``, the steps. With ``NEXT_STEP`` the next `step` ignores the action and begins anew.
+    At an end (``SAME_STEP``) the observation is already that of the next episode, and ``info`` has, as arrays of B rows
+    with a mask ``_...`` beside each: ``final_obs``, what was seen last, and ``episode``, with ``r``, the sum of
+    rewards, and ``l``, the steps. With ``NEXT_STEP`` the next `step` ignores the action and begins anew.
     """
 
     def __init__(
@@ -78,28 +82,35 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
                 raise OptionsError(f"{name} is {number}; at least 1 is needed")
         if autoreset not in AUTORESETS:
             raise OptionsError(f"autoreset is {autoreset}; {' or '.join(map(str, AUTORESETS))} is needed")
-        shared, named = None, True
-        if isinstance(workload_of, Windows):
-            shared = stock_of(workload_of.workload)
-            named = clock == "batsim" or space.observation not in BLIND or not countable(platform, workload_of.workload)
-        self.runs = Runs(space, platform, num_envs, clock, threads, shared, named)
-        if isinstance(workload_of, Windows):
-            self.runs.make_room(*workload_of.most(platform.cores))
+        windows = workload_of if isinstance(workload_of, Windows) else None
+        counted = clock == "textbook" and space.observation in BLIND
+        counted = counted and windows is not None and countable(platform, windows.workload)
+        self._same_step = autoreset == AutoresetMode.SAME_STEP
+        self.runs = Runs(
+            space,
+            platform,
+            num_envs,
+            clock,
+            threads,
+            stock_of(windows.workload) if windows is not None else None,
+            not counted,
+            STAY if windows is None else AT_ONCE if self._same_step else NEXT_STEP,
+            max_steps,
+        )
+        if windows is not None:
+            self.runs.make_room(*windows.most(platform.cores))
+            self.runs.draw_windows(windows.starts, windows.length, limits)
         self.num_envs = num_envs
-        self.max_steps = max_steps
         self.action_names = self.runs.action_names
         self.single_action_space = gymnasium.spaces.Discrete(len(self.action_names))
         self.single_observation_space = gymnasium.spaces.Box(0.0, 1.0, self.runs.shape, np.float32)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.metadata = {"render_modes": [], "autoreset_mode": autoreset}
-        self._autoreset = autoreset
         self._copy = copy
         self._workload_of = workload_of
         self._limits = limits
         self._generators = [np.random.default_rng() for _ in range(num_envs)]
-        self._terminations = np.zeros(num_envs, np.bool_)
-        self._truncations = np.zeros(num_envs, np.bool_)
         self._begun = False
 
     def reset(
@@ -129,9 +140,10 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
             one = None if seeds is None else seeds[place]
             if one is not None or not self._begun:
                 self._generators[place] = seeding.np_random(one)[0]
+                self.runs.draws[place] = draws_of([self._generators[place]])[0]
         self._begun = True
         self._begin(places)
-        self._terminations[places] = self._truncations[places] = False
+        self.runs.terminated[places] = self.runs.truncated[places] = False
         return self._out(self.runs.observations), self._info()
 
     def step(self, actions: Ints) -> tuple[Floats, Floats, Bools, Bools, dict[str, Any]]:
@@ -145,26 +157,18 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         """
         if not self._begun:
             raise AgentError("step: no episode has begun; call reset() first")
-        runs, same_step = self.runs, self._autoreset == AutoresetMode.SAME_STEP
-        before = np.zeros(0, np.int64) if same_step else np.flatnonzero(self._terminations | self._truncations)
-        runs.episodes["over"][before] = 1  # those cut off too rest in this step, and begin after it
-        runs.step(actions)
-        if len(before):
-            self._begin(before)
-        over = runs.episodes["over"]
-        np.not_equal(over, 0, out=self._terminations)
-        if self.max_steps is not None:
-            np.logical_and(runs.episodes["decisions"] >= self.max_steps, over == 0, out=self._truncations)
-        rewards = self._out(runs.rewards)
-        ended = np.flatnonzero(self._terminations | self._truncations)
-        info = {}
-        if len(ended):
-            info = self._final(ended)
-            if same_step:
-                rewards = runs.rewards.copy()
-                self._begin(ended)
-        terminations, truncations = self._out(self._terminations), self._out(self._truncations)
-        return self._out(runs.observations), rewards, terminations, truncations, self._info() | info
+        runs, out = self.runs, self._out
+        made_here = not isinstance(self._workload_of, Windows)  # else compiled code draws the next episodes
+        over = np.flatnonzero(runs.terminated | runs.truncated) if made_here and not self._same_step else NO_PLACES
+        ended = runs.step(actions)
+        if len(over):
+            self._begin(over)
+            runs.rewards[over] = 0.0
+        info = self._final() if ended else {}
+        if ended and made_here and self._same_step:
+            self._begin(np.flatnonzero(runs.terminated | runs.truncated))
+        info |= self._info()
+        return out(runs.observations), out(runs.rewards), out(runs.terminated), out(runs.truncated), info
 
     def action_masks(self) -> Bools:
         """Return (B, A) which actions are legal now."""
@@ -175,52 +179,32 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         self.runs.close()
 
     def _info(self) -> dict[str, Any]:
-        return {"action_mask": self._out(self.runs.masks), "time": self.runs.now}
+        return {"action_mask": self._out(self.runs.masks), "time": self._out(self.runs.now)}
 
-    def _final(self, ended: Ints) -> dict[str, Any]:
+    def _final(self) -> dict[str, Any]:
         """Return what `step` tells of the episodes that are over."""
-        which = np.zeros(self.num_envs, np.bool_)
-        which[ended] = True
-        seen = np.full(self.num_envs, None, object)
-        for place in ended.tolist():
-            seen[place] = self.runs.observations[place].copy()
-        episodes = self.runs.episodes
-        figures = {"r": np.where(which, episodes["reward"], 0.0), "l": np.where(which, episodes["decisions"], 0)}
+        runs = self.runs
+        which = runs.terminated | runs.truncated
+        figures = {"r": np.where(which, runs.returns, 0.0), "l": np.where(which, runs.lengths, 0)}
         figures |= {f"_{name}": which for name in ("r", "l")}
-        final = {"final_obs": seen, "_final_obs": which} if self._autoreset == AutoresetMode.SAME_STEP else {}
+        final = {"final_obs": self._out(runs.final), "_final_obs": which} if self._same_step else {}
         return {**final, "episode": figures, "_episode": which}
 
     def _begin(self, places: Ints) -> None:
         """Begin the next episodes of some places; those without a decision are passed over."""
+        if isinstance(self._workload_of, Windows):
+            if not self.runs.begin(places):
+                raise WorkloadError(f"reset: {NO_DECISION}")
+            return
         for _ in range(DRAWS):
             for place in places.tolist():
-                self._load(place)
-            self.runs.begin(places)
-            places = places[self.runs.episodes["over"][places] != 0]
-            if not len(places):
+                jobs = self._workload_of(self._generators[place])
+                first, seed = self.runs.put(place, jobs), draw_below(self.runs.draws, place, SEEDS)
+                self.runs.load(place, first, len(jobs), 0.0, seed, self._limits or jobs.limits())
+            if self.runs.begin(places):
                 return
-        raise WorkloadError(f"reset: none of {DRAWS} episodes had a decision to make; use other jobs")
-
-    def _load(self, place: int) -> None:
-        """Draw the next episode of a place as `SchedulingEnv.reset` does."""
-        rng, source, limits = self._generators[place], self._workload_of, self._limits
-        if isinstance(source, Windows):
-            first, jobs = source.draw(rng)
-            origin = float(source.workload.submit[first])
-            limits = limits or part_limits(source.workload, first, jobs)
-        else:
-            made = source(rng)
-            first, jobs, origin = self.runs.put(place, made), len(made), 0.0
-            limits = limits or made.limits()
-        self.runs.load(place, first, jobs, origin, int(rng.integers(2**63)), limits)
+            places = places[self.runs.over[places]]
+        raise WorkloadError(f"reset: {NO_DECISION}")
 
     def _out(self, array: Any) -> Any:
         return array.copy() if self._copy else array
-
-
-def part_limits(workload: Workload, first: int, jobs: int) -> JobLimits:
-    """Return the largest requests of consecutive jobs."""
-    part = slice(first, first + jobs)
-    columns = (workload.requested_time, workload.size, workload.memory, workload.bandwidth)
-    time, cores, memory, bandwidth = (float(column[part].max()) for column in columns)
-    return JobLimits(time, cores, memory, bandwidth)

@@ -187,15 +187,14 @@ def test_the_window_agrees_with_the_tables_whatever_is_chosen(data):
 
     def choose(play):
         t, w = play.system.state.tables, play.system.window.rows
-        queue, j = [], int(w.rule["first"][0])
-        while j != NONE:
-            queue.append(j)
-            j = int(w.after[j])
+        queue = w.line[w.rule["first"][0] : w.rule["end"][0]].tolist()
         assert queue == np.flatnonzero(t.jobs["status"] == WAITING).tolist()
         running = w.running[: w.rule["running"][0]]
         assert sorted(running.tolist()) == np.flatnonzero(t.jobs["status"] == RUNNING).tolist()
         ends = t.jobs["start"][running] + t.jobs["requested_time"][running]
         assert ends.tolist() == sorted(ends.tolist()) == w.ends[: len(running)].tolist()
+        asked = t.jobs["requested_time"][[*queue, *running.tolist()]]
+        assert w.rule["urgency"][0] == pytest.approx(np.sum(1.0 / asked))
         work = np.sum(t.jobs["size"][queue] * t.jobs["requested_time"][queue])
         assert w.rule["queued_work"][0] == pytest.approx(work)
         return int(draw.choice(np.flatnonzero(play.observe()[1])))

@@ -18,8 +18,7 @@ A compact view shows all nine, one of the event horizon leaves out 6 and 7. An e
 from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.room import fits
-from hdeeprm_like.decision.window import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window
+from hdeeprm_like.decision.window import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window, fits_slot
 from hdeeprm_like.types import Floats, Ints
 
 COMPACT_FEATURES = (
@@ -35,15 +34,10 @@ COMPACT_FEATURES = (
 )
 HORIZON_FEATURES = (*COMPACT_FEATURES[:6], "can start")
 
-LOOK = -1.0  # instead of a number of cores: memory or GPUs count too
-
 
 @compiled
 def keep_features(t: Tables, w: Window, v: ViewRows) -> None:
-    """Keep the features of the jobs submitted since the last time.
-
-    In the place of the last one stands how many free cores let the job start, or LOOK.
-    """
+    """Keep the features of the jobs submitted since the last time, but for the last one, which changes."""
     rule, last = v.rule[0], v.features.shape[1] - 1
     raw, per_core = rule.raw, rule.per_core
     while rule.seen < w.rule[0].seen:
@@ -58,18 +52,17 @@ def keep_features(t: Tables, w: Window, v: ViewRows) -> None:
         if last > 6:
             own[6] = log_share(raw, found[REMAINING] * to_cluster, rule.per_log_time)
             own[7] = log_share(raw, found[BACKLOG], rule.per_log_queue)
-        own[last] = LOOK if job.memory > 0.0 or job.gpus > 0.0 else float(job.size)
         rule.seen += 1
 
 
 @compiled
-def copy_features(features: Floats, slots: Ints, free: int, cells: Floats) -> bool:
-    """Copy the features of the jobs in the slots; tell whether some need a look at memory or GPUs.
+def copy_features(features: Floats, slots: Ints, wants: Ints, free: int, cells: Floats) -> None:
+    """Copy the features of the jobs in the slots, and which can start as far as cores go.
 
     Args:
-        free: cores. cells: (M, F) to write to.
+        slots, wants: (M,) of the window. free: cores. cells: (M, F) to write to.
     """
-    look, last = False, features.shape[1] - 1
+    last = features.shape[1] - 1
     for i in range(len(slots)):
         j, cell = slots[i], cells[i]
         if j == NONE:
@@ -77,25 +70,12 @@ def copy_features(features: Floats, slots: Ints, free: int, cells: Floats) -> bo
                 cell[f] = 0.0
             continue
         own = features[j]
-        cores = own[last]
         a, b, c, d, e, f = own[0], own[1], own[2], own[3], own[4], own[5]  # all read before written: one move
         if last > 6:
             g, h = own[6], own[7]
             cell[6], cell[7] = g, h
         cell[0], cell[1], cell[2], cell[3], cell[4], cell[5] = a, b, c, d, e, f
-        cell[last] = 1.0 if 0.0 <= cores <= free else 0.0
-        look |= cores == LOOK
-    return look
-
-
-@compiled
-def look_closer(t: Tables, w: Window, v: ViewRows, cells: Floats) -> None:
-    """Write which of the jobs that ask for memory or GPUs can start now."""
-    last = v.features.shape[1] - 1
-    for i in range(len(w.slots)):
-        j = w.slots[i]
-        if j != NONE and v.features[j, last] == LOOK and fits(t, j):
-            cells[i, last] = 1.0
+        cell[last] = 1.0 if wants[i] <= free else 0.0
 
 
 @compiled
@@ -105,8 +85,10 @@ def write_slots(t: Tables, w: Window, v: ViewRows, out: Floats, at: int) -> None
         keep_features(t, w, v)
     slots, count = len(w.slots), v.features.shape[1]
     cells = out[at : at + slots * count].reshape((slots, count))
-    if copy_features(v.features, w.slots, t.clock[0].free_cores, cells):
-        look_closer(t, w, v, cells)
+    copy_features(v.features, w.slots, w.wants, t.clock[0].free_cores, cells)
+    if w.rule[0].looks:
+        for i in range(slots):
+            cells[i, count - 1] = 1.0 if fits_slot(t, w, i) else 0.0
 
 
 @compiled

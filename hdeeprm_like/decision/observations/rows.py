@@ -67,9 +67,17 @@ class ViewRows(NamedTuple):
     queue: QueueColumns
 
 
+@compiled
 def one_over(limit: float) -> float:
     """Return what scales a feature with that limit."""
     return 1.0 / limit if limit > 0.0 else 0.0
+
+
+@compiled
+def scale_times(rule: Rows, longest: float) -> None:
+    """Let a (1,) VIEW scale times by the longest request of a job, in s."""
+    rule[0].per_time = one_over(longest)
+    rule[0].per_log_time = one_over(np.log(1.0 + longest))
 
 
 def new_rule(platform: Platform, limits: JobLimits) -> Rows:
@@ -77,14 +85,13 @@ def new_rule(platform: Platform, limits: JobLimits) -> Rows:
     rule = np.zeros(1, VIEW)
     node_cores = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes)
     rule["per_core"] = one_over(platform.cores)
-    rule["per_time"] = one_over(limits.time)
-    rule["per_log_time"] = one_over(np.log(1.0 + limits.time))
     rule["per_log_span"] = one_over(np.log(1.0 + SPAN))
     rule["per_log_queue"] = one_over(np.log(1.0 + QUEUE))
     rule["per_node_core"] = one_over(float(node_cores.max()))
     rule["per_node_memory"] = one_over(float(platform.node_memory.max()))
     rule["per_node_gpu"] = one_over(float(platform.node_gpus.max()))
     rule["memory"] = platform.node_memory.sum()
+    scale_times(rule, limits.time)
     return rule
 
 
