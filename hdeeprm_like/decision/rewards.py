@@ -82,7 +82,7 @@ def urgency_in_window(t: Tables, w: Window) -> float:
     total = 0.0
     for i in range(len(w.slots)):
         if w.slots[i] != NONE:
-            total += one_over(t.jobs[w.slots[i]].requested_time)
+            total += w.paces[w.slots[i]]
     return total
 
 

@@ -76,9 +76,10 @@ class Window(NamedTuple):
     Attributes:
         rule: (1,) WINDOW.
         line: (J,) the waiting jobs in the order of submission, those from ``first`` to before ``end`` of the rule.
-        cores: (J,) that let each job start, below 0 if it asks for memory or GPUs too.
+        cores: (J,) that let each of these start, below 0 if it asks for memory or GPUs too.
+        paces: (J,) 1/s, one over the requested time of each job.
         slots: (M,) job rows, NONE where empty: the head in order, then the tail from the last job backwards.
-        wants: (M,) *cores* of these, NEVER where empty.
+        wants: (M,) the *cores* of these, NEVER where empty.
         running: (J,) running jobs by their expected end. ends: (J,) s, these ends. widths: (J,) their cores.
         found: (J, 5) what each job found: jobs in the queue, their work in core x s, free cores, work that the running
             jobs still had to do in core x s, jobs outside the window.
@@ -88,6 +89,7 @@ class Window(NamedTuple):
     rule: Rows
     line: Ints
     cores: Ints
+    paces: Floats
     slots: Ints
     wants: Ints
     running: Ints
@@ -130,6 +132,7 @@ def new_window(
         rule=rule,
         line=np.zeros(jobs, np.int32),
         cores=np.zeros(jobs, np.int32),
+        paces=np.zeros(jobs),
         slots=np.full(head + tail, NONE, np.int32),
         wants=np.full(head + tail, NEVER, np.int32),
         running=np.zeros(jobs, np.int32),
@@ -147,7 +150,7 @@ def wider(w: Window, jobs: int) -> Window:
         return w
     found = np.zeros((jobs if w.rule["finds"][0] else 0, FOUND))
     found[: len(w.found)] = w.found
-    columns = {name: longer(getattr(w, name), jobs) for name in ("line", "cores", "running", "ends", "widths")}
+    columns = {name: longer(getattr(w, name), jobs) for name in ("line", "cores", "paces", "running", "ends", "widths")}
     return w._replace(found=found, **columns)
 
 
@@ -218,33 +221,41 @@ def append(t: Tables, w: Window, j: int) -> None:
         found[REMAINING] = remaining_work(t, w)
         found[BACKLOG] = max(rule.queue - rule.head - rule.tail, 0)
     w.line[rule.end] = j
-    w.cores[j] = -job.size if job.memory > 0.0 or job.gpus > 0.0 else job.size
+    w.cores[rule.end] = -job.size if job.memory > 0.0 or job.gpus > 0.0 else job.size
+    w.paces[j] = one_over(job.requested_time)
     rule.end += 1
     rule.queue += 1
-    rule.urgency += one_over(job.requested_time)
+    rule.urgency += w.paces[j]
     rule.queued_work += job.size * job.requested_time
     rule.sum_of_submissions += job.submit
 
 
 @compiled
-def leave(t: Tables, w: Window, j: int) -> None:
-    """Take a job out of the queue."""
-    rule, job = w.rule[0], t.jobs[j]
-    low, high = rule.first, rule.end
+def seat_in_line(w: Window, j: int) -> int:
+    """Return the place of a waiting job in the line."""
+    low, high = w.rule[0].first, w.rule[0].end
     while low < high:
         middle = (low + high) // 2
         if w.line[middle] < j:
             low = middle + 1
         else:
             high = middle
-    if low - rule.first < rule.end - low:  # the shorter part closes the gap
-        for i in range(low, rule.first, -1):
-            w.line[i] = w.line[i - 1]
+    return int(low)
+
+
+@compiled
+def leave(t: Tables, w: Window, j: int) -> None:
+    """Take a job out of the queue."""
+    rule, job = w.rule[0], t.jobs[j]
+    seat = seat_in_line(w, j)
+    if seat - rule.first < rule.end - seat:  # the shorter part closes the gap
+        for i in range(seat, rule.first, -1):
+            w.line[i], w.cores[i] = w.line[i - 1], w.cores[i - 1]
         rule.first += 1
     else:
         rule.end -= 1
-        for i in range(low, rule.end):
-            w.line[i] = w.line[i + 1]
+        for i in range(seat, rule.end):
+            w.line[i], w.cores[i] = w.line[i + 1], w.cores[i + 1]
     rule.queue -= 1
     rule.queued_work -= job.size * job.requested_time
     rule.sum_of_submissions -= job.submit
@@ -263,7 +274,7 @@ def seat_after(w: Window, end: float) -> int:
             low = middle + 1
         else:
             high = middle
-    return low
+    return int(low)
 
 
 @compiled
@@ -300,7 +311,7 @@ def ended(t: Tables, w: Window, j: int) -> None:
     if seat < 0:
         return
     rule.running -= 1
-    rule.urgency = rule.urgency - one_over(job.requested_time) if rule.running + rule.queue > 0 else 0.0
+    rule.urgency = rule.urgency - w.paces[j] if rule.running + rule.queue > 0 else 0.0
     for i in range(seat, rule.running):
         w.running[i], w.ends[i], w.widths[i] = w.running[i + 1], w.ends[i + 1], w.widths[i + 1]
 
@@ -332,25 +343,21 @@ def fill_slots(t: Tables, w: Window) -> None:
 def refill_slots(t: Tables, w: Window) -> None:
     """Find out which jobs are in the slots."""
     rule = w.rule[0]
-    rule.stale = rule.looks = 0
+    head, filled, behind = rule.head, min(rule.head, rule.queue), 0
     if rule.machines:
         filled = place_whole(t, w)
     else:
-        filled = min(rule.head, rule.queue)
+        behind = min(rule.tail, rule.queue - filled)
+        line, cores = w.line[rule.first : rule.end], w.cores[rule.first : rule.end]
         for i in range(filled):
-            w.slots[i] = w.line[rule.first + i]
-    rule.filled = filled
-    for i in range(filled, rule.head):
-        w.slots[i] = NONE
-    behind = min(rule.tail, rule.queue - filled)
-    for i in range(behind):
-        w.slots[rule.head + i] = w.line[rule.end - 1 - i]
-    for i in range(rule.head + behind, len(w.slots)):
-        w.slots[i] = NONE
-    for i in range(len(w.slots)):
-        wants = w.cores[w.slots[i]] if w.slots[i] != NONE else NEVER
-        w.wants[i] = wants
-        rule.looks |= wants < 0
+            w.slots[i], w.wants[i] = line[i], cores[i]
+        for i in range(behind):
+            w.slots[head + i], w.wants[head + i] = line[len(line) - 1 - i], cores[len(line) - 1 - i]
+    for i in range(filled, head):
+        w.slots[i], w.wants[i] = NONE, NEVER
+    for i in range(head + behind, len(w.slots)):
+        w.slots[i], w.wants[i] = NONE, NEVER
+    rule.stale, rule.filled, rule.looks = 0, filled, least_wanted(w.wants) < 0
 
 
 @compiled
@@ -361,7 +368,7 @@ def place_whole(t: Tables, w: Window) -> int:
         if filled == rule.head:
             break
         if fits_some_node(t, w.first_processor, w.line[i]):
-            w.slots[filled] = w.line[i]
+            w.slots[filled], w.wants[filled] = w.line[i], w.cores[i]
             filled += 1
     return filled
 
@@ -381,10 +388,24 @@ def any_fits(t: Tables, w: Window) -> bool:
     fill_slots(t, w)
     if w.rule[0].machines:
         return bool(w.rule[0].filled > 0)
+    if not w.rule[0].looks:
+        return bool(least_wanted(w.wants) <= t.clock[0].free_cores)
     for i in range(len(w.slots)):  # noqa: SIM110 - compiled code has no any()
         if fits_slot(t, w, i):
             return True
     return False
+
+
+@compiled
+def least_wanted(wants: Ints) -> int:
+    """Return the least cores that let a job of the slots start; below 0 if some ask for memory or GPUs."""
+    if len(wants) == 0:
+        return NEVER
+    least = wants[0]
+    for i in range(len(wants)):
+        if wants[i] < least:  # of one type, so that it becomes a few instructions of eight each
+            least = wants[i]
+    return int(least)
 
 
 @compiled
