@@ -125,13 +125,13 @@ def unbox_bundle(bundle: Bundle, value: Any, c: Any) -> NativeValue:
 
 
 def _row_type(stacked: Bundle) -> Bundle:
-    """Return the type of one row of a bundle whose arrays have one more axis in front."""
+    """Return the type of one row of a bundle whose arrays have one more axis in front, and rows without gaps."""
     parts, cls = [], stacked.content.instance_class
     for name, part in zip(stacked.content.fields, stacked.content, strict=True):
         if isinstance(part, Bundle):
             part = _row_type(part)
         elif name not in SHARED[cls]:
-            part = part.copy(ndim=part.ndim - 1)
+            part = part.copy(ndim=part.ndim - 1, layout="C")
         parts.append(part)
     return Bundle(types.BaseTuple.from_types(parts, cls))
 

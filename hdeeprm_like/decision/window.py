@@ -126,7 +126,7 @@ def new_window(
         raise OptionsError(f"step is {step:g}; a time in s is needed" + (" above 0" if opens == "ticks" else ""))
     rule = np.zeros(1, WINDOW)
     rule["step"], rule["head"], rule["tail"], rule["opens"] = step, head, tail, OPENS.index(opens)
-    rule["machines"], rule["finds"] = machines, finds
+    rule["machines"], rule["finds"], rule["stale"] = machines, finds, 1
     jobs = len(state.tables.jobs)
     return Window(
         rule=rule,

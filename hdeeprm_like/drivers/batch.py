@@ -86,24 +86,24 @@ class Batch(NamedTuple):
 
     Attributes:
         runs: their rows, each array with one more axis in front but those that are shared.
-        bytes: all of these arrays one after the other. fresh: what they are before a run, for a single one.
-        places: (columns, 3) where each array begins in *bytes* and in *fresh*, and bytes of a run.
+        blocks: (B, bytes) what is to be as before a run when the next begins; all rows but those by job, which are
+            written before they are read. fresh: (bytes,) what it is to be.
         rules: (1,) RULES. episodes: (B,) EPISODE. draws: (B,) states of ``chance`` that windows and seeds come from.
         limits: (B, 4) the largest requests, which scale what is seen, in the order of ``summary.REQUESTS``.
-        observations: (B, F) float32. rewards: (B,). times: (B,) s. The legal actions are ``runs.choices.mask``, (B, A).
+        observations: (B, F) float32. masks: (B, A). rewards: (B,). times: (B,) s.
         terminated, truncated: (B,) which episodes the last step ended or cut off. final: (B, F) what was seen last in
             them, returns: (B,) and lengths: (B,) the sum of their rewards and their decisions.
     """
 
     runs: RunRows
-    bytes: NDArray[np.uint8]
+    blocks: NDArray[np.uint8]
     fresh: NDArray[np.uint8]
-    places: Ints
     rules: Rows
     episodes: Rows
     draws: NDArray[np.uint64]
     limits: Floats
     observations: Floats
+    masks: Bools
     rewards: Floats
     times: Floats
     terminated: Bools
@@ -114,13 +114,10 @@ class Batch(NamedTuple):
 
 
 @compiled
-def restore(b: Batch, i: int) -> None:
-    """Give all rows of a run the content that they have before one, but for the jobs."""
-    for k in range(len(b.places)):
-        to, source, size = b.places[k, 0] + i * b.places[k, 2], b.places[k, 1], b.places[k, 2]
-        row, fresh = b.bytes[to : to + size], b.fresh[source : source + size]
-        for byte in range(size):
-            row[byte] = fresh[byte]
+def restore(block: NDArray[np.uint8], fresh: NDArray[np.uint8]) -> None:
+    """Give the rows of a run the content that they have before one, but for those by job."""
+    for byte in range(len(fresh)):
+        block[byte] = fresh[byte]
 
 
 @compiled
@@ -152,7 +149,7 @@ def draw_window(b: Batch, stock: Stock, i: int) -> None:
 @compiled
 def begin(b: Batch, stock: Stock, i: int, run: RunRows) -> bool:
     """Run the drawn or loaded episode of a place to its first decision; False if none is wanted."""
-    restore(b, i)
+    restore(b.blocks[i], b.fresh)
     e, t, s, k, w, r, v = b.episodes[i], run.tables, run.simulation, run.clockwork, run.window, run.reward, run.sight
     clock = b.rules[0].clock
     s.sim[0].jobs = e.jobs
@@ -166,7 +163,7 @@ def begin(b: Batch, stock: Stock, i: int, run: RunRows) -> bool:
         open_simulation(t, s)
     e.over = to_next_decision(t, s, k, w, r, clock, False) != WANTED
     settle(t, w, r)
-    look(t, w, v, run.choices, b.observations[i])
+    look(t, w, v, run.choices, b.observations[i], b.masks[i])
     b.times[i] = t.clock[0].now
     return not e.over
 
@@ -196,6 +193,7 @@ def carry_on(b: Batch, i: int, run: RunRows, action: int) -> None:
         run.sight,
         run.choices,
         b.observations[i],
+        b.masks[i],
         action,
     )
     reward = run.choices.told[0]

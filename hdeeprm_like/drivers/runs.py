@@ -38,7 +38,7 @@ from hdeeprm_like.drivers.textbook import Textbook
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.types import Bools, Floats, Ints
 
-LINE = 64  # bytes of a cache line; columns begin with one
+LINE, WORD = 64, 16  # bytes that the blocks of runs and the columns in them begin at multiples of
 LEAST_JOBS = 16
 
 
@@ -88,9 +88,10 @@ class Runs:
     The jobs of an episode are some rows in a *stock*: windows of a trace share one, made jobs are put into it first.
 
     Attributes:
-        observations: (B, ...) float32, rewards: (B,) of the last decisions, now: (B,) clocks in s; written in place.
-        terminated, truncated, final, returns, lengths: of ``Batch``. episodes: (B,) EPISODE.
-        draws: (B,) states of ``chance``. stock: what jobs are taken from.
+        observations: (B, ...) float32, masks: (B, A) which actions are legal now, rewards: (B,) of the last decisions,
+        now: (B,) clocks in s; written in place.
+        terminated, truncated, final, returns, lengths, draws, episodes: of ``Batch``.
+        stock: what jobs are taken from.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class Runs:
         self.shape = sample.observer.shape if sample.observer is not None else (0,)
         self.observations: Floats = np.zeros((count, *self.shape), np.float32)
         self.final: Floats = np.zeros_like(self.observations)
+        self.masks: Bools = np.ones((count, len(self.action_names)), np.bool_)
         self.rewards, self.now, self.returns = (np.zeros(count) for _ in range(3))
         self.lengths: Ints = np.zeros(count, np.int64)
         self.terminated, self.truncated = (np.zeros(count, np.bool_) for _ in range(2))
@@ -165,11 +167,6 @@ class Runs:
         fill_jobs(self.stock.jobs[rows], jobs)
         fill_tasks(self.stock.tasks[rows], jobs)
         return first
-
-    @property
-    def masks(self) -> Bools:
-        """(B, A) which actions are legal now; written in place."""
-        return self._batch.runs.choices.mask
 
     def load(self, place: int, first: int, jobs: int, origin: float, seed: int, limits: JobLimits) -> None:
         """Say what the next episode of a place is.
@@ -254,6 +251,41 @@ class Runs:
 
     def _room_for(self, jobs: int, places: int) -> Batch:
         """Return the rows of runs that have not begun."""
+        fresh = self._fresh(jobs, places)
+        columns, longer = list(columns_of(fresh)), columns_of(self._fresh(jobs + 1, places + 1))
+        by_job = [one.shape != two.shape for one, two in zip(columns, longer, strict=True)]  # written before it is read
+        rows, ends = max(self.count, 2), [0]  # with one row alone numba would take it for another kind of array
+        for column, alone in zip(columns, by_job, strict=True):
+            ends.append(ends[-1] + (0 if alone else -(-column.nbytes // WORD) * WORD))
+        blocks = np.zeros((rows, -(-ends[-1] // LINE) * LINE), np.uint8)
+        stacked = []
+        for column, alone, at in zip(columns, by_job, ends[:-1], strict=True):
+            shape = (rows, *column.shape)
+            steps = (blocks.shape[1], *column.strides)
+            many = np.zeros(shape, column.dtype) if alone else np.ndarray(shape, column.dtype, blocks.data, at, steps)
+            many[:] = column
+            stacked.append(many)
+        return Batch(
+            runs=with_columns(fresh, iter(stacked)),
+            blocks=blocks,
+            fresh=blocks[0].copy(),
+            rules=self._rules,
+            episodes=self.episodes,
+            draws=self.draws,
+            limits=self._limits,
+            observations=self.observations.reshape(self.count, -1),
+            masks=self.masks,
+            rewards=self.rewards,
+            times=self.now,
+            terminated=self.terminated,
+            truncated=self.truncated,
+            final=self.final.reshape(self.count, -1),
+            returns=self.returns,
+            lengths=self.lengths,
+        )
+
+    def _fresh(self, jobs: int, places: int) -> RunRows:
+        """Return the rows of one run that has not begun."""
         state = self.space.state(self.platform, blank(jobs), log=False, limits=NO_LIMITS)
         play = Play(Textbook(state, blank(jobs)), self.space.system(state))
         if not fits_steps(play):
@@ -263,38 +295,4 @@ class Runs:
         sight = play.system.observer.rows
         choices = choices_of(play.system.actions, int(self._rules["clock"][0]))
         tables = tables._replace(allocation=np.zeros(places if self._named else 0, np.int32))
-        fresh = RunRows(tables, simulation, clockwork, window, reward, sight, choices)
-        columns = list(columns_of(fresh))
-        rooms = np.zeros((len(columns), 3), np.int64)
-        begin = source = 0
-        for room, column in zip(rooms, columns, strict=True):
-            room[:] = begin, source, column.nbytes
-            begin += -(-column.nbytes * self.count // LINE) * LINE
-            source += column.nbytes
-        content = np.zeros(begin + LINE, np.uint8)
-        content = content[-content.ctypes.data % LINE :][:begin]
-        stacked = [
-            content[at : at + size * self.count].view(column.dtype).reshape(self.count, *column.shape)
-            for (at, _, size), column in zip(rooms.tolist(), columns, strict=True)
-        ]
-        for many, column in zip(stacked, columns, strict=True):
-            many[:] = column
-        bare = [np.ascontiguousarray(column).reshape(-1).view(np.uint8) for column in columns]
-        return Batch(
-            runs=with_columns(fresh, iter(stacked)),
-            bytes=content,
-            fresh=np.concatenate(bare),
-            places=rooms,
-            rules=self._rules,
-            episodes=self.episodes,
-            draws=self.draws,
-            limits=self._limits,
-            observations=self.observations.reshape(self.count, -1),
-            rewards=self.rewards,
-            times=self.now,
-            terminated=self.terminated,
-            truncated=self.truncated,
-            final=self.final.reshape(self.count, -1),
-            returns=self.returns,
-            lengths=self.lengths,
-        )
+        return RunRows(tables, simulation, clockwork, window, reward, sight, choices)

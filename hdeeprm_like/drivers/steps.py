@@ -43,13 +43,12 @@ class Choices(NamedTuple):
 
     Attributes:
         rule: (1,) CHOICE. told: (2,) reward of the last action, and now in s.
-        pairs: (A, 2) numbers of job and core policy. mask: (A,).
+        pairs: (A, 2) numbers of job and core policy.
     """
 
     rule: Rows
     told: Floats
     pairs: Ints
-    mask: Bools
 
 
 @compiled
@@ -67,13 +66,13 @@ def carry_out(t: Tables, w: Window, c: Choices, action: int) -> bool:
 
 
 @compiled
-def look(t: Tables, w: Window, v: ViewRows, c: Choices, out: Floats) -> None:
-    """Write what is to be seen, (F,) float32, and which actions are legal."""
+def look(t: Tables, w: Window, v: ViewRows, c: Choices, out: Floats, mask: Bools) -> None:
+    """Write what is to be seen, (F,) float32, and which actions are legal, (A,) of which policies always are."""
     write_view(t, w, v, out)
     if c.rule[0].slots == 1:
-        write_slot_mask(t, w, c.mask)
+        write_slot_mask(t, w, mask)
     elif c.rule[0].void == 1:
-        c.mask[-1] = not is_over(t)
+        mask[-1] = not is_over(t)
 
 
 @compiled
@@ -86,6 +85,7 @@ def step(
     v: ViewRows,
     c: Choices,
     out: Floats,
+    mask: Bools,
     action: int,
 ) -> bool:
     """Apply an action, go to the next decision and write what is to be seen there; False when the episode is over."""
@@ -100,20 +100,19 @@ def step(
     if mode not in (SAMPLE, WAITS):
         c.told[0] = settle(t, w, r)
     c.told[1] = t.clock[0].now
-    look(t, w, v, c, out)
+    look(t, w, v, c, out, mask)
     return wanted
 
 
 def choices_of(actions: ActionSpace, clock: int) -> Choices:
     """Return a built-in action space in compiled code."""
-    rule, mask = np.zeros(1, CHOICE), np.ones(actions.size, np.bool_)
+    rule, pairs = np.zeros(1, CHOICE), np.zeros((0, 2), np.int64)
     rule["clock"] = clock
-    pairs = np.zeros((0, 2), np.int64)
     if isinstance(actions, JobSlots):
         rule["slots"], rule["core_policy"] = 1, actions.core_policy
     elif isinstance(actions, PolicyPairs):
         rule["void"], pairs = actions.void, np.array(actions.numbers, np.int64)
-    return Choices(rule, np.zeros(2), pairs, mask)
+    return Choices(rule, np.zeros(2), pairs)
 
 
 class Steps:
@@ -130,13 +129,12 @@ class Steps:
         actions, observer = system.actions, system.observer
         assert isinstance(observer, View)
         choices = choices_of(actions, play.clock)
-        choices.mask[:] = mask
-        self.mask = choices.mask
+        self.mask = mask.copy()
         self._told = choices.told
         self._rows = (*play.rows, observer.rows, choices)
         self._shape = observer.shape
         self._features = int(np.prod(observer.shape))
-        self._step = direct(step, *self._rows, np.empty(self._features, np.float32), 0)
+        self._step = direct(step, *self._rows, np.empty(self._features, np.float32), self.mask, 0)
 
     def __call__(self, action: int) -> tuple[Floats, float, float, bool]:
         """Apply an action that is legal or forgiven.
@@ -146,7 +144,7 @@ class Steps:
             on.
         """
         out = np.empty(self._features, np.float32)
-        goes_on = self._step(*self._rows, out, action)
+        goes_on = self._step(*self._rows, out, self.mask, action)
         reward, now = self._told.tolist()
         return out.reshape(self._shape), reward, now, goes_on
 

@@ -119,15 +119,31 @@ def test_a_run_that_begins_again_is_as_one_never_used(preset, clock):
     used, fresh = (Runs(PRESETS[preset], CLUSTER, 1, clock, stock=stock_of(workload)) for _ in range(2))
     for runs in (used, fresh):
         runs.make_room(len(workload), int(workload.size.sum()))
-    for first in (3, 0):  # another episode before
-        used.load(0, first, len(workload) - first, float(workload.submit[first]), 7, workload.limits())
-        used.begin(np.array([0]))
-        for _ in range(20 if first else 0):
-            used.step(np.array([used.masks[0].argmax()]))
-    fresh.load(0, 0, len(workload), float(workload.submit[0]), 7, workload.limits())
-    fresh.begin(np.array([0]))
-    for one, other in zip(columns_of(used.rows(0)), columns_of(fresh.rows(0)), strict=True):
-        assert one.tobytes() == other.tobytes()
+    used.load(0, 3, len(workload) - 3, float(workload.submit[3]), 7, workload.limits())
+    used.begin(np.array([0]))
+    for _ in range(20):
+        used.step(np.array([used.masks[0].argmax()]))
+    batch = used._batch
+    for column in columns_of(batch.runs):  # rows by job hold anything before a run
+        if not np.shares_memory(column, batch.blocks):
+            column.view(np.uint8)[...] = 0xAB
+    used.rewards[:] = 0.0
+    for runs in (used, fresh):
+        runs.load(0, 0, len(workload), float(workload.submit[0]), 7, workload.limits())
+        runs.begin(np.array([0]))
+    for _ in range(200):
+        for one, other in zip(told(used), told(fresh), strict=True):
+            assert one.tobytes() == other.tobytes()
+        if fresh.over[0]:
+            break
+        chosen = np.array([np.flatnonzero(fresh.masks[0])[-1]])
+        assert used.step(chosen) == fresh.step(chosen)
+    assert fresh.over[0]
+
+
+def told(runs):
+    """All that a caller sees of runs."""
+    return runs.observations, runs.masks, runs.rewards, runs.now, runs.over, runs.episodes["reward"]
 
 
 def test_an_episode_is_told_of_at_its_end():
