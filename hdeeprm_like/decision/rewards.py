@@ -38,7 +38,9 @@ from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import RUNNING, WAITING, Rows, Tables
 from hdeeprm_like.compiled import compiled
-from hdeeprm_like.decision.window import NONE, JobWindow, Window, fill_slots, one_over
+from hdeeprm_like.decision.following import pace_of
+from hdeeprm_like.decision.window import JobWindow, fill_slots
+from hdeeprm_like.decision.window_rows import NONE, Window
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats
 
@@ -243,7 +245,7 @@ class BuiltIn:
         window = JobWindow(state)
         jobs = state.tables.jobs
         times = jobs["requested_time"][(jobs["status"] == WAITING) | (jobs["status"] == RUNNING)]
-        window.rows.rule["urgency"] = sum(map(one_over, times.tolist()))
+        window.rows.rule["urgency"] = sum(map(pace_of, times.tolist()))
         return objective_value(state.tables, window.rows, self.number, 0.0)
 
 

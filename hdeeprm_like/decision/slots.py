@@ -17,18 +17,11 @@ from hdeeprm_like.cluster.kernels import start_job
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.tables import NOTHING, Tables
 from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.following import note_starts
 from hdeeprm_like.decision.policies import CORE_POLICIES, HIGH_GFLOPS, book, choose_cores, write_allocation
 from hdeeprm_like.decision.room import fits_on
-from hdeeprm_like.decision.window import (
-    NONE,
-    JobWindow,
-    Window,
-    fill_slots,
-    fits_slot,
-    is_over,
-    note_starts,
-    wait,
-)
+from hdeeprm_like.decision.window import JobWindow, fill_slots, fits_slot, is_over, wait
+from hdeeprm_like.decision.window_rows import NONE, Window
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Bools
 

@@ -16,7 +16,8 @@ from hdeeprm_like.decision.observations.view import Kind, View
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.slots import JobSlots
 from hdeeprm_like.decision.system import DecisionSystem, Observer
-from hdeeprm_like.decision.window import JobWindow, Opens
+from hdeeprm_like.decision.window import JobWindow
+from hdeeprm_like.decision.window_rows import Opens
 from hdeeprm_like.errors import OptionsError
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]

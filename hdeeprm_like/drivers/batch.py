@@ -16,7 +16,7 @@ from hdeeprm_like.compiled import compiled, released
 from hdeeprm_like.decision.observations.rows import ViewRows, scale_times
 from hdeeprm_like.decision.observations.summary import request_of
 from hdeeprm_like.decision.rewards import RewardRows, settle
-from hdeeprm_like.decision.window import Window
+from hdeeprm_like.decision.window_rows import Window
 from hdeeprm_like.drivers.play import BATSIM, WANTED, to_next_decision
 from hdeeprm_like.drivers.server_clock import open_simulation
 from hdeeprm_like.drivers.steps import DRAWS, Choices, look, step

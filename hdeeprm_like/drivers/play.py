@@ -10,9 +10,11 @@ from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.decision.following import follow
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward, RewardRows, pass_time
 from hdeeprm_like.decision.system import Agent, DecisionSystem
-from hdeeprm_like.decision.window import Window, follow, opens
+from hdeeprm_like.decision.window import opens
+from hdeeprm_like.decision.window_rows import Window
 from hdeeprm_like.drivers.server_clock import begin_answer, next_message, wire_time
 from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.drivers.tasks import Simulation

@@ -13,11 +13,13 @@ from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.tables import NOTHING, Rows, Tables
 from hdeeprm_like.compiled import compiled, direct
 from hdeeprm_like.decision.actions import OWN, ActionSpace, PolicyPairs
+from hdeeprm_like.decision.following import note_starts
 from hdeeprm_like.decision.observations.view import View, ViewRows, write_view
 from hdeeprm_like.decision.policies import apply_pair
 from hdeeprm_like.decision.rewards import SAMPLE, WAITS, RewardRows, reward_at_once, settle
 from hdeeprm_like.decision.slots import JobSlots, apply_slot, write_slot_mask
-from hdeeprm_like.decision.window import Window, is_over, note_starts, opens
+from hdeeprm_like.decision.window import is_over, opens
+from hdeeprm_like.decision.window_rows import Window
 from hdeeprm_like.drivers.play import WANTED, Play, to_next_decision
 from hdeeprm_like.drivers.tasks import Simulation
 from hdeeprm_like.drivers.textbook import Clockwork

@@ -12,7 +12,8 @@ from hdeeprm_like.cluster.tables import RUNNING, WAITING
 from hdeeprm_like.decision.observations.view import KINDS, View, write_view
 from hdeeprm_like.decision.slots import JobSlots
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window import NONE, JobWindow
+from hdeeprm_like.decision.window import JobWindow
+from hdeeprm_like.decision.window_rows import NONE
 from hdeeprm_like.drivers.play import Play
 from hdeeprm_like.drivers.textbook import Textbook
 from hdeeprm_like.errors import OptionsError

@@ -12,7 +12,8 @@ from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.slots import JobSlots
 from hdeeprm_like.decision.spaces import Space
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window import NONE, JobWindow, fill_slots
+from hdeeprm_like.decision.window import JobWindow, fill_slots
+from hdeeprm_like.decision.window_rows import NONE
 from hdeeprm_like.drivers.play import Play, new_simulator
 from hdeeprm_like.errors import OptionsError
 

@@ -16,7 +16,8 @@ from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.features import COMPACT_FEATURES, backlog_now, slot_names, write_slots
 from hdeeprm_like.decision.observations.image import SLACK
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window import Window, fill_slots
+from hdeeprm_like.decision.window import fill_slots
+from hdeeprm_like.decision.window_rows import Window
 from hdeeprm_like.types import Floats, Ints
 
 

@@ -18,7 +18,8 @@ A compact view shows all nine, one of the event horizon leaves out 6 and 7. An e
 from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window, fits_slot
+from hdeeprm_like.decision.window import fits_slot
+from hdeeprm_like.decision.window_rows import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window
 from hdeeprm_like.types import Floats, Ints
 
 COMPACT_FEATURES = (

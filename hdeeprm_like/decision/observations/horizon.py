@@ -19,9 +19,11 @@ are expected to end at the next event, one time step from now at the latest.
 
 from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled
+from hdeeprm_like.decision.following import remaining_work
 from hdeeprm_like.decision.observations.features import HORIZON_FEATURES, backlog_now, slot_names, write_slots
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window import EARLY, Window, fill_slots, remaining_work
+from hdeeprm_like.decision.window import fill_slots
+from hdeeprm_like.decision.window_rows import EARLY, Window
 from hdeeprm_like.types import Floats, Ints
 
 EVENT = ("offset", "free", "used")

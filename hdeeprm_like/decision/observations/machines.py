@@ -21,7 +21,8 @@ from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.features import slot_names
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window import NONE, Window, fill_slots
+from hdeeprm_like.decision.window import fill_slots
+from hdeeprm_like.decision.window_rows import NONE, Window
 from hdeeprm_like.types import Floats
 
 JOB = ("cores", "memory", "gpus", "requested time", "waiting time")

@@ -140,12 +140,10 @@ def write_queue(t: Tables, q: QueueColumns, sensitivity: float, out: Floats, at:
     """Write the queue's quartiles and the variation of its length; the last length becomes the present one."""
     count = q.counts[0]
     for kind in range(4):
+        limit = q.limits[kind] if count > 0 else 0.0
         for quarter in range(5):
-            if count > 0 and q.limits[kind] > 0.0:
-                out[at] = min(quartile(q.columns[kind], count, quarter) / q.limits[kind], 1.0)
-            else:
-                out[at] = 0.0
-            at += 1
+            out[at + quarter] = min(quartile(q.columns[kind], count, quarter) / limit, 1.0) if limit > 0.0 else 0.0
+        at += 5
     last = q.counts[2]
     if last < 0 or last == count:
         out[at] = 0.5

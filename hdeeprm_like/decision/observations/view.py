@@ -37,7 +37,8 @@ from hdeeprm_like.decision.observations.summary import (
     wider,
     write_summary,
 )
-from hdeeprm_like.decision.window import JobWindow, Window
+from hdeeprm_like.decision.window import JobWindow
+from hdeeprm_like.decision.window_rows import Window
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats
 
