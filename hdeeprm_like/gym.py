@@ -6,6 +6,7 @@
     env = gymnasium.make("hdeeprm_like/SMDP-v0", head=64)
     env = gymnasium.make("hdeeprm_like/SMDP-v0", options="experiment.json")
     env = gymnasium.make("hdeeprm_like/SMDP-v0", platform=256, workload="lublin_256.swf.gz", jobs=200)
+    envs = gymnasium.make_vec("hdeeprm_like/SMDP-v0", num_envs=64, head=64)
 
 Without a platform and a workload, jobs are drawn from a published model for a small machine:
 
@@ -31,6 +32,7 @@ from hdeeprm_like.compare.windows import pool, usable, window
 from hdeeprm_like.decision.spaces import PRESETS
 from hdeeprm_like.drivers.env import RenderMode, SchedulingEnv, Windows, WorkloadOf
 from hdeeprm_like.drivers.play import Clock
+from hdeeprm_like.drivers.vector import SchedulingVectorEnv
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.experiment import (
     READY,
@@ -51,6 +53,7 @@ from hdeeprm_like.options import Options
 from hdeeprm_like.parts import space_with
 
 import gymnasium  # isort: skip - drivers.env says in one line what to install where it is missing
+from gymnasium.vector import AutoresetMode  # isort: skip
 
 AnyPlatform: TypeAlias = Platform | int | str | Path
 AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
@@ -217,6 +220,38 @@ def environment(
     )
 
 
+def environments(
+    num_envs: int,
+    preset: str = "HDeepRM",
+    *,
+    threads: int = 1,
+    copy: bool = True,
+    autoreset: AutoresetMode = AutoresetMode.SAME_STEP,
+    **keywords: Any,
+) -> SchedulingVectorEnv:
+    """Return many environments that are advanced in one compiled call; ``gymnasium.make_vec`` calls it.
+
+    Args:
+        num_envs, threads, copy, autoreset: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
+
+    Raises:
+        HDeepRMError: something is not known, missing or does not fit together, or is the user's own Python.
+    """
+    one = environment(preset, **keywords)
+    return SchedulingVectorEnv(
+        one.space,
+        one.platform,
+        one.workload_of,
+        num_envs,
+        clock=one.clock,
+        limits=one.limits,
+        max_steps=one.max_steps,
+        threads=threads,
+        copy=copy,
+        autoreset=autoreset,
+    )
+
+
 def space_in(experiment: Experiment, preset: str) -> Any:
     """Return the decision space of an options file, by a preset if it names none.
 
@@ -278,4 +313,9 @@ def limits_of(workload_of: WorkloadOf) -> JobLimits | None:
 
 
 for name in PRESETS:
-    gymnasium.register(f"hdeeprm_like/{name}-v0", entry_point="hdeeprm_like.gym:environment", kwargs={"preset": name})
+    gymnasium.register(
+        f"hdeeprm_like/{name}-v0",
+        entry_point="hdeeprm_like.gym:environment",
+        vector_entry_point="hdeeprm_like.gym:environments",
+        kwargs={"preset": name},
+    )

@@ -51,6 +51,19 @@ def test_gymnasium_makes_every_preset(preset):
     assert env.unwrapped.space == environment(preset).space
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_gymnasium_makes_many_of_every_preset(preset):
+    envs = gymnasium.make_vec(f"hdeeprm_like/{preset}-v0", num_envs=2, jobs=10)
+    one = gymnasium.make(f"hdeeprm_like/{preset}-v0", jobs=10)
+    observations, info = envs.reset(seed=4)
+    for place, observation in enumerate(observations):
+        seen, _ = one.reset(seed=4 + place)
+        assert observation.tobytes() == seen.tobytes()
+    envs.step(info["action_mask"].argmax(1))
+    with pytest.raises(OptionsError, match="threads is 0"):
+        gymnasium.make_vec(f"hdeeprm_like/{preset}-v0", num_envs=2, threads=0)
+
+
 def test_the_package_alone_imports_neither_gymnasium_nor_torch():
     code = "import sys, hdeeprm_like; print([name for name in ('gymnasium', 'torch', 'numba') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

@@ -170,8 +170,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self.max_steps = max_steps
         self.render_mode = render_mode
         self.record = record
-        self._workload_of = workload_of
-        self._limits = limits
+        self.workload_of = workload_of
+        self.limits = limits
         sample = space.sample(platform) if limits is None else space.sample(platform, limits)
         shape = sample.observer.shape if sample.observer is not None else (0,)
         self.action_names = sample.actions.names
@@ -209,7 +209,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         for _ in range(DRAWS):
             self.workload = self._jobs(given)
             self.policy_seed = draw_below(self._draws, 0, SEEDS)
-            state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self._limits)
+            state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self.limits)
             self._play = Play(new_simulator(self.clock, state, self.workload), self.space.system(state))
             self._running, self._taken = self._play.advance(), 0
             if self._running:
@@ -323,10 +323,10 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             jobs = read_workload(
                 Path(jobs), reference_flops=self.platform.reference_flops, capacity=self.platform.cores
             )
-        elif jobs is None and isinstance(self._workload_of, Windows) and "window" in options:
-            jobs = self._workload_of.workload
+        elif jobs is None and isinstance(self.workload_of, Windows) and "window" in options:
+            jobs = self.workload_of.workload
         elif jobs is None:
-            source = self._workload_of
+            source = self.workload_of
             if isinstance(source, Windows):
                 return fragment(source.workload, draw_below(self._draws, 0, source.starts), source.length)
             jobs = source(self.np_random)

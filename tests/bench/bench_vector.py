@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hdeeprm_like.bundles import row_of
 from hdeeprm_like.compare.windows import pool
+from hdeeprm_like.compiled import direct, released
 from hdeeprm_like.decision.spaces import PRESETS
-from hdeeprm_like.drivers.batch import draw_legal
+from hdeeprm_like.drivers.batch import Batch, draw_legal
 from hdeeprm_like.drivers.env import Windows
+from hdeeprm_like.drivers.steps import look
 from hdeeprm_like.drivers.vector import SchedulingVectorEnv
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.swf import convert, read_swf
@@ -36,16 +39,24 @@ def lublin(cores=256):
     )
 
 
+@released
+def look_again(batch: Batch, count: int) -> None:
+    """Write what is to be seen and which actions are legal once more."""
+    for i in range(count):
+        run = row_of(batch.runs, i)
+        look(run.tables, run.window, run.sight, run.choices, batch.observations[i], batch.masks[i])
+
+
 def rate(env, thread=True, repeat=3):
-    """Decisions per second, and the shares of simulation with observation and masks, and of drawing actions."""
+    """Decisions per second, and the shares of time for drawing actions, and for observations and masks."""
     clock = time.thread_time if thread else time.perf_counter
     states, actions = np.arange(env.num_envs, dtype=np.uint64), np.zeros(env.num_envs, np.int64)
     env.reset(seed=1)
-    best = 0.0
+    best, at_once = 0.0, max(1, 2000 // env.num_envs)
     for _ in range(repeat):
         steps, drawing, began = 0, 0.0, clock()
         while clock() - began < SECONDS:
-            for _ in range(max(1, 2000 // env.num_envs)):
+            for _ in range(at_once):
                 before = clock()
                 draw_legal(env.action_masks(), states, actions)
                 drawing += clock() - before
@@ -53,13 +64,26 @@ def rate(env, thread=True, repeat=3):
                 steps += 1
         spent = clock() - began
         if steps * env.num_envs / spent > best:
-            best, policy = steps * env.num_envs / spent, drawing / spent
-    return best, policy
+            best, policy, step = steps * env.num_envs / spent, drawing / spent, spent / steps
+    batch = env.runs._batch
+    looking = direct(look_again, batch, 0)
+    least = min(timed(clock, looking, batch, env.num_envs, at_once) for _ in range(10))
+    return best, policy, least / step
 
 
-def tell(what, env, thread=True):
-    found, policy = rate(env, thread)
-    print(f"{what:52} {env.num_envs:4} envs {found:12,.0f} decisions/s, {policy:4.0%} of it to draw actions")
+def timed(clock, function, batch, count, times):
+    """Seconds of a call."""
+    began = clock()
+    for _ in range(times):
+        function(batch, count)
+    return (clock() - began) / times
+
+
+def tell(what, env, thread=True, wanted=None):
+    found, policy, seen = rate(env, thread)
+    ratio = f" {found / wanted:5.2f} of the {wanted:9,} wanted;" if wanted else ""
+    shares = f"simulation {1 - policy - seen:4.0%}, observation {seen:4.0%}, policy {policy:4.0%}"
+    print(f"{what:46} {env.num_envs:4} envs {found:11,.0f} decisions/s;{ratio} {shares}", flush=True)
 
 
 def environment(space, envs, workload, platform, threads=1, jobs=256, clock="textbook"):
@@ -74,13 +98,15 @@ def environment(space, envs, workload, platform, threads=1, jobs=256, clock="tex
     [("window of 128, compact", WINDOW, 500_000), ("SMDP, 60 events", PRESETS["SMDP"], 200_000)],
 )
 def test_windows_on_lublin(name, space, wanted):
-    print(f"\nwanted: {wanted:,} decisions/s per core")
+    print()
     jobs = lublin()
     for envs in SIZES:
-        tell(name, environment(space, envs, jobs, pool(256)))
-    tell(f"{name}, small observation", environment(replace(space, observation="minimal"), 64, jobs, pool(256)))
+        tell(name, environment(space, envs, jobs, pool(256)), wanted=wanted)
     tell(f"{name}, Batsim's clock", environment(space, 64, jobs, pool(256), clock="batsim"))
-    tell(f"{name}, 2 threads, wall clock", environment(space, 512, jobs, pool(256), threads=2), thread=False)
+    for threads in (1, 2):
+        env = environment(space, 512, jobs, pool(256), threads=threads)
+        tell(f"{name}, {threads} threads, wall clock", env, thread=False)
+        env.close()
 
 
 @pytest.mark.parametrize(
@@ -88,20 +114,20 @@ def test_windows_on_lublin(name, space, wanted):
     [("agents/gaia-first-high_gflops.json", 200, 100_000), ("agents/reinforce.json", None, 1_000_000)],
 )
 def test_policy_pairs(path, jobs, wanted):
-    print(f"\nwanted: {wanted:,} decisions/s per core")
+    print()
     experiment = load_experiment(ROOT / path)
     space = replace(experiment.space, observation="minimal")
-    for envs in SIZES:
-        for clock in ("batsim", "textbook"):
+    for clock in ("batsim", "textbook"):
+        for envs in SIZES:
             env = environment(space, envs, experiment.workload, experiment.platform, jobs=jobs, clock=clock)
-            tell(f"{path}, {clock}", env)
+            tell(f"{Path(path).stem}, {clock}", env, wanted=wanted)
 
 
 def test_cores():
     print()
     for cores in (128, 1024, 16_384, 163_840):
         jobs = lublin(cores)
-        tell(f"window of 128, {cores} cores", environment(WINDOW, 8, jobs, pool(cores)))
+        tell(f"window of 128, {cores:,} cores", environment(WINDOW, 64, jobs, pool(cores)))
 
 
 def test_queue_length():
@@ -109,4 +135,4 @@ def test_queue_length():
     jobs = lublin()
     for queue in (10, 100, 1000, 9999):
         crowd = replace(jobs, submit=np.zeros(len(jobs)))
-        tell(f"window of 128, {queue} jobs waiting", environment(WINDOW, 8, crowd, pool(256), jobs=queue))
+        tell(f"window of 128, {queue:,} jobs waiting", environment(WINDOW, 16, crowd, pool(256), jobs=queue))
