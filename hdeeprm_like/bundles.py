@@ -44,7 +44,7 @@ def bundle(*shared: str) -> Callable[[C], C]:
     """Let compiled functions take the instances of a named tuple class by address.
 
     Args:
-        shared: the attributes that `row_of` leaves as they are.
+        shared: the attributes that all rows have in common, see `first_row`.
     """
 
     def mark(cls: C) -> C:
@@ -101,11 +101,15 @@ def _load(builder: Any, pointer: Any) -> Any:
 
 
 def _put(builder: Any, value: Any) -> Any:
-    """Write a tuple to the stack; what comes out is an address of which the compiler does not know where it is from.
+    """Write a tuple to the stack and return its address."""
+    return _hidden(builder, cgutils.alloca_once_value(builder, value))
+
+
+def _hidden(builder: Any, pointer: Any) -> Any:
+    """Return an address of which the compiler does not know where it is from.
 
     Else it could take loads of what never changes for loads of what was there before the tuple was written.
     """
-    pointer = cgutils.alloca_once_value(builder, value)
     kind = ir.FunctionType(pointer.type, [pointer.type])
     return builder.asm(kind, "", "=r,0,~{memory}", [pointer], side_effect=True)
 
@@ -136,33 +140,59 @@ def _row_type(stacked: Bundle) -> Bundle:
     return Bundle(types.BaseTuple.from_types(parts, cls))
 
 
-def _row(context: Any, builder: Any, stacked: Bundle, kind: Bundle, value: Any, i: Any) -> Any:
-    """Put one row of a bundle on the stack."""
+def _first_row(context: Any, builder: Any, stacked: Bundle, kind: Bundle, value: Any) -> Any:
+    """Put the first row of a bundle on the stack."""
     whole = ir.Constant(context.get_value_type(kind.content), ir.Undefined)
     for at, (old, new) in enumerate(zip(stacked.content, kind.content, strict=True)):
         part = _load(builder, cgutils.gep_inbounds(builder, value, 0, at))
         if isinstance(old, Bundle):
-            part = _row(context, builder, old, new, part, i)
+            part = _first_row(context, builder, old, new, part)
         elif old != new:
-            many = make_array(old)(context, builder, value=part)
-            shape, strides = cgutils.unpack_tuple(builder, many.shape), cgutils.unpack_tuple(builder, many.strides)
-            row = make_array(new)(context, builder)
-            data = cgutils.pointer_add(builder, many.data, builder.mul(i, strides[0]), many.data.type)
-            populate_array(row, data, shape[1:], strides[1:], many.itemsize, None)
+            many, row = make_array(old)(context, builder, value=part), make_array(new)(context, builder)
+            shape, steps = cgutils.unpack_tuple(builder, many.shape), cgutils.unpack_tuple(builder, many.strides)
+            populate_array(row, many.data, shape[1:], steps[1:], many.itemsize, None)
             part = row._getvalue()
         whole = builder.insert_value(whole, part, at)
     return _put(builder, whole)
 
 
+def _move(context: Any, builder: Any, stacked: Bundle, kind: Bundle, value: Any, row: Any, i: Any) -> None:
+    """Let the arrays of a row begin where those of row *i* do."""
+    for at, (old, new) in enumerate(zip(stacked.content, kind.content, strict=True)):
+        if old == new:
+            continue
+        part = _load(builder, cgutils.gep_inbounds(builder, value, 0, at))
+        place = cgutils.gep_inbounds(builder, row, 0, at)
+        if isinstance(old, Bundle):
+            _move(context, builder, old, new, part, builder.load(place), i)
+        else:
+            many = make_array(old)(context, builder, value=part)
+            step = cgutils.unpack_tuple(builder, many.strides)[0]
+            data = cgutils.pointer_add(builder, many.data, builder.mul(i, step), many.data.type)
+            make_array(new)(context, builder, ref=place).data = data
+
+
 @intrinsic  # type: ignore[untyped-decorator]
-def row_of(typing: Any, stacked: Any, i: Any) -> Any:
-    """Return row *i* of a bundle whose arrays, but the shared ones, have one more axis in front.
+def first_row(typing: Any, stacked: Any) -> Any:
+    """Return the first row of a bundle whose arrays, but the shared ones, have one more axis in front.
 
     It is good as long as the function runs that calls this.
     """
     kind = _row_type(stacked)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _row(context, builder, stacked, kind, *arguments)
+        return _first_row(context, builder, stacked, kind, *arguments)
 
-    return kind(stacked, types.intp), generate
+    return kind(stacked), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def moved(typing: Any, row: Any, stacked: Any, i: Any) -> Any:
+    """Turn a row of a bundle into row *i* and return it; the one given is lost."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given, value, number = arguments
+        _move(context, builder, stacked, row, value, given, number)
+        return _hidden(builder, given)
+
+    return row(row, stacked, types.intp), generate

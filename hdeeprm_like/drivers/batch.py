@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hdeeprm_like.bundles import bundle, row_of
+from hdeeprm_like.bundles import bundle, first_row, moved
 from hdeeprm_like.cluster.chance import SEEDS, draw_below
 from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled, released
@@ -224,12 +224,12 @@ def advance_some(b: Batch, stock: Stock, actions: Ints, low: int, high: int) -> 
     Returns:
         How many episodes have ended, or LOST if one could not be begun because no decision is wanted in it.
     """
-    ends, ended, lost = b.rules[0].ends, 0, False
+    ends, ended, lost, run = b.rules[0].ends, 0, False, first_row(b.runs)
     for i in range(low, high):
         e, action = b.episodes[i], actions[i]
         if action == REST:
             continue
-        run = row_of(b.runs, i)
+        run = moved(run, b.runs, i)
         if action == BEGIN:
             lost |= not begin_next(b, stock, i, run)
             continue

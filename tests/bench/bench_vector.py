@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdeeprm_like.bundles import row_of
+from hdeeprm_like.bundles import first_row, moved
 from hdeeprm_like.compare.windows import pool
 from hdeeprm_like.compiled import direct, released
 from hdeeprm_like.decision.spaces import PRESETS
@@ -42,8 +42,9 @@ def lublin(cores=256):
 @released
 def look_again(batch: Batch, count: int) -> None:
     """Write what is to be seen and which actions are legal once more."""
+    run = first_row(batch.runs)
     for i in range(count):
-        run = row_of(batch.runs, i)
+        run = moved(run, batch.runs, i)
         look(run.tables, run.window, run.sight, run.choices, batch.observations[i], batch.masks[i])
 
 
