@@ -44,7 +44,7 @@ class QueueColumns(NamedTuple):
         counts: (3,) jobs in the columns, job rows seen so far, queue length at the last observation (-1 before).
         members: (J,) job rows in the order of submission.
         columns: (4, J) sorted requests, in the order of ``REQUESTS``.
-        limits: (4,) the largest request of each kind.
+        limits: (4,) the largest request of each kind; where it is 0, no column is kept.
     """
 
     counts: Ints
@@ -85,6 +85,8 @@ def add_job(jobs: Rows, q: QueueColumns, j: int) -> None:
     q.members[count] = j
     q.counts[0] = count + 1
     for kind in range(4):
+        if q.limits[kind] == 0.0:  # nobody asks for any
+            continue
         column = q.columns[kind]
         value = request_of(jobs, kind, j)
         seat = seat_of(column, count, value)
@@ -102,6 +104,8 @@ def drop_job(jobs: Rows, q: QueueColumns, seat: int) -> None:
     for i in range(seat, count):
         q.members[i] = q.members[i + 1]
     for kind in range(4):
+        if q.limits[kind] == 0.0:
+            continue
         column = q.columns[kind]
         for i in range(seat_of(column, count + 1, request_of(jobs, kind, j)), count):
             column[i] = column[i + 1]
@@ -140,9 +144,17 @@ def write_queue(t: Tables, q: QueueColumns, sensitivity: float, out: Floats, at:
     """Write the queue's quartiles and the variation of its length; the last length becomes the present one."""
     count = q.counts[0]
     for kind in range(4):
-        limit = q.limits[kind] if count > 0 else 0.0
-        for quarter in range(5):
-            out[at + quarter] = min(quartile(q.columns[kind], count, quarter) / limit, 1.0) if limit > 0.0 else 0.0
+        column, limit = q.columns[kind], q.limits[kind] if count > 0 else 0.0
+        if limit == 0.0:
+            for quarter in range(5):
+                out[at + quarter] = 0.0
+        elif column[0] == column[count - 1]:
+            share = min(column[0] / limit, 1.0)
+            for quarter in range(5):
+                out[at + quarter] = share
+        else:
+            for quarter in range(5):
+                out[at + quarter] = min(quartile(column, count, quarter) / limit, 1.0)
         at += 5
     last = q.counts[2]
     if last < 0 or last == count:
