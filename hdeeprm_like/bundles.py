@@ -134,7 +134,7 @@ def _row_type(stacked: Bundle) -> Bundle:
     for name, part in zip(stacked.content.fields, stacked.content, strict=True):
         if isinstance(part, Bundle):
             part = _row_type(part)
-        elif name not in SHARED[cls]:
+        elif isinstance(part, types.Array) and name not in SHARED[cls]:
             part = part.copy(ndim=part.ndim - 1, layout="C")
         parts.append(part)
     return Bundle(types.BaseTuple.from_types(parts, cls))
