@@ -5,6 +5,7 @@ Compiled functions on ``Tables``, called by ``State`` for one cluster and by the
 
 import numpy as np
 
+from hdeeprm_like.cluster.processors import rank
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.queue import dequeue, enqueue
 from hdeeprm_like.cluster.tables import (
@@ -76,17 +77,22 @@ def counts_cores(t: Tables) -> bool:
 
 
 @compiled
-def update_speed(t: Tables, j: int) -> None:
-    """Book what a running job has computed until now and find the speed of its slowest core."""
-    job = t.jobs[j]
-    now = t.clock[0].now
+def book_work(t: Tables, j: int) -> None:
+    """Book what a running job has computed until now."""
+    job, now = t.jobs[j], t.clock[0].now
     job.done += job.speed * (now - job.as_of)
     job.as_of = now
-    speed = 1e300
+
+
+@compiled
+def update_speed(t: Tables, j: int) -> None:
+    """Book what a running job has computed until now and find the speed of its slowest core."""
+    book_work(t, j)
+    job = t.jobs[j]
     if counts_cores(t):
         job.speed = t.processors[0].flops[P0]
         return
-    last = -1
+    speed, last = 1e300, -1
     for i in range(job.first, job.first + job.size):
         p = t.core_processor[t.allocation[i]]
         if p != last:
@@ -165,7 +171,7 @@ def end_job(t: Tables, j: int) -> None:
     """Release everything that a running job holds."""
     clock = t.clock[0]
     job = t.jobs[j]
-    update_speed(t, j)
+    book_work(t, j)
     job.status, job.finish, job.speed = COMPLETED, clock.now, 0.0
     clock.running -= 1
     clock.completed += 1
@@ -174,6 +180,7 @@ def end_job(t: Tables, j: int) -> None:
         t.processors[0].free += job.size
         clock.free_cores += job.size
         change_busy(t, 0, -job.size)
+        rank(t, 0)
         i = end
     while i < end:
         p = t.core_processor[t.allocation[i]]
@@ -193,15 +200,7 @@ def end_job(t: Tables, j: int) -> None:
         change_busy(t, p, begin - i)
         if node.busy == 0:
             node.free_memory, node.free_gpus = node.memory, node.gpus
-
-
-@compiled
-def has_room(t: Tables, n: int, memory: float, gpus: float) -> bool:
-    """Tell whether a node has so many MB and GPUs free, but for the rounding errors of what its jobs took."""
-    node = t.nodes[n]
-    if node.free_memory < memory - node.memory * ROUNDING:
-        return False
-    return bool(gpus <= 0.0 or node.free_gpus >= gpus - node.gpus * ROUNDING)
+        rank(t, p)
 
 
 @compiled
@@ -344,6 +343,7 @@ def set_available(t: Tables, core: int, available: bool) -> None:
     if t.core_job[core] == IDLE_CORE:
         change = 1 if available else -1
         t.processors[t.core_processor[core]].free += change
+        rank(t, t.core_processor[core])
         t.clock[0].free_cores += change
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from hdeeprm_like.cluster import kernels
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.processors import rank_all
 from hdeeprm_like.cluster.tables import HEAPS, WAITING, Rows, Tables, new_tables, with_room
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.types import Floats, Ints
@@ -110,6 +111,7 @@ class State:
         places = self._places if named else 0
         self.tables: Tables = new_tables(platform, self.known, places, policies, seed, 1 if log else 0)
         self.tables.clock["whole"] = whole
+        rank_all(self.tables)
         if jobs is not None:
             fill_jobs(self.tables.jobs, jobs)
         self._enough = kernels.room_for_an_instant(self.tables)  # entries; an instant never needs more than that

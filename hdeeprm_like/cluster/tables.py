@@ -21,6 +21,10 @@ NOTHING, CORES, MEMORY, GPUS = 0, 1, 2, 3  # what a blocked or rejected job lack
 FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB = 0, 1, 2, 3, 4, 5  # job policies; the first five have heaps
 HEAPS = 5
 
+RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5  # core policies
+FIRST_FIT = 6  # a placement of baselines beside them
+RANKINGS = 5  # from HIGH_GFLOPS to LOW_POWER, by what processors differ in
+
 CLOCK = np.dtype(
     [
         ("now", "f8"),  # s, of the instant being decided
@@ -98,8 +102,21 @@ NODE = np.dtype(
         ("free_memory", "f8"),  # MB
         ("gpus", "f8"),
         ("free_gpus", "f8"),
+        ("ranked_memory", "f8"),  # free_memory when it was last written to Tables.tree
         ("cores", "i4"),
         ("busy", "i4"),
+        ("first_processor", "i4"),
+        ("processors", "i4"),
+    ],
+    align=True,
+)
+
+BRANCH = np.dtype(
+    [
+        ("key", "f8", (RANKINGS,)),  # the largest one of each policy among the processors with free cores
+        ("most", "f8"),  # MB free on the nodes of these: not less than the most that any has, rounding included
+        ("least", "f8"),  # and the least that any has
+        ("cores", "i8"),  # free ones
     ],
     align=True,
 )
@@ -129,6 +146,8 @@ class Tables(NamedTuple):
         clock: (1,) CLOCK.
         jobs: (J,) JOB, in the order of submission; more than there are jobs where these become known on the way.
         processors, nodes: (P,) PROCESSOR, (N,) NODE.
+        tree: (2 L,) BRANCH, what is free below each row of a tree over the processors, see ``processors``; row 0 is
+            not used, and L is the power of two that holds P.
         core_processor: (C,).
         core_job: (C,) the job that each core serves or IDLE_CORE.
         core_available: (C,) 0 while a core is withdrawn by an external event.
@@ -147,6 +166,7 @@ class Tables(NamedTuple):
     jobs: Rows
     processors: Rows
     nodes: Rows
+    tree: Rows
     core_processor: Ints
     core_job: Ints
     core_available: Ints
@@ -163,7 +183,7 @@ class Tables(NamedTuple):
 
 
 def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, ...], seed: int, log: int) -> Tables:
-    """Return the tables of an idle cluster.
+    """Return the tables of an idle cluster; its tree is still to be written.
 
     Args:
         jobs: rows for jobs. places: cores that all those jobs take together.
@@ -181,6 +201,10 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
     nodes["memory"] = nodes["free_memory"] = platform.node_memory
     nodes["gpus"] = nodes["free_gpus"] = platform.node_gpus
     nodes["cores"] = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int32)
+    nodes["processors"] = np.bincount(platform.processor_node, minlength=platform.nodes)
+    nodes["first_processor"] = np.searchsorted(platform.processor_node, np.arange(platform.nodes))
+    tree = np.zeros(2 << (platform.processors - 1).bit_length(), BRANCH)
+    tree["key"], tree["most"], tree["least"] = -np.inf, -np.inf, np.inf
     clock = np.zeros(1, CLOCK)
     clock["free_cores"] = platform.cores
     clock["random"] = seed
@@ -193,6 +217,7 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
         jobs=np.zeros(jobs, JOB),
         processors=processors,
         nodes=nodes,
+        tree=tree,
         core_processor=platform.core_processor.astype(np.int32),
         core_job=np.full(platform.cores, IDLE_CORE, np.int32),
         core_available=np.ones(platform.cores, np.int8),

@@ -54,7 +54,7 @@ MODES = {
 PERFECT = "P"  # at the end of a mode: with actual run times
 
 CORE_POLICY_NAMES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")
-FIRST_FIT, BEST_FIT, TETRIS = 6, 7, 8  # placements beside the core policies of the thesis; they follow its numbers
+BEST_FIT, TETRIS = 7, 8  # numbers of these; they follow those of the core policies
 PACKINGS = {"best_fit": BEST_FIT, "tetris": TETRIS}  # those that score nodes, see ``packing``
 PLACEMENT_NAMES = (*CORE_POLICY_NAMES, "first_fit", *PACKINGS)
 

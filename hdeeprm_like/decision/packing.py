@@ -14,7 +14,7 @@ come first.
 
 import numpy as np
 
-from hdeeprm_like.cluster.kernels import has_room
+from hdeeprm_like.cluster.processors import has_room
 from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.baselines import TETRIS

@@ -3,25 +3,38 @@
 A policy pair is applied head of line: the selected job is started until the selected job does not fit.
 """
 
-from hdeeprm_like.cluster.kernels import counts_cores, has_room, lacking_beside_cores, start_job
+from hdeeprm_like.cluster.kernels import counts_cores, lacking_beside_cores, start_job
+from hdeeprm_like.cluster.processors import (
+    best_processor,
+    has_room,
+    lowest_processor,
+    processor_key,
+    random_processor,
+    rank,
+)
 from hdeeprm_like.cluster.queue import draw, select_job
 from hdeeprm_like.cluster.tables import (
     CORES,
     FIRST,
+    FIRST_FIT,
+    HIGH_CORES,
+    HIGH_GFLOPS,
+    HIGH_MEM,
+    HIGH_MEM_BW,
     IDLE_CORE,
     LOW_MEM,
     LOW_MEM_BW,
+    LOW_POWER,
     NOTHING,
+    RANDOM_CORE,
     RANDOM_JOB,
     SHORTEST,
     SMALLEST,
     Tables,
 )
 from hdeeprm_like.compiled import compiled
-from hdeeprm_like.decision.baselines import BEST_FIT, FIRST_FIT, PACKINGS
+from hdeeprm_like.decision.baselines import BEST_FIT, PACKINGS
 from hdeeprm_like.decision.packing import packed_processor
-
-RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5
 
 JOB_POLICIES = {
     "random": RANDOM_JOB,
@@ -43,65 +56,11 @@ PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # what baselin
 
 
 @compiled
-def processor_key(t: Tables, policy: int, p: int) -> float:
-    """Return what a core policy maximizes; ties go to the lowest core number, that is to the lowest processor.
-
-    Peak figures for ``high_gflops`` and ``low_power``; what is left now for the others.
-    """
-    processor = t.processors[p]
-    if policy == HIGH_GFLOPS:
-        return float(processor.flops[0])
-    if policy == HIGH_CORES:
-        return float(processor.free)
-    if policy == HIGH_MEM:
-        return float(t.nodes[processor.node].free_memory)
-    if policy == HIGH_MEM_BW:
-        return float(processor.bandwidth - processor.used_bandwidth)
-    if policy == FIRST_FIT:
-        return 0.0
-    return float(-processor.watts[0])
-
-
-@compiled
-def best_processor(t: Tables, policy: int, memory: float, gpus: float, beside: int) -> int:
-    """Return the processor whose core a policy takes next, -1 if none has a free core with MB and GPUs on its node.
-
-    *beside* (a processor or -1) is left out; with ``high_mem`` its whole node is, because it loses memory with it.
-    """
-    best, best_key = -1, 0.0
-    for p in range(len(t.processors)):
-        processor = t.processors[p]
-        if processor.free == 0 or p == beside or not has_room(t, processor.node, memory, gpus):
-            continue
-        if beside >= 0 and policy == HIGH_MEM and processor.node == t.processors[beside].node:
-            continue
-        key = processor_key(t, policy, p)
-        if best < 0 or key > best_key:
-            best, best_key = p, key
-    return best
-
-
-@compiled
-def random_processor(t: Tables, memory: float, gpus: float) -> int:
-    """Return the processor of a core drawn from the free ones with MB and GPUs on their node, -1 if there is none."""
-    eligible = 0
-    for p in range(len(t.processors)):
-        if t.processors[p].free > 0 and has_room(t, t.processors[p].node, memory, gpus):
-            eligible += t.processors[p].free
-    if eligible == 0:
-        return -1
-    left = draw(t, eligible)
-    for p in range(len(t.processors)):
-        if t.processors[p].free > 0 and has_room(t, t.processors[p].node, memory, gpus):
-            left -= t.processors[p].free
-            if left < 0:
-                return p
-    return -1
-
-
-@compiled
 def book(t: Tables, p: int, cores: int, j: int) -> None:
-    """Take cores for a job, and memory, GPUs and bandwidth for each, from a processor and its node."""
+    """Take cores for a job, and memory, GPUs and bandwidth for each, from a processor and its node.
+
+    The processor must be ranked anew afterwards.
+    """
     job, processor = t.jobs[j], t.processors[p]
     processor.free -= cores
     processor.used_bandwidth += cores * job.bandwidth
@@ -119,19 +78,40 @@ def give_back(t: Tables, p: int) -> None:
     processor.used_bandwidth = processor.bandwidth_before
     t.nodes[processor.node].free_memory = processor.memory_before
     t.nodes[processor.node].free_gpus = processor.gpus_before
+    rank(t, p)
 
 
 @compiled
-def take_cores(t: Tables, policy: int, j: int, p: int, wanted: int) -> int:
-    """Book cores of one processor for a job while no other processor beats it; return how many."""
+def next_processor(t: Tables, policy: int, j: int, wanted: int, last: int, rival: int) -> int:
+    """Return where the next cores of a job come from, -1 if there is no room for one.
+
+    Args:
+        last: the processor that cores were taken of before, -1 for none. rival: the best one beside it then, -1 for
+            none; it is no worse now, so it is the next one as long as it has room.
+    """
     job = t.jobs[j]
-    processor = t.processors[p]
     if policy == RANDOM_CORE:
-        wanted = 1
-    rival, rival_key = -1, 0.0
-    if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1:
-        rival = best_processor(t, policy, job.memory, job.gpus, p)
-        rival_key = processor_key(t, policy, rival) if rival >= 0 else 0.0
+        return random_processor(t, job.memory, job.gpus)
+    if policy == FIRST_FIT:
+        return lowest_processor(t, job.memory, job.gpus)
+    if policy >= BEST_FIT:
+        return packed_processor(t, policy, j, wanted, last)
+    if rival >= 0 and has_room(t, t.processors[rival].node, job.memory, job.gpus):
+        full = t.processors[last].free == 0
+        if policy != HIGH_MEM or not full:  # else another one of that node may be as good as the last was
+            return rival
+    return best_processor(t, policy, job.memory, job.gpus, -1)
+
+
+@compiled
+def take_cores(t: Tables, policy: int, j: int, p: int, rival: int, wanted: int) -> int:
+    """Book cores of one processor for a job while it has room and the best one beside it is no better; return how many.
+
+    Args:
+        rival: that best one, -1 if there is none or none can become better.
+    """
+    job, processor = t.jobs[j], t.processors[p]
+    rival_key = processor_key(t, policy, rival) if rival >= 0 else 0.0
     taken = 0
     if rival < 0 and job.memory <= 0.0 and job.gpus <= 0.0 and job.bandwidth <= 0.0:  # each core finds the same
         taken = min(wanted, processor.free)
@@ -144,6 +124,7 @@ def take_cores(t: Tables, policy: int, j: int, p: int, wanted: int) -> int:
                 break
         book(t, p, 1, j)
         taken += 1
+    rank(t, p)
     return taken
 
 
@@ -159,14 +140,9 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
     job = t.jobs[j]
     if job.size > clock.free_cores:
         return CORES
-    picks, wanted, p = 0, job.size, -1
+    picks, wanted, p, rival = 0, job.size, -1, -1
     while wanted > 0:
-        if policy == RANDOM_CORE:
-            p = random_processor(t, job.memory, job.gpus)
-        elif policy >= BEST_FIT:
-            p = packed_processor(t, policy, j, wanted, p)
-        else:
-            p = best_processor(t, policy, job.memory, job.gpus, -1)
+        p = next_processor(t, policy, j, wanted, p, rival)
         if p < 0:
             break
         processor = t.processors[p]
@@ -176,7 +152,10 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
             processor.gpus_before = t.nodes[processor.node].free_gpus
             t.picks[picks] = p
             picks += 1
-        wanted -= take_cores(t, policy, j, p, wanted)
+        rival = -1
+        if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1:
+            rival = best_processor(t, policy, job.memory, job.gpus, p)
+        wanted -= take_cores(t, policy, j, p, rival, 1 if policy == RANDOM_CORE else wanted)
     lacks = NOTHING
     if wanted == 0:
         write_allocation(t, policy, j, picks)

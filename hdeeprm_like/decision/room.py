@@ -3,7 +3,8 @@
 Compiled functions on ``Tables``.
 """
 
-from hdeeprm_like.cluster.kernels import has_room, places
+from hdeeprm_like.cluster.kernels import places
+from hdeeprm_like.cluster.processors import has_room
 from hdeeprm_like.cluster.tables import Tables
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.compiled import compiled

@@ -14,11 +14,12 @@ counts as waiting (000, section 4.4; 001, section III.B); masks tell it beforeha
 import numpy as np
 
 from hdeeprm_like.cluster.kernels import start_job
+from hdeeprm_like.cluster.processors import rank
 from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import NOTHING, Tables
+from hdeeprm_like.cluster.tables import HIGH_GFLOPS, NOTHING, Tables
 from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.following import note_starts
-from hdeeprm_like.decision.policies import CORE_POLICIES, HIGH_GFLOPS, book, choose_cores, write_allocation
+from hdeeprm_like.decision.policies import CORE_POLICIES, book, choose_cores, write_allocation
 from hdeeprm_like.decision.room import fits_on
 from hdeeprm_like.decision.window import JobWindow, fill_slots, fits_slot, is_over, wait
 from hdeeprm_like.decision.window_rows import NONE, Window
@@ -57,6 +58,7 @@ def start_on_node(t: Tables, w: Window, n: int, slot: int) -> bool:
     write_allocation(t, HIGH_GFLOPS, j, picks)
     for i in range(picks):
         t.processors[t.picks[i]].picked = 0
+        rank(t, t.picks[i])
     start_job(t, j)
     return True
 
