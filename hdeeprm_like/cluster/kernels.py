@@ -5,7 +5,7 @@ Compiled functions on ``Tables``, called by ``State`` for one cluster and by the
 
 import numpy as np
 
-from hdeeprm_like.cluster.processors import rank
+from hdeeprm_like.cluster.processors import counts_cores, rank
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.queue import dequeue, enqueue
 from hdeeprm_like.cluster.tables import (
@@ -68,12 +68,6 @@ def touch(t: Tables, p: int) -> None:
     clock = t.clock[0]
     t.touched[clock.touched] = p
     clock.touched += 1
-
-
-@compiled
-def counts_cores(t: Tables) -> bool:
-    """Tell whether the cores of the only processor are counted and have no names, see `State`."""
-    return len(t.allocation) == 0
 
 
 @compiled

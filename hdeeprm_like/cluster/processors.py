@@ -25,6 +25,12 @@ ALL = 1 << 62  # more cores than there are
 
 
 @compiled
+def counts_cores(t: Tables) -> bool:
+    """Tell whether the cores of the only processor are counted and have no names, see `State`."""
+    return len(t.allocation) == 0
+
+
+@compiled
 def processor_key(t: Tables, policy: int, p: int) -> float:
     """Return what a core policy maximizes; ties go to the lowest core number, that is to the lowest processor.
 
@@ -90,7 +96,13 @@ def rank_all(t: Tables) -> None:
 
 @compiled
 def rank(t: Tables, p: int) -> None:
-    """Bring the tree up to date after what is free on a processor, or on its node, has changed."""
+    """Bring the tree up to date after what is free on a processor, or on its node, has changed.
+
+    Where cores are counted their number is all that matters, for the only processor has room for each of them.
+    """
+    if counts_cores(t):
+        t.tree[1].cores = t.processors[0].free
+        return
     node, low, high = t.nodes[t.processors[p].node], p, p
     if node.free_memory != node.ranked_memory:
         node.ranked_memory = node.free_memory

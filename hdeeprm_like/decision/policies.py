@@ -3,9 +3,10 @@
 A policy pair is applied head of line: the selected job is started until the selected job does not fit.
 """
 
-from hdeeprm_like.cluster.kernels import counts_cores, lacking_beside_cores, start_job
+from hdeeprm_like.cluster.kernels import lacking_beside_cores, start_job
 from hdeeprm_like.cluster.processors import (
     best_processor,
+    counts_cores,
     has_room,
     lowest_processor,
     processor_key,
@@ -92,6 +93,8 @@ def next_processor(t: Tables, policy: int, j: int, wanted: int, last: int, rival
     job = t.jobs[j]
     if policy == RANDOM_CORE:
         return random_processor(t, job.memory, job.gpus)
+    if counts_cores(t):
+        return 0
     if policy == FIRST_FIT:
         return lowest_processor(t, job.memory, job.gpus)
     if policy >= BEST_FIT:
