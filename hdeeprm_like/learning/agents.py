@@ -216,7 +216,7 @@ class PolicyLearningAgent(LearningAgent):
         logarithms = self.log_probabilities(observations, masks)
         if self.greedy:
             return logarithms.argmax(1)
-        return torch.multinomial(logarithms.exp().cpu(), 1, generator=self.generator)[:, 0]
+        return draw(logarithms.softmax(1).cpu(), self.generator)
 
     def policy_loss(self, batch: Batch, weights: Tensor) -> Tensor:
         """Return minus the sum over an episode of log probability x weight, mean over episodes (equation 3.3)."""
@@ -264,6 +264,13 @@ class ValueLearningAgent(LearningAgent):
         return functional.smooth_l1_loss(values, returns)
 
 
+def draw(probabilities: Tensor, generator: torch.Generator) -> Tensor:
+    """Return (B,) choices drawn by (B, A) probabilities: the first by which these add up to more than a number."""
+    sums = probabilities.cumsum(1, dtype=torch.float64)
+    numbers = torch.rand(len(sums), 1, dtype=torch.float64, generator=generator) * sums[:, -1:]
+    return torch.searchsorted(sums, numbers, right=True)[:, 0]
+
+
 def entropy(logarithms: Tensor) -> Tensor:
     """Return (B,) entropies of (B, A) log probabilities in nats (dissertation equation 2.15)."""
-    return -(logarithms.exp() * logarithms.clamp(min=-1e9)).sum(1)
+    return -(logarithms.softmax(1) * logarithms.clamp(min=-1e9)).sum(1)  # exp is slow at minus infinity

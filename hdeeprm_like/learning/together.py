@@ -1,12 +1,15 @@
 """Playing episodes side by side where a driver advances them all in one call."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.types import Bools, Floats, Ints
+
+ROOM = 512  # steps of an episode that there is room for at first; the system gives memory where it is written
 
 
 class Together(Protocol):
@@ -50,26 +53,32 @@ class PlaysTogether(Protocol):
 
 def play_in_step(agent: LearningAgent, played: Together) -> list[Episode]:
     """Play episodes to their ends, each decision of all of them in one forward pass and one call of their driver."""
-    shape, size = played.observations.shape[1:], played.masks.shape[1]
-    seen, legal = [np.zeros((0, *shape), np.float32)], [np.zeros((0, size), np.bool_)]
-    places, chosen = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    rewards: list[Floats] = [np.zeros(0)]
-    times: list[Floats] = [np.zeros(0)]
-    going = np.flatnonzero(~played.over)
-    actions = np.zeros(len(played.rewards), np.int64)
+    count, size = played.masks.shape
+    seen = np.empty((count, ROOM, *played.observations.shape[1:]), np.float32)
+    legal = np.empty((count, ROOM, size), np.bool_)
+    chosen, rewards, times = np.empty((count, ROOM), np.int64), np.empty((count, ROOM)), np.empty((count, ROOM))
+    lengths, actions = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    going, step = np.flatnonzero(~played.over), 0
     while len(going):
-        places.append(going)
-        seen.append(played.observations[going])
-        legal.append(played.masks[going])
-        times.append(played.now[going])
-        chosen.append(agent.decide(seen[-1], legal[-1]).astype(np.int64))
-        actions[going] = chosen[-1]
+        if step == chosen.shape[1]:
+            seen, legal, chosen, rewards, times = map(longer, (seen, legal, chosen, rewards, times))
+        observations, masks = played.observations[going], played.masks[going]
+        seen[going, step], legal[going, step], times[going, step] = observations, masks, played.now[going]
+        actions[going] = agent.decide(observations, masks)
+        chosen[going, step] = actions[going]
         played.step(actions)
-        rewards.append(played.rewards[going])
-        going = np.flatnonzero(~played.over)
-    columns = [np.concatenate(column) for column in (seen, legal, chosen, rewards, times)]
-    place, ends = np.concatenate(places), played.now
-    order = np.argsort(place, kind="stable")
-    cuts = np.searchsorted(place[order], np.arange(1, len(ends)))
-    parts = zip(*(np.split(column[order], cuts) for column in columns), ends.tolist(), strict=True)
-    return [Episode(*part) for part in parts]
+        rewards[going, step] = played.rewards[going]
+        lengths[going] += 1
+        going, step = np.flatnonzero(~played.over), step + 1
+    return [
+        Episode(seen[i, :n], legal[i, :n], chosen[i, :n], rewards[i, :n], times[i, :n], end)
+        for i, (n, end) in enumerate(zip(lengths.tolist(), played.now.tolist(), strict=True))
+    ]
+
+
+def longer(column: NDArray[Any]) -> NDArray[Any]:
+    """Return (B, T, ...) values with room for twice as many steps."""
+    count, steps, *shape = column.shape
+    wider = np.empty((count, 2 * steps, *shape), column.dtype)
+    wider[:, :steps] = column
+    return wider

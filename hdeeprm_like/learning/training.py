@@ -314,12 +314,10 @@ def _preferences(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Floa
     """Return for each episode the (A,) mean over its decisions of the probabilities that it was played with."""
     if not isinstance(agent, PolicyLearningAgent):
         return [None] * len(episodes)
-    size = sum(map(len, episodes))
-    if size == 0:
-        return [np.zeros(episode.masks.shape[1]) for episode in episodes]
-    observations = torch.from_numpy(np.concatenate([e.observations for e in episodes])).flatten(1).to(agent.device)
-    masks = torch.from_numpy(np.concatenate([e.masks for e in episodes])).to(agent.device)
-    with torch.no_grad(), agent.blamed():
-        probabilities = agent.log_probabilities(observations, masks).exp().cpu().numpy().astype(np.float64)
-    ends = np.cumsum([len(episode) for episode in episodes])[:-1]
-    return [part.mean(0) if len(part) else np.zeros(part.shape[1]) for part in np.split(probabilities, ends)]
+    means: list[Floats | None] = []
+    for episode in episodes:
+        observations = torch.from_numpy(episode.observations).flatten(1).to(agent.device)
+        with torch.no_grad(), agent.blamed():
+            logarithms = agent.log_probabilities(observations, torch.from_numpy(episode.masks).to(agent.device))
+            means.append(logarithms.softmax(1).sum(0).div(max(1, len(episode))).cpu().numpy().astype(np.float64))
+    return means
