@@ -166,9 +166,20 @@ class AgentOptions(Section):
         description="Pair of a classic agent, as 'shortest-high_gflops', or baseline, as 'sjf+easy-best_fit'.",
     )
     run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
-    hidden: Annotated[int, Field(ge=1)] | None = Field(None, description="Units in each hidden layer.")
+    hidden: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]] | None = Field(
+        None, description="Units in each hidden layer; a list tells each layer's, for agents that take one."
+    )
     lr: Annotated[float, Field(gt=0)] | None = Field(None, description="Learning rate.")
     gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(None, description="Discount of later rewards.")
+
+    @field_validator("hidden", mode="before")
+    @classmethod
+    def units(cls, hidden: Any) -> Any:
+        """Refuse layers without units in one line."""
+        layers = hidden if isinstance(hidden, list) else [hidden]
+        if hidden is not None and not (layers and all(type(units) is int and units > 0 for units in layers)):
+            raise ValueError(f"{hidden!r}: a number of units of at least 1, or a list of such numbers, is needed")
+        return hidden
 
     @field_validator("policy_pair")
     @classmethod

@@ -81,6 +81,14 @@ def test_keys_of_a_users_learner_are_kept():
     assert chosen.pybatsim.agent.model_extra == {"depth": 3, "file": "mine.py"}
 
 
+def test_layers_have_one_number_of_units_or_each_its_own():
+    assert options([], type="LEARNING", hidden=8).pybatsim.agent.hidden == 8
+    assert options([], type="LEARNING", hidden=[256, 128]).pybatsim.agent.hidden == [256, 128]
+    for wrong in ([], [8, 0], [1.5], "8", 0, True):
+        with pytest.raises(ValueError, match="a number of units of at least 1, or a list of such numbers"):
+            options([], type="LEARNING", hidden=wrong)
+
+
 def test_options_survive_being_written_and_read(tmp_path):
     chosen = Options.model_validate(CLASSIC)
     (tmp_path / "o.json").write_text(json.dumps(chosen.model_dump(mode="json")))

@@ -7,6 +7,7 @@ import pytest
 import torch
 from toy import ACTIONS, NAMES, PLACES, START, STEPS, Walk, legal, observed, optimum, outcome
 
+from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.logs import read_log
@@ -120,6 +121,59 @@ def test_observations_are_standardized_by_all_that_has_been_learned_from():
     assert found.mean(0).tolist() == pytest.approx([0.0] * (PLACES + 1), abs=0.1)
     assert found[:, 1:].std(0, unbiased=False).tolist() == pytest.approx([1.0] * PLACES, rel=1e-3)
     assert agent.standardized(rows + 1000.0).max() == 10.0
+
+
+@pytest.mark.parametrize("options", [{"hidden": [32, 16]}, {"shared": True}, {"hidden": [48], "shared": True}])
+def test_other_layers_find_the_optimum_too(tmp_path, options):
+    agent, _ = curve_of_ours(tmp_path, 0, options=PPO | options)
+    assert evaluate(agent, Walk, 1)["reward"] == [pytest.approx(optimum())]
+
+
+def test_layers_are_as_many_and_as_wide_as_told_and_shared_if_told():
+    def widths(layers):
+        return [layer.out_features for layer in layers if isinstance(layer, torch.nn.Linear)]
+
+    apart = agent_of("ppo.py", PPO | {"hidden": [32, 16, 8]}, 1)
+    assert widths(apart.actor) == [32, 16, 8, ACTIONS]
+    assert widths(apart.critic) == [32, 16, 8, 1]
+    assert all(a is not b for a, b in zip(apart.actor, apart.critic, strict=True))
+    shared = agent_of("ppo.py", PPO | {"hidden": [32, 16], "shared": True}, 1)
+    assert widths(shared.actor) == [32, 16, ACTIONS]
+    assert [a is b for a, b in zip(shared.actor, shared.critic, strict=True)] == [True] * 4 + [False]
+    with pytest.raises(OptionsError, match="at least one layer is needed"):
+        agent_of("ppo.py", PPO | {"hidden": []}, 1)
+
+
+def windows(lengths, features, seed):
+    """Episodes whose observations have ever more zeros at their ends, from row to row; each starts with nothing."""
+    dice = np.random.default_rng(seed)
+    for length in lengths:
+        seen = dice.random((length, features), np.float32)
+        for row, used in enumerate(dice.integers(0, features + 1, length)):
+            seen[row, 0 if row == 0 else used :] = 0.0
+        masks = dice.random((length, ACTIONS)) < 0.7
+        masks[:, -1] = True
+        actions = np.array([dice.choice(np.flatnonzero(mask)) for mask in masks])
+        yield Episode(seen, masks, actions, dice.random(length), np.arange(length) * 1.0, float(length))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_is_0_at_the_end_of_observations_makes_no_difference_to_learning(shared, monkeypatch):
+    episodes = list(windows((200, 1, 90), 50, 3))
+    options = PPO | {"hidden": [16, 8], "shared": shared, "epochs": 2, "minibatch": 120}
+    trimmed, whole = (build_agent(load_agent_class(str(AGENTS / "ppo.py")), options, (50,), ACTIONS) for _ in range(2))
+    seen, masks = torch.from_numpy(episodes[0].observations), torch.from_numpy(episodes[0].masks)
+    plain = torch.log_softmax(whole.actor(seen).masked_fill(~masks, -torch.inf), 1)
+    torch.testing.assert_close(trimmed.log_probabilities(seen, masks), plain)
+    torch.testing.assert_close(trimmed.forward_value(seen), whole.critic(seen))
+    losses = trimmed.learn(episodes)
+    everything = lambda seen: torch.full((len(seen),), seen.shape[1])  # noqa: E731
+    monkeypatch.setitem(type(whole).learn.__globals__, "widths_of", everything)
+    assert losses == pytest.approx(whole.learn(episodes), abs=1e-5)
+    before = build_agent(load_agent_class(str(AGENTS / "ppo.py")), options, (50,), ACTIONS).actor[0].weight
+    assert (trimmed.actor[0].weight - before).abs().max() > 0.001  # it has learned
+    for one, other in zip(trimmed.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
 
 
 def curve_of_sb3(seed):
