@@ -22,7 +22,7 @@ from hdeeprm_like.learning.checkpoint import (
     save_checkpoint,
 )
 from hdeeprm_like.learning.logs import TrainingLog
-from hdeeprm_like.learning.together import PlaysTogether, play_in_step
+from hdeeprm_like.learning.together import PlaysTogether, Room, play_in_step
 from hdeeprm_like.types import Bools, Floats
 
 CHECKPOINT, BEST = "checkpoint.pt", "best.pt"
@@ -189,6 +189,7 @@ class _Training:
         self.evaluation = evaluation
         self.measures = measures
         self.episode = 0  # learned from
+        self._room = Room()
         self.best = math.inf  # of the evaluations, the lower the better
         self.log: TrainingLog
         if options.best not in (REWARD, *measures):
@@ -238,7 +239,7 @@ class _Training:
         """Play the next episodes, in one where they can be."""
         together = new_episode.together(self.episode, count) if isinstance(new_episode, PlaysTogether) else None
         if together is not None:
-            return play_in_step(self.agent, together)
+            return play_in_step(self.agent, together, self._room)
         return play_together(self.agent, [new_episode(self.episode + i) for i in range(count)])
 
     def save(self, generators: Mapping[str, Any] | None = None) -> None:

@@ -43,7 +43,7 @@ class Odd(PolicyLearningAgent):
 
 
 def test_episodes_of_any_length_are_put_together_in_their_order(monkeypatch):
-    monkeypatch.setattr(together, "ROOM", 2)  # less than two of the three need
+    monkeypatch.setattr(together, "STEPS", 2)  # less than two of the three need
     found = together.play_in_step(Odd(), Counters(3, 0, 5))
     assert [len(episode) for episode in found] == [3, 0, 5]
     assert [episode.end for episode in found] == [180.0, 0.0, 300.0]
@@ -52,6 +52,20 @@ def test_episodes_of_any_length_are_put_together_in_their_order(monkeypatch):
     assert found[2].rewards.tolist() == [20.0, 21.1, 22.0, 23.1, 24.0]
     assert found[0].times.tolist() == [0.0, 60.0, 120.0]
     assert found[1].masks.shape == (0, 2)
+
+
+def test_episodes_that_somebody_keeps_stay_as_they_are():
+    room = together.Room()
+    kept = together.play_in_step(Odd(), Counters(3, 0, 5), room)[2].rewards
+    kept_as = kept.tolist()
+    other = together.play_in_step(Odd(), Counters(4, 4, 4), room)
+    assert kept.tolist() == kept_as
+    address = other[0].rewards.ctypes.data
+    del other
+    again = together.play_in_step(Odd(), Counters(1, 2, 3), room)
+    assert again[0].rewards.ctypes.data == address  # nobody has kept these, so their memory is taken again
+    assert [episode.rewards.tolist() for episode in again] == [[0.0], [10.0, 11.1], [20.0, 21.1, 22.0]]
+    assert len(together.play_in_step(Odd(), Counters(1, 2), room)) == 2
 
 
 def test_actions_are_drawn_by_their_probabilities_and_never_without_any():
