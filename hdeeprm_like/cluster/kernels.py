@@ -117,9 +117,16 @@ def change_speeds(t: Tables, p: int) -> None:
     last = IDLE_CORE
     for core in range(processor.first_core, processor.first_core + processor.cores):
         j = t.core_job[core]
-        if j not in (IDLE_CORE, last):
+        if j in (IDLE_CORE, last):
+            continue
+        last = j
+        if (
+            oversubscribed and processor.flops[P1] <= processor.flops[P0]
+        ):  # then no other core can be slower than before
+            book_work(t, j)
+            t.jobs[j].speed = min(t.jobs[j].speed, processor.flops[P1])
+        else:
             update_speed(t, j)
-            last = j
 
 
 @compiled
