@@ -10,7 +10,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import countable
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.spaces import Space
-from hdeeprm_like.drivers.batch import AT_ONCE, NEXT_STEP, STAY
+from hdeeprm_like.drivers.batch import AT_ONCE, NEXT_STEP
 from hdeeprm_like.drivers.env import CLOCKS, Windows, WorkloadOf, draws_of
 from hdeeprm_like.drivers.play import Clock
 from hdeeprm_like.drivers.runs import Runs, stock_of
@@ -82,24 +82,13 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
                 raise OptionsError(f"{name} is {number}; at least 1 is needed")
         if autoreset not in AUTORESETS:
             raise OptionsError(f"autoreset is {autoreset}; {' or '.join(map(str, AUTORESETS))} is needed")
-        windows = workload_of if isinstance(workload_of, Windows) else None
-        counted = clock == "textbook" and space.observation in BLIND
-        counted = counted and windows is not None and countable(platform, windows.workload)
         self._same_step = autoreset == AutoresetMode.SAME_STEP
-        self.runs = Runs(
-            space,
-            platform,
-            num_envs,
-            clock,
-            threads,
-            stock_of(windows.workload) if windows is not None else None,
-            not counted,
-            STAY if windows is None else AT_ONCE if self._same_step else NEXT_STEP,
-            max_steps,
-        )
-        if windows is not None:
-            self.runs.make_room(*windows.most(platform.cores))
-            self.runs.draw_windows(windows.starts, windows.length, limits)
+        how: dict[str, Any] = {"clock": clock, "threads": threads, "max_steps": max_steps}
+        if isinstance(workload_of, Windows):
+            ends = AT_ONCE if self._same_step else NEXT_STEP
+            self.runs = runs_of_windows(workload_of, space, platform, num_envs, limits, ends=ends, **how)
+        else:
+            self.runs = Runs(space, platform, num_envs, **how)
         self.num_envs = num_envs
         self.action_names = self.runs.action_names
         self.single_action_space = gymnasium.spaces.Discrete(len(self.action_names))
@@ -208,3 +197,18 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
 
     def _out(self, array: Any) -> Any:
         return array.copy() if self._copy else array
+
+
+def runs_of_windows(
+    windows: Windows, space: Space, platform: Platform, count: int, limits: JobLimits | None, clock: Clock, **more: Any
+) -> Runs:
+    """Return runs whose episodes are drawn in compiled code; where nobody sees which cores a job has, they are counted.
+
+    Args:
+        limits: as of `Runs.draw_windows`. more: as of `Runs`.
+    """
+    counted = clock == "textbook" and space.observation in BLIND and countable(platform, windows.workload)
+    runs = Runs(space, platform, count, clock, stock=stock_of(windows.workload), named=not counted, **more)
+    runs.make_room(*windows.most(platform.cores))
+    runs.draw_windows(windows.starts, windows.length, limits)
+    return runs
