@@ -43,28 +43,28 @@ def write_log(t: Tables, time: float, kind: int, row: int, value: int) -> None:
 @compiled
 def pstate_of(t: Tables, core: int) -> int:
     """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
-    processor = t.processors[t.core_processor[core]]
+    load = t.loads[t.core_processor[core]]
     if t.core_job[core] != IDLE_CORE:
-        return P1 if processor.oversubscribed else P0
-    return P2 if processor.busy > 0 else P3
+        return P1 if load.oversubscribed else P0
+    return P2 if load.busy > 0 else P3
 
 
 @compiled
 def power_of(t: Tables, p: int) -> float:
     """Return the power in W of a processor's cores."""
-    processor = t.processors[p]
-    idle = P2 if processor.busy > 0 else P3
-    serving = P1 if processor.oversubscribed else P0
-    idle_cores = processor.cores - processor.busy
-    return float(processor.busy * processor.watts[serving] + idle_cores * processor.watts[idle])
+    processor, load = t.processors[p], t.loads[p]
+    idle = P2 if load.busy > 0 else P3
+    serving = P1 if load.oversubscribed else P0
+    idle_cores = processor.cores - load.busy
+    return float(load.busy * processor.watts[serving] + idle_cores * processor.watts[idle])
 
 
 @compiled
 def touch(t: Tables, p: int) -> None:
     """Remember that the cores of a processor may have changed P-state in this instant."""
-    if t.processors[p].touched:
+    if t.loads[p].touched:
         return
-    t.processors[p].touched = 1
+    t.loads[p].touched = 1
     clock = t.clock[0]
     t.touched[clock.touched] = p
     clock.touched += 1
@@ -91,28 +91,27 @@ def update_speed(t: Tables, j: int) -> None:
         p = t.core_processor[t.allocation[i]]
         if p != last:
             last = p
-            processor = t.processors[p]
-            speed = min(speed, processor.flops[P1 if processor.oversubscribed else P0])
+            speed = min(speed, t.processors[p].flops[P1 if t.loads[p].oversubscribed else P0])
     job.speed = speed
 
 
 @compiled
 def update_bandwidth(t: Tables, p: int) -> None:
     """Find out whether a processor is oversubscribed and slow down or speed up its jobs if that changed."""
-    processor = t.processors[p]
-    if processor.busy == 0:
-        processor.used_bandwidth = 0.0  # no rounding error survives an idle processor
-    oversubscribed = 1 if processor.used_bandwidth > processor.bandwidth * OVER else 0
-    if oversubscribed == processor.oversubscribed:
+    load = t.loads[p]
+    if load.busy == 0:
+        load.used_bandwidth = 0.0  # no rounding error survives an idle processor
+    oversubscribed = 1 if load.used_bandwidth > t.processors[p].bandwidth * OVER else 0
+    if oversubscribed == load.oversubscribed:
         return
-    processor.oversubscribed = oversubscribed
+    load.oversubscribed = oversubscribed
     change_speeds(t, p)
 
 
 @compiled
 def change_speeds(t: Tables, p: int) -> None:
     """Slow down or speed up the jobs of a processor that is oversubscribed now, or is no more."""
-    processor, oversubscribed = t.processors[p], t.processors[p].oversubscribed
+    processor, oversubscribed = t.processors[p], t.loads[p].oversubscribed
     write_log(t, t.clock[0].now, LOG_OVERSUBSCRIBED, p, oversubscribed)
     last = IDLE_CORE
     for core in range(processor.first_core, processor.first_core + processor.cores):
@@ -134,8 +133,8 @@ def change_busy(t: Tables, p: int, cores: int) -> None:
     """Let *cores* more (or less, if negative) cores of a processor serve jobs; their bandwidth is booked before."""
     clock = t.clock[0]
     clock.watts -= power_of(t, p)
-    t.processors[p].busy += cores
-    t.nodes[t.processors[p].node].busy += cores
+    t.loads[p].busy += cores
+    t.rooms[t.processors[p].node].busy += cores
     update_bandwidth(t, p)
     clock.watts += power_of(t, p)
     touch(t, p)
@@ -178,29 +177,29 @@ def end_job(t: Tables, j: int) -> None:
     clock.completed += 1
     i, end = job.first, job.first + job.size
     if counts_cores(t):
-        t.processors[0].free += job.size
+        t.loads[0].free += job.size
         clock.free_cores += job.size
         change_busy(t, 0, -job.size)
         rank(t, 0)
         i = end
     while i < end:
         p = t.core_processor[t.allocation[i]]
-        processor = t.processors[p]
+        load = t.loads[p]
         begin = i
         while i < end and t.core_processor[t.allocation[i]] == p:
             core = t.allocation[i]
             t.core_job[core] = IDLE_CORE
-            processor.free += t.core_available[core]
+            load.free += t.core_available[core]
             clock.free_cores += t.core_available[core]
             i += 1
-        processor.used_bandwidth -= (i - begin) * job.bandwidth
-        node = t.nodes[processor.node]
-        node.free_memory += (i - begin) * job.memory
+        load.used_bandwidth -= (i - begin) * job.bandwidth
+        node, room = t.nodes[t.processors[p].node], t.rooms[t.processors[p].node]
+        room.free_memory += (i - begin) * job.memory
         if job.gpus > 0.0:
-            node.free_gpus += (i - begin) * job.gpus
+            room.free_gpus += (i - begin) * job.gpus
         change_busy(t, p, begin - i)
-        if node.busy == 0:
-            node.free_memory, node.free_gpus = node.memory, node.gpus
+        if room.busy == 0:
+            room.free_memory, room.free_gpus = node.memory, node.gpus
         rank(t, p)
 
 
@@ -272,12 +271,12 @@ def lacking_beside_cores(t: Tables, j: int, cores: int) -> int:
         return MEMORY
     n, left, wanted = -1, 0.0, float(cores)
     for p in range(len(t.processors)):
-        processor = t.processors[p]
-        if processor.node != n:
-            n = processor.node
+        if t.processors[p].node != n:
+            n = t.processors[p].node
             node = t.nodes[n]
-            left = places(float(node.cores), node.free_memory + node.memory * ROUNDING, 0.0, job.memory, 0.0)
-        taken = min(float(processor.free), left)
+            memory = t.rooms[n].free_memory + node.memory * ROUNDING
+            left = places(float(node.cores), memory, 0.0, job.memory, 0.0)
+        taken = min(float(t.loads[p].free), left)
         left -= taken
         wanted -= taken
     return GPUS if wanted <= 0.0 else MEMORY
@@ -313,7 +312,7 @@ def receive(t: Tables, now: float, completed: Ints, submitted: int, arrivals_ove
     clock.started_now = 0
     clock.rejected_now = 0
     for i in range(clock.touched):
-        t.processors[t.touched[i]].touched = 0
+        t.loads[t.touched[i]].touched = 0
     clock.touched = 0
     clock.arrivals_over = arrivals_over
     for j in completed:
@@ -343,7 +342,7 @@ def set_available(t: Tables, core: int, available: bool) -> None:
     t.core_available[core] = available
     if t.core_job[core] == IDLE_CORE:
         change = 1 if available else -1
-        t.processors[t.core_processor[core]].free += change
+        t.loads[t.core_processor[core]].free += change
         rank(t, t.core_processor[core])
         t.clock[0].free_cores += change
 

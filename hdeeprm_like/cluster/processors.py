@@ -1,9 +1,10 @@
 """Which processor next: those with free cores in a tree in which each core policy finds its choice (thesis table 3.2).
 
-Row 1 of ``Tables.tree`` is the root, rows 2 i and 2 i + 1 lie below row i, and the second half are the processors in
-their order. A row tells the best that is to be found below it, so that a search goes down where that is, and leaves out
-what is worse or has no room: it takes the logarithm of the number of processors, and more only for jobs that ask for so
-much memory or so many GPUs that processors which rank high have no room for them.
+``Tables.tree`` holds groups of eight seats. On level 0 the seats are the processors in their order, on each next level
+the groups of the one before, until one group holds all. A seat tells the best that is to be found there, so that a
+search goes down only where that is better than what it has and where there may be room: it takes the logarithm of the
+number of processors, and more only where many that rank high have no memory or GPUs left, or each is better than the
+one before.
 """
 
 import numpy as np
@@ -14,8 +15,9 @@ from hdeeprm_like.cluster.tables import (
     HIGH_GFLOPS,
     HIGH_MEM,
     HIGH_MEM_BW,
+    LOW_POWER,
     RANKINGS,
-    Rows,
+    WIDTH,
     Tables,
 )
 from hdeeprm_like.cluster.workload import ROUNDING
@@ -40,58 +42,76 @@ def processor_key(t: Tables, policy: int, p: int) -> float:
     if policy == HIGH_GFLOPS:
         return float(processor.flops[0])
     if policy == HIGH_CORES:
-        return float(processor.free)
+        return float(t.loads[p].free)
     if policy == HIGH_MEM:
-        return float(t.nodes[processor.node].free_memory)
+        return float(t.rooms[processor.node].free_memory)
     if policy == HIGH_MEM_BW:
-        return float(processor.bandwidth - processor.used_bandwidth)
+        return float(processor.bandwidth - t.loads[p].used_bandwidth)
     return float(-processor.watts[0])
 
 
 @compiled
 def has_room(t: Tables, n: int, memory: float, gpus: float) -> bool:
     """Tell whether a node has so many MB and GPUs free, but for the rounding errors of what its jobs took."""
-    node = t.nodes[n]
-    if node.free_memory < memory - node.memory * ROUNDING:
+    node, room = t.nodes[n], t.rooms[n]
+    if room.free_memory < memory - node.memory * ROUNDING:
         return False
-    return bool(gpus <= 0.0 or node.free_gpus >= gpus - node.gpus * ROUNDING)
+    return bool(gpus <= 0.0 or room.free_gpus >= gpus - node.gpus * ROUNDING)
 
 
 @compiled
-def write_leaf(t: Tables, p: int) -> None:
-    """Write the row of a processor."""
-    leaf, processor = t.tree[len(t.tree) // 2 + p], t.processors[p]
-    leaf.cores = processor.free
-    if processor.free == 0:
-        leaf.most, leaf.least = -np.inf, np.inf
+def rank_processor(t: Tables, p: int) -> None:
+    """Write the seat of a processor."""
+    group, i, load, n = t.tree[p // WIDTH], p % WIDTH, t.loads[p], t.processors[p].node
+    group.cores[i] = load.free
+    if load.free == 0:
+        group.most[i], group.least[i] = -np.inf, np.inf
         for ranking in range(RANKINGS):
-            leaf.key[ranking] = -np.inf
+            group.key[ranking, i] = -np.inf
         return
-    node = t.nodes[processor.node]
-    leaf.most, leaf.least = node.free_memory + 2.0 * ROUNDING * node.memory, node.free_memory
-    for ranking in range(RANKINGS):
-        leaf.key[ranking] = processor_key(t, HIGH_GFLOPS + ranking, p)
+    free = t.rooms[n].free_memory
+    group.most[i], group.least[i] = free + 2.0 * ROUNDING * t.nodes[n].memory, free
+    group.key[0, i] = processor_key(t, HIGH_GFLOPS, p)  # one line for each, which compilers make one instruction of
+    group.key[1, i] = processor_key(t, HIGH_CORES, p)
+    group.key[2, i] = processor_key(t, HIGH_MEM, p)
+    group.key[3, i] = processor_key(t, HIGH_MEM_BW, p)
+    group.key[4, i] = processor_key(t, LOW_POWER, p)
 
 
 @compiled
-def write_branch(tree: Rows, i: int) -> None:
-    """Write a row from the two below it."""
-    row, left, right = tree[i], tree[2 * i], tree[2 * i + 1]
-    row.cores = left.cores + right.cores
-    row.most, row.least = max(left.most, right.most), min(left.least, right.least)
+def best_key(t: Tables, ranking: int, row: int) -> float:
+    """Return the largest key in a group."""
+    group = t.tree[row]
+    best = group.key[ranking, 0]
+    for i in range(1, WIDTH):
+        key = group.key[ranking, i]
+        best = key if key > best else best
+    return float(best)
+
+
+@compiled
+def rank_group(t: Tables, level: int, seat: int) -> None:
+    """Write the seat of a group on the level above it."""
+    below, group, i = t.tree[t.levels[level - 1] + seat], t.tree[t.levels[level] + seat // WIDTH], seat % WIDTH
     for ranking in range(RANKINGS):
-        row.key[ranking] = max(left.key[ranking], right.key[ranking])
+        group.key[ranking, i] = best_key(t, ranking, t.levels[level - 1] + seat)
+    most, least, cores = below.most[0], below.least[0], below.cores[0]
+    for k in range(1, WIDTH):
+        most, least = max(most, below.most[k]), min(least, below.least[k])
+        cores += below.cores[k]
+    group.most[i], group.least[i], group.cores[i] = most, least, cores
 
 
 @compiled
 def rank_all(t: Tables) -> None:
     """Write the whole tree."""
     for p in range(len(t.processors)):
-        write_leaf(t, p)
+        rank_processor(t, p)
     for n in range(len(t.nodes)):
-        t.nodes[n].ranked_memory = t.nodes[n].free_memory
-    for i in range(len(t.tree) // 2 - 1, 0, -1):
-        write_branch(t.tree, i)
+        t.rooms[n].ranked_memory = t.rooms[n].free_memory
+    for level in range(1, len(t.levels)):
+        for seat in range(t.levels[level] - t.levels[level - 1]):
+            rank_group(t, level, seat)
 
 
 @compiled
@@ -101,70 +121,82 @@ def rank(t: Tables, p: int) -> None:
     Where cores are counted their number is all that matters, for the only processor has room for each of them.
     """
     if counts_cores(t):
-        t.tree[1].cores = t.processors[0].free
+        t.tree[0].cores[0] = t.loads[0].free
         return
-    node, low, high = t.nodes[t.processors[p].node], p, p
-    if node.free_memory != node.ranked_memory:
-        node.ranked_memory = node.free_memory
-        low, high = node.first_processor, node.first_processor + node.processors - 1
+    n, low, high = t.processors[p].node, p, p
+    room = t.rooms[n]
+    if room.free_memory != room.ranked_memory:
+        room.ranked_memory = room.free_memory
+        low = t.nodes[n].first_processor
+        high = low + t.nodes[n].processors - 1
     for changed in range(low, high + 1):
-        write_leaf(t, changed)
-    leaves = len(t.tree) // 2
-    low, high = (low + leaves) >> 1, (high + leaves) >> 1
-    while low > 0:
-        for i in range(low, high + 1):
-            write_branch(t.tree, i)
-        low, high = low >> 1, high >> 1
+        rank_processor(t, changed)
+    for level in range(1, len(t.levels)):
+        low, high = low // WIDTH, high // WIDTH
+        for seat in range(low, high + 1):
+            rank_group(t, level, seat)
 
 
 @compiled
-def best_key(t: Tables, policy: int, i: int) -> float:
-    """Return the largest key of a policy below a row, minus infinity where no core is free."""
-    return float(t.tree[i].key[policy - HIGH_GFLOPS])
+def hide(t: Tables, policy: int, p: int) -> None:
+    """Leave a processor out of what a policy finds until it is ranked anew, with ``high_mem`` its whole node.
 
-
-@compiled
-def better_below(t: Tables, policy: int, i: int) -> int:
-    """Return which of the two rows below a row has the larger key, the left one if none."""
-    return 2 * i + 1 if best_key(t, policy, 2 * i + 1) > best_key(t, policy, 2 * i) else 2 * i
-
-
-@compiled
-def is_beside(t: Tables, policy: int, p: int, beside: int) -> bool:
-    """Tell whether a processor is left out beside another one, see `best_processor`."""
-    return p == beside or (policy == HIGH_MEM and beside >= 0 and t.processors[p].node == t.processors[beside].node)
-
-
-@compiled
-def best_processor(t: Tables, policy: int, memory: float, gpus: float, beside: int) -> int:
-    """Return the processor whose core a policy takes next, -1 if none has a free core with MB and GPUs on its node.
-
-    *beside* (a processor or -1) is left out; with ``high_mem`` its whole node is, because it loses memory with it.
+    With that policy all processors of a node lose memory together.
     """
-    leaves = len(t.tree) // 2
-    best, wanted, missed = -1, -np.inf, False
-    i, width = 1, leaves  # a row, and how many processors there are below it, from i * width - leaves on
+    ranking, low, high = policy - HIGH_GFLOPS, p, p
+    if policy == HIGH_MEM:
+        node = t.nodes[t.processors[p].node]
+        low, high = node.first_processor, node.first_processor + node.processors - 1
+        t.rooms[t.processors[p].node].ranked_memory = np.nan
+    for hidden in range(low, high + 1):
+        t.tree[hidden // WIDTH].key[ranking, hidden % WIDTH] = -np.inf
+    for level in range(1, len(t.levels)):
+        low, high = low // WIDTH, high // WIDTH
+        for seat in range(low, high + 1):
+            key = best_key(t, ranking, t.levels[level - 1] + seat)
+            t.tree[t.levels[level] + seat // WIDTH].key[ranking, seat % WIDTH] = key
+
+
+@compiled
+def best_processor(t: Tables, policy: int, memory: float, gpus: float) -> int:
+    """Return the processor whose core a policy takes next, -1 if none has a free core with MB and GPUs on its node."""
+    ranking, level, seat, first = policy - HIGH_GFLOPS, len(t.levels) - 1, 0, -np.inf
+    while level >= 0:
+        group, best, at = t.tree[t.levels[level] + seat], -np.inf, -1
+        for i in range(WIDTH):
+            key = group.key[ranking, i]
+            better = (key > best) & (group.most[i] >= memory)
+            best, at = key if better else best, i if better else at
+        if at < 0 or best < first:
+            break  # where the best are there is no room
+        level, seat, first = level - 1, seat * WIDTH + at, best
+    if level < 0 and has_room(t, t.processors[seat].node, memory, gpus):
+        return seat
+    return best_by_looking(t, ranking, memory, gpus)
+
+
+@compiled
+def best_by_looking(t: Tables, ranking: int, memory: float, gpus: float) -> int:
+    """Return the same, with a look at all groups in their order that may hold a better one than those before."""
+    top = len(t.levels) - 1
+    best, wanted = -1, -np.inf
+    level, seat = top, 0
     while True:
-        key = best_key(t, policy, i)
-        found = key > wanted or (key == wanted and i * width - leaves < best)
-        if found and t.tree[i].most >= memory:
-            if i < leaves:
-                i, width = better_below(t, policy, i), width >> 1
-                continue
-            p = i - leaves
-            if is_beside(t, policy, p, beside) or not has_room(t, t.processors[p].node, memory, gpus):
-                missed = True
-            elif not missed:
-                return p  # always where the larger key was
-            else:
-                best, wanted = p, key
-        else:
-            missed = True
-        while i > 1 and i != better_below(t, policy, i >> 1):  # both have been looked at
-            i, width = i >> 1, width << 1
-        if i == 1:
-            return best
-        i ^= 1
+        group, i = t.tree[t.levels[level] + seat // WIDTH], seat % WIDTH
+        while i < WIDTH and not (group.key[ranking, i] > wanted and group.most[i] >= memory):
+            i += 1
+        seat = seat - seat % WIDTH + i
+        if i < WIDTH and level > 0:
+            level, seat = level - 1, seat * WIDTH
+            continue
+        if i < WIDTH:
+            if has_room(t, t.processors[seat].node, memory, gpus):
+                best, wanted = seat, group.key[ranking, i]
+            seat += 1
+        while seat % WIDTH == 0:  # all of a group has been looked at
+            if level == top:
+                return best
+            level, seat = level + 1, seat // WIDTH
 
 
 @compiled
@@ -174,26 +206,28 @@ def processor_of(t: Tables, memory: float, gpus: float, core: int) -> tuple[int,
     Returns:
         The processor of number *core* of them, -1 if there are not so many, and how many there are before it.
     """
-    leaves, before, i = len(t.tree) // 2, 0, 1
-    while i > 0:
-        row = t.tree[i]
-        if row.cores > 0 and row.most >= memory:
-            if i < leaves:
-                all_have_room = gpus <= 0.0 and row.least >= memory
+    top = len(t.levels) - 1
+    before, level, seat = 0, top, 0
+    while True:
+        group, i = t.tree[t.levels[level] + seat // WIDTH], seat % WIDTH
+        if group.cores[i] > 0 and group.most[i] >= memory:
+            if level > 0:
+                all_have_room = gpus <= 0.0 and group.least[i] >= memory
             else:
-                all_have_room = has_room(t, t.processors[i - leaves].node, memory, gpus)
-            inside = not all_have_room or before + row.cores > core
-            if inside and i < leaves:
-                i *= 2
+                all_have_room = has_room(t, t.processors[seat].node, memory, gpus)
+            inside = not all_have_room or before + group.cores[i] > core
+            if inside and level > 0:
+                level, seat = level - 1, seat * WIDTH
                 continue
             if all_have_room:
                 if inside:
-                    return i - leaves, before
-                before += row.cores
-        while i & 1:  # the rows on the right have nothing beside them; the root is one
-            i >>= 1
-        i += i > 0
-    return -1, before
+                    return seat, before
+                before += group.cores[i]
+        seat += 1
+        while seat % WIDTH == 0:  # all of a group has been looked at
+            if level == top:
+                return -1, before
+            level, seat = level + 1, seat // WIDTH
 
 
 @compiled

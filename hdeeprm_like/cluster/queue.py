@@ -87,13 +87,16 @@ def enqueue(t: Tables, j: int) -> None:
 
 @compiled
 def dequeue(t: Tables, j: int) -> None:
-    """Take a job out of the waiting set; the heaps drop it when it comes up."""
+    """Take a job out of the waiting set; the heaps drop it when it comes up, or with all others when none waits."""
     clock = t.clock[0]
     clock.waiting -= 1
     last = t.queue[clock.waiting]
     seat = t.jobs[j].seat
     t.queue[seat] = last
     t.jobs[last].seat = seat
+    if clock.waiting == 0:
+        for policy in range(HEAPS):
+            t.heap_size[policy] = min(t.heap_size[policy], 0)
 
 
 @compiled

@@ -150,7 +150,7 @@ class State:
     @property
     def free_memory(self) -> Floats:
         """(N,) MB free on each node."""
-        free: Floats = self.tables.nodes["free_memory"]
+        free: Floats = self.tables.rooms["free_memory"]
         return free
 
     def append(self, request: Request) -> int:

@@ -78,15 +78,18 @@ JOB = np.dtype(
 PROCESSOR = np.dtype(
     [
         ("bandwidth", "f8"),  # GB/s
-        ("used_bandwidth", "f8"),  # GB/s asked for by its jobs; may exceed bandwidth
-        ("bandwidth_before", "f8"),  # GB/s used before cores were booked for the job being placed
-        ("memory_before", "f8"),  # MB free on its node before that
-        ("gpus_before", "f8"),  # GPUs free on its node before that
         ("flops", "f8", (4,)),  # flop/s of a core by P-state
         ("watts", "f8", (4,)),  # W of a core by P-state
         ("node", "i4"),
         ("first_core", "i4"),
         ("cores", "i4"),
+    ],
+    align=True,
+)
+
+LOAD = np.dtype(
+    [
+        ("used_bandwidth", "f8"),  # GB/s asked for by its jobs; may exceed bandwidth
         ("free", "i4"),  # idle, available cores
         ("busy", "i4"),  # cores serving a job
         ("oversubscribed", "i4"),  # 1 when used_bandwidth exceeds bandwidth
@@ -99,24 +102,41 @@ PROCESSOR = np.dtype(
 NODE = np.dtype(
     [
         ("memory", "f8"),  # MB
-        ("free_memory", "f8"),  # MB
         ("gpus", "f8"),
-        ("free_gpus", "f8"),
-        ("ranked_memory", "f8"),  # free_memory when it was last written to Tables.tree
         ("cores", "i4"),
-        ("busy", "i4"),
         ("first_processor", "i4"),
         ("processors", "i4"),
     ],
     align=True,
 )
 
-BRANCH = np.dtype(
+ROOM = np.dtype(
     [
-        ("key", "f8", (RANKINGS,)),  # the largest one of each policy among the processors with free cores
-        ("most", "f8"),  # MB free on the nodes of these: not less than the most that any has, rounding included
-        ("least", "f8"),  # and the least that any has
-        ("cores", "i8"),  # free ones
+        ("free_memory", "f8"),  # MB
+        ("free_gpus", "f8"),
+        ("ranked_memory", "f8"),  # free_memory when it was last written to Tables.tree
+        ("busy", "i4"),  # cores serving a job
+    ],
+    align=True,
+)
+
+PICK = np.dtype(
+    [
+        ("processor", "i4"),
+        ("used_bandwidth", "f8"),  # GB/s, before cores were booked for the job being placed
+        ("free_memory", "f8"),  # MB on its node before that
+        ("free_gpus", "f8"),  # on its node before that
+    ],
+    align=True,
+)
+
+WIDTH = 8  # processors or groups that make a group
+GROUP = np.dtype(
+    [  # of each processor, or of all those in a group below it
+        ("key", "f8", (RANKINGS, WIDTH)),  # the largest one of each policy where cores are free
+        ("most", "f8", (WIDTH,)),  # MB free on the nodes there: not less than the most that any has, rounding included
+        ("least", "f8", (WIDTH,)),  # and the least that any has
+        ("cores", "i8", (WIDTH,)),  # free ones
     ],
     align=True,
 )
@@ -138,16 +158,16 @@ IDLE_CORE = -1  # in Tables.core_job where no job is
 LEAST_ROOM = 64  # rows that tables get when they begin to grow
 
 
-@bundle("core_processor", "log")
+@bundle("processors", "nodes", "levels", "core_processor", "log")
 class Tables(NamedTuple):
     """The arrays of one cluster and its jobs; J, C, P, N as in ``types``.
 
     Attributes:
         clock: (1,) CLOCK.
         jobs: (J,) JOB, in the order of submission; more than there are jobs where these become known on the way.
-        processors, nodes: (P,) PROCESSOR, (N,) NODE.
-        tree: (2 L,) BRANCH, what is free below each row of a tree over the processors, see ``processors``; row 0 is
-            not used, and L is the power of two that holds P.
+        processors, nodes: (P,) PROCESSOR, (N,) NODE, what exists; loads, rooms: (P,) LOAD, (N,) ROOM, what they serve.
+        tree: GROUP, what is free in groups of processors, groups of these and so on, see ``processors``.
+        levels: the first row of the tree for the groups of processors, for the groups of these, ..., for the only one.
         core_processor: (C,).
         core_job: (C,) the job that each core serves or IDLE_CORE.
         core_available: (C,) 0 while a core is withdrawn by an external event.
@@ -158,7 +178,7 @@ class Tables(NamedTuple):
         heap_size: (HEAPS,) used entries, -1 for a policy that nobody uses.
         started_now, rejected_now: (J,) what was decided in this instant.
         touched: (P,) processors whose cores may have changed P-state in this instant.
-        picks: (P,) scratch: the processors with cores booked for the job being placed.
+        picks: (P,) PICK, scratch: the processors with cores booked for the job being placed.
         log: what happened when; empty to keep no log.
     """
 
@@ -166,7 +186,10 @@ class Tables(NamedTuple):
     jobs: Rows
     processors: Rows
     nodes: Rows
+    loads: Rows
+    rooms: Rows
     tree: Rows
+    levels: Ints
     core_processor: Ints
     core_job: Ints
     core_available: Ints
@@ -178,7 +201,7 @@ class Tables(NamedTuple):
     started_now: Ints
     rejected_now: Ints
     touched: Ints
-    picks: Ints
+    picks: Rows
     log: Rows
 
 
@@ -195,15 +218,20 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
     processors["bandwidth"] = platform.processor_bandwidth
     processors["flops"] = platform.processor_flops
     processors["watts"] = platform.processor_watts
-    processors["cores"] = processors["free"] = platform.processor_cores
+    processors["cores"] = platform.processor_cores
     processors["first_core"] = np.concatenate([[0], np.cumsum(platform.processor_cores)[:-1]])
     nodes = np.zeros(platform.nodes, NODE)
-    nodes["memory"] = nodes["free_memory"] = platform.node_memory
-    nodes["gpus"] = nodes["free_gpus"] = platform.node_gpus
+    nodes["memory"], nodes["gpus"] = platform.node_memory, platform.node_gpus
     nodes["cores"] = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int32)
     nodes["processors"] = np.bincount(platform.processor_node, minlength=platform.nodes)
     nodes["first_processor"] = np.searchsorted(platform.processor_node, np.arange(platform.nodes))
-    tree = np.zeros(2 << (platform.processors - 1).bit_length(), BRANCH)
+    loads, rooms = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, ROOM)
+    loads["free"] = platform.processor_cores
+    rooms["free_memory"], rooms["free_gpus"] = platform.node_memory, platform.node_gpus
+    groups = [-(-platform.processors // WIDTH)]
+    while groups[-1] > 1:
+        groups.append(-(-groups[-1] // WIDTH))
+    tree = np.zeros(sum(groups), GROUP)
     tree["key"], tree["most"], tree["least"] = -np.inf, -np.inf, np.inf
     clock = np.zeros(1, CLOCK)
     clock["free_cores"] = platform.cores
@@ -217,7 +245,10 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
         jobs=np.zeros(jobs, JOB),
         processors=processors,
         nodes=nodes,
+        loads=loads,
+        rooms=rooms,
         tree=tree,
+        levels=np.cumsum([0, *groups[:-1]]),
         core_processor=platform.core_processor.astype(np.int32),
         core_job=np.full(platform.cores, IDLE_CORE, np.int32),
         core_available=np.ones(platform.cores, np.int8),
@@ -229,7 +260,7 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
         started_now=np.zeros(jobs, np.int32),
         rejected_now=np.zeros(jobs, np.int32),
         touched=np.zeros(platform.processors, np.int32),
-        picks=np.zeros(platform.processors, np.int32),
+        picks=np.zeros(platform.processors, PICK),
         log=np.zeros(log, LOG),
     )
 

@@ -213,11 +213,11 @@ def reservation_on_nodes(t: Tables, plan: Plan, j: int, releases: Ints) -> tuple
     job, cores, memory, gpus = t.jobs[j], plan.node_cores, plan.node_memory, plan.node_gpus
     cores[:] = 0
     for p in range(len(t.processors)):
-        cores[t.processors[p].node] += t.processors[p].free
+        cores[t.processors[p].node] += t.loads[p].free
     for n in range(len(t.nodes)):
-        node = t.nodes[n]
-        memory[n] = node.free_memory + node.memory * ROUNDING
-        gpus[n] = node.free_gpus + node.gpus * ROUNDING
+        node, left = t.nodes[n], t.rooms[n]
+        memory[n] = left.free_memory + node.memory * ROUNDING
+        gpus[n] = left.free_gpus + node.gpus * ROUNDING
     for k in range(plan.rule[0].running):
         other = t.jobs[releases[k]]
         for i in range(other.first, other.first + other.size):

@@ -27,13 +27,13 @@ ALIKE = 1e-9  # scores that differ by less do so by the rounding of what is free
 @compiled
 def score(t: Tables, policy: int, j: int, wanted: int, n: int, free: int) -> float:
     """Return how well *wanted* cores of a job and a node with so many free ones go together; minus infinity if none."""
-    job, node = t.jobs[j], t.nodes[n]
+    job, node, room = t.jobs[j], t.nodes[n], t.rooms[n]
     taken = min(float(wanted), places_on(t, n, free, j))
     if taken < 1.0:
         return -np.inf
     found = share(policy, taken, float(free), float(node.cores))
-    found += share(policy, taken * job.memory, node.free_memory, node.memory)
-    found += share(policy, taken * job.gpus, node.free_gpus, node.gpus)
+    found += share(policy, taken * job.memory, room.free_memory, node.memory)
+    found += share(policy, taken * job.gpus, room.free_gpus, node.gpus)
     return float(found + WHOLE if taken == wanted else found)
 
 
@@ -55,9 +55,9 @@ def best_node(t: Tables, policy: int, j: int, wanted: int) -> tuple[int, float]:
     while p < len(t.processors):
         n, first, free = t.processors[p].node, -1, 0
         while p < len(t.processors) and t.processors[p].node == n:
-            if first < 0 and t.processors[p].free > 0:
+            if first < 0 and t.loads[p].free > 0:
                 first = p
-            free += t.processors[p].free
+            free += t.loads[p].free
             p += 1
         found = score(t, policy, j, wanted, n, free)
         if found > best_score + ALIKE:
@@ -76,7 +76,7 @@ def packed_processor(t: Tables, policy: int, j: int, wanted: int, last: int) -> 
     if last >= 0 and has_room(t, t.processors[last].node, job.memory, job.gpus):
         p = last
         while p < len(t.processors) and t.processors[p].node == t.processors[last].node:
-            if t.processors[p].free > 0:
+            if t.loads[p].free > 0:
                 return p
             p += 1
     best, _ = best_node(t, policy, j, wanted)

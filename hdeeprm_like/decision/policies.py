@@ -8,6 +8,7 @@ from hdeeprm_like.cluster.processors import (
     best_processor,
     counts_cores,
     has_room,
+    hide,
     lowest_processor,
     processor_key,
     random_processor,
@@ -62,23 +63,32 @@ def book(t: Tables, p: int, cores: int, j: int) -> None:
 
     The processor must be ranked anew afterwards.
     """
-    job, processor = t.jobs[j], t.processors[p]
-    processor.free -= cores
-    processor.used_bandwidth += cores * job.bandwidth
-    processor.picked += cores
-    t.nodes[processor.node].free_memory -= cores * job.memory
+    job, load, room = t.jobs[j], t.loads[p], t.rooms[t.processors[p].node]
+    load.free -= cores
+    load.used_bandwidth += cores * job.bandwidth
+    load.picked += cores
+    room.free_memory -= cores * job.memory
     if job.gpus > 0.0:
-        t.nodes[processor.node].free_gpus -= cores * job.gpus
+        room.free_gpus -= cores * job.gpus
 
 
 @compiled
-def give_back(t: Tables, p: int) -> None:
+def note_before(t: Tables, pick: int, p: int) -> None:
+    """Pick a processor: note what is free on it before any core is booked."""
+    noted, room = t.picks[pick], t.rooms[t.processors[p].node]
+    noted.processor, noted.used_bandwidth = p, t.loads[p].used_bandwidth
+    noted.free_memory, noted.free_gpus = room.free_memory, room.free_gpus
+
+
+@compiled
+def give_back(t: Tables, pick: int) -> None:
     """Undo what was booked on a processor for a job that does not fit, without a rounding error."""
-    processor = t.processors[p]
-    processor.free += processor.picked
-    processor.used_bandwidth = processor.bandwidth_before
-    t.nodes[processor.node].free_memory = processor.memory_before
-    t.nodes[processor.node].free_gpus = processor.gpus_before
+    noted = t.picks[pick]
+    p = noted.processor
+    load, room = t.loads[p], t.rooms[t.processors[p].node]
+    load.free += load.picked
+    load.used_bandwidth = noted.used_bandwidth
+    room.free_memory, room.free_gpus = noted.free_memory, noted.free_gpus
     rank(t, p)
 
 
@@ -100,10 +110,10 @@ def next_processor(t: Tables, policy: int, j: int, wanted: int, last: int, rival
     if policy >= BEST_FIT:
         return packed_processor(t, policy, j, wanted, last)
     if rival >= 0 and has_room(t, t.processors[rival].node, job.memory, job.gpus):
-        full = t.processors[last].free == 0
+        full = t.loads[last].free == 0
         if policy != HIGH_MEM or not full:  # else another one of that node may be as good as the last was
             return rival
-    return best_processor(t, policy, job.memory, job.gpus, -1)
+    return best_processor(t, policy, job.memory, job.gpus)
 
 
 @compiled
@@ -113,14 +123,14 @@ def take_cores(t: Tables, policy: int, j: int, p: int, rival: int, wanted: int) 
     Args:
         rival: that best one, -1 if there is none or none can become better.
     """
-    job, processor = t.jobs[j], t.processors[p]
+    job, load, n = t.jobs[j], t.loads[p], t.processors[p].node
     rival_key = processor_key(t, policy, rival) if rival >= 0 else 0.0
     taken = 0
     if rival < 0 and job.memory <= 0.0 and job.gpus <= 0.0 and job.bandwidth <= 0.0:  # each core finds the same
-        taken = min(wanted, processor.free)
+        taken = min(wanted, load.free)
         book(t, p, taken, j)
         wanted = taken
-    while taken < wanted and processor.free > 0 and has_room(t, processor.node, job.memory, job.gpus):
+    while taken < wanted and load.free > 0 and has_room(t, n, job.memory, job.gpus):
         if taken > 0 and rival >= 0:
             key = processor_key(t, policy, p)
             if key < rival_key or (key == rival_key and rival < p):
@@ -148,16 +158,13 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
         p = next_processor(t, policy, j, wanted, p, rival)
         if p < 0:
             break
-        processor = t.processors[p]
-        if processor.picked == 0:
-            processor.bandwidth_before = processor.used_bandwidth
-            processor.memory_before = t.nodes[processor.node].free_memory
-            processor.gpus_before = t.nodes[processor.node].free_gpus
-            t.picks[picks] = p
+        if t.loads[p].picked == 0:
+            note_before(t, picks, p)
             picks += 1
         rival = -1
         if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1:
-            rival = best_processor(t, policy, job.memory, job.gpus, p)
+            hide(t, policy, p)  # taking cores ranks it again
+            rival = best_processor(t, policy, job.memory, job.gpus)
         wanted -= take_cores(t, policy, j, p, rival, 1 if policy == RANDOM_CORE else wanted)
     lacks = NOTHING
     if wanted == 0:
@@ -165,10 +172,9 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
     else:
         lacks = lacking_beside_cores(t, j, wanted)
     for i in range(picks - 1, -1, -1):  # backwards, so that a node gets back what it had at its first processor
-        processor = t.processors[t.picks[i]]
         if wanted > 0:
-            give_back(t, t.picks[i])
-        processor.picked = 0
+            give_back(t, i)
+        t.loads[t.picks[i].processor].picked = 0
     return lacks
 
 
@@ -179,9 +185,9 @@ def write_allocation(t: Tables, policy: int, j: int, picks: int) -> None:
         return
     at = t.clock[0].placed
     for i in range(picks):
-        processor = t.processors[t.picks[i]]
-        needed = processor.picked
-        left = processor.free + needed
+        processor, load = t.processors[t.picks[i].processor], t.loads[t.picks[i].processor]
+        needed = load.picked
+        left = load.free + needed
         core = processor.first_core
         while needed > 0:
             if t.core_job[core] == IDLE_CORE and t.core_available[core]:

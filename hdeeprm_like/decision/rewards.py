@@ -93,9 +93,9 @@ def computing(t: Tables) -> float:
     """Return the flop/s of the cores that serve jobs."""
     total = 0.0
     for p in range(len(t.processors)):
-        processor = t.processors[p]
-        if processor.busy > 0:
-            total += processor.busy * processor.flops[P1 if processor.oversubscribed else P0]
+        load = t.loads[p]
+        if load.busy > 0:
+            total += load.busy * t.processors[p].flops[P1 if load.oversubscribed else P0]
     return total
 
 
@@ -104,7 +104,7 @@ def busy_cores(t: Tables) -> int:
     """Return how many cores serve jobs."""
     busy = 0
     for p in range(len(t.processors)):
-        busy += t.processors[p].busy
+        busy += t.loads[p].busy
     return busy
 
 

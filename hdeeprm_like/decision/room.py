@@ -16,7 +16,7 @@ def fits_on(t: Tables, first_processor: Ints, n: int, j: int) -> bool:
     """Tell whether a node can take all cores of a job now."""
     job, free = t.jobs[j], 0
     for p in range(first_processor[n], first_processor[n + 1]):
-        free += t.processors[p].free
+        free += t.loads[p].free
     return bool(job.size <= free and has_room(t, n, job.size * job.memory, job.size * job.gpus))
 
 
@@ -48,11 +48,10 @@ def has_places(t: Tables, j: int) -> bool:
     """Tell whether the nodes have room for a job on their free cores."""
     found, n, free = 0.0, -1, 0
     for p in range(len(t.processors)):
-        processor = t.processors[p]
-        if processor.node != n:
+        if t.processors[p].node != n:
             found += places_on(t, n, free, j)
-            n, free = processor.node, 0
-        free += processor.free
+            n, free = t.processors[p].node, 0
+        free += t.loads[p].free
     return bool(found + places_on(t, n, free, j) >= t.jobs[j].size)
 
 
@@ -61,6 +60,6 @@ def places_on(t: Tables, n: int, free: int, j: int) -> float:
     """Return for how many cores of a job a node with so many free ones has room."""
     if free == 0:
         return 0.0
-    job, node = t.jobs[j], t.nodes[n]
-    memory, gpus = node.free_memory + node.memory * ROUNDING, node.free_gpus + node.gpus * ROUNDING
+    job, node, room = t.jobs[j], t.nodes[n], t.rooms[n]
+    memory, gpus = room.free_memory + node.memory * ROUNDING, room.free_gpus + node.gpus * ROUNDING
     return places(float(free), memory, gpus, job.memory, job.gpus)

@@ -49,16 +49,16 @@ def start_on_node(t: Tables, w: Window, n: int, slot: int) -> bool:
         return False
     picks, wanted = 0, t.jobs[j].size
     for p in range(w.first_processor[n], w.first_processor[n + 1]):
-        cores = min(wanted, t.processors[p].free)
+        cores = min(wanted, t.loads[p].free)
         if cores > 0:
-            t.picks[picks] = p
+            t.picks[picks].processor = p
             picks += 1
             book(t, p, cores, j)
             wanted -= cores
     write_allocation(t, HIGH_GFLOPS, j, picks)
     for i in range(picks):
-        t.processors[t.picks[i]].picked = 0
-        rank(t, t.picks[i])
+        t.loads[t.picks[i].processor].picked = 0
+        rank(t, t.picks[i].processor)
     start_job(t, j)
     return True
 

@@ -142,8 +142,8 @@ def any_request(t: Tables, pstate: int) -> bool:
 @compiled
 def some_cores_are_in(t: Tables, p: int, pstate: int) -> bool:
     """Tell whether a P-state is that of the cores of a processor that serve a job, or that of the idle ones."""
-    processor = t.processors[p]
-    return bool(pstate == (P1 if processor.oversubscribed else P0) or pstate == (P2 if processor.busy > 0 else P3))
+    load = t.loads[p]
+    return bool(pstate == (P1 if load.oversubscribed else P0) or pstate == (P2 if load.busy > 0 else P3))
 
 
 @compiled
@@ -282,7 +282,7 @@ def forget_decisions(t: Tables) -> None:
     """Clear what was decided in the last instant, once the simulator has applied it."""
     clock = t.clock[0]
     for i in range(clock.touched):
-        t.processors[t.touched[i]].touched = 0
+        t.loads[t.touched[i]].touched = 0
     clock.touched = clock.started_now = clock.rejected_now = 0
 
 

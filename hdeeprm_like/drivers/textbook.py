@@ -170,13 +170,15 @@ def begin(t: Tables, s: Simulation, c: Clockwork) -> None:
         sift(s, sim.heap - 1, j)
     for i in range(clock.touched):
         p = t.touched[i]
-        processor = t.processors[p]
-        if processor.oversubscribed == c.slowed[p]:
+        processor, oversubscribed = t.processors[p], t.loads[p].oversubscribed
+        if oversubscribed == c.slowed[p]:
             continue
-        c.slowed[p] = processor.oversubscribed
+        c.slowed[p] = oversubscribed
+        last = IDLE_CORE
         for core in range(processor.first_core, processor.first_core + processor.cores):
             j = t.core_job[core]
-            if j != IDLE_CORE:
+            if j not in (IDLE_CORE, last):
+                last = j
                 expect(t, s, j)
                 sift(s, s.tasks[j].seat, j)
 

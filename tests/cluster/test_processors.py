@@ -10,9 +10,11 @@ from hdeeprm_like.cluster.kernels import receive, set_available
 from hdeeprm_like.cluster.processors import (
     best_processor,
     has_room,
+    hide,
     lowest_processor,
     processor_key,
     random_processor,
+    rank,
     rank_all,
 )
 from hdeeprm_like.cluster.queue import draw
@@ -38,11 +40,11 @@ requests = st.tuples(
 def fitting(t, memory, gpus):
     """The processors that have a free core and room for it."""
     rows = range(len(t.processors))
-    return [p for p in rows if t.processors["free"][p] > 0 and has_room(t, t.processors["node"][p], memory, gpus)]
+    return [p for p in rows if t.loads["free"][p] > 0 and has_room(t, t.processors["node"][p], memory, gpus)]
 
 
 def scanned(t, policy, memory, gpus, beside):
-    """What `best_processor` is to find."""
+    """What `best_processor` is to find once *beside* is hidden."""
     node = t.processors["node"]
     left_out = [p for p in range(len(node)) if p == beside or (policy == HIGH_MEM and node[p] == node[beside])]
     found = [p for p in fitting(t, memory, gpus) if beside < 0 or p not in left_out]
@@ -51,15 +53,19 @@ def scanned(t, policy, memory, gpus, beside):
 
 def drawn(t, memory, gpus):
     """What `random_processor` is to find."""
-    cores = [p for p in fitting(t, memory, gpus) for _ in range(t.processors["free"][p])]
+    cores = [p for p in fitting(t, memory, gpus) for _ in range(t.loads["free"][p])]
     return cores[draw(t, len(cores))] if cores else -1
 
 
 def check_choices(t, memory, gpus, beside):
     """Compare what all policies would take now."""
+    tree = t.tree.copy()
     for policy in KEYS:
-        for other in (-1, beside):
-            assert best_processor(t, policy, memory, gpus, other) == scanned(t, policy, memory, gpus, other)
+        assert best_processor(t, policy, memory, gpus) == scanned(t, policy, memory, gpus, -1)
+        hide(t, policy, beside)
+        assert best_processor(t, policy, memory, gpus) == scanned(t, policy, memory, gpus, beside)
+        rank(t, beside)
+        assert tree.tobytes() == t.tree.tobytes()
     assert lowest_processor(t, memory, gpus) == min(fitting(t, memory, gpus), default=-1)
     before = t.clock["random"].copy()
     found, after = random_processor(t, memory, gpus), t.clock["random"].copy()
@@ -94,8 +100,10 @@ def test_the_last_of_many_equal_processors_is_found_when_it_alone_has_room(count
     cluster = platform(*[(100.0, [(1, 1.0, 10.0, 10.0)])] * (count - 1), (200.0, [(1, 1.0, 10.0, 10.0)]))
     t = State(cluster, jobs()).tables
     for policy in KEYS:
-        assert best_processor(t, policy, 150.0, 0.0, -1) == count - 1
-        assert best_processor(t, policy, 150.0, 0.0, count - 1) == -1
-        assert best_processor(t, policy, 250.0, 0.0, -1) == -1
+        assert best_processor(t, policy, 150.0, 0.0) == count - 1
+        assert best_processor(t, policy, 250.0, 0.0) == -1
+        hide(t, policy, count - 1)
+        assert best_processor(t, policy, 150.0, 0.0) == -1
+        rank(t, count - 1)
     assert lowest_processor(t, 150.0, 0.0) == random_processor(t, 150.0, 0.0) == count - 1
     assert random_processor(t, 250.0, 0.0) == -1

@@ -36,23 +36,23 @@ def check(state, workload):
     busy = t.core_job != IDLE_CORE
     node_of = platform.processor_node[platform.core_processor]
     per_processor = np.bincount(platform.core_processor, busy, platform.processors)
-    assert t.processors["busy"].tolist() == per_processor.tolist()
-    assert t.processors["free"].tolist() == (platform.processor_cores - per_processor).tolist()
-    assert t.nodes["busy"].tolist() == np.bincount(node_of, busy, platform.nodes).tolist()
+    assert t.loads["busy"].tolist() == per_processor.tolist()
+    assert t.loads["free"].tolist() == (platform.processor_cores - per_processor).tolist()
+    assert t.rooms["busy"].tolist() == np.bincount(node_of, busy, platform.nodes).tolist()
     assert clock["free_cores"] == np.sum(~busy)
-    assert not t.processors["picked"].any()
+    assert not t.loads["picked"].any()
     # memory, GPUs and bandwidth
     memory = np.where(busy, workload.memory[t.core_job], 0.0)
     used = np.bincount(node_of, memory, platform.nodes)
-    assert t.nodes["free_memory"] == pytest.approx(platform.node_memory - used, rel=1e-9, abs=1e-9)
+    assert t.rooms["free_memory"] == pytest.approx(platform.node_memory - used, rel=1e-9, abs=1e-9)
     assert np.all(used <= platform.node_memory * (1 + 1e-9))
     gpus = np.bincount(node_of, np.where(busy, workload.gpus[t.core_job], 0.0), platform.nodes)
-    assert t.nodes["free_gpus"] == pytest.approx(platform.node_gpus - gpus, rel=1e-9, abs=1e-9)
+    assert t.rooms["free_gpus"] == pytest.approx(platform.node_gpus - gpus, rel=1e-9, abs=1e-9)
     assert np.all(gpus <= platform.node_gpus * (1 + 1e-9))
     bandwidth = np.bincount(platform.core_processor, np.where(busy, workload.bandwidth[t.core_job], 0.0))
-    assert t.processors["used_bandwidth"] == pytest.approx(bandwidth, rel=1e-9, abs=1e-9)
+    assert t.loads["used_bandwidth"] == pytest.approx(bandwidth, rel=1e-9, abs=1e-9)
     over = bandwidth > platform.processor_bandwidth * (1 + 1e-9)
-    assert t.processors["oversubscribed"].tolist() == over.tolist()
+    assert t.loads["oversubscribed"].tolist() == over.tolist()
     # power, and the speed of each job
     pstates = [pstate_of(t, core) for core in range(platform.cores)]
     watts = [float(platform.processor_watts[p, s]) for p, s in zip(platform.core_processor, pstates, strict=True)]
@@ -91,7 +91,7 @@ def test_nothing_is_lost_at_any_instant(cluster, workload, pairs, seed):
         float(np.sum(cluster.processor_watts[:, 3] * cluster.processor_cores)), rel=1e-9
     )
     assert state.free_memory.tolist() == cluster.node_memory.tolist()
-    assert not state.tables.processors["used_bandwidth"].any()
+    assert not state.tables.loads["used_bandwidth"].any()
 
 
 def test_draining_tells_starts_in_order_rejections_and_the_pstates_that_change():

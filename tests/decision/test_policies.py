@@ -128,7 +128,7 @@ def test_bandwidth_is_taken_for_each_core_from_its_processor():
     state = waiting(cluster, jobs(size=[3, 2], bandwidth=[6.0, 4.0], seconds=5.0))
     apply_pair(state.tables, JOB_POLICIES["first"], CORE_POLICIES["high_mem_bw"])
     assert started(state) == {0: [0, 1, 4], 1: [5, 6]}  # 20, 19, 14 of 14 and 13; then 8 to 13, 9
-    assert state.tables.processors["used_bandwidth"].tolist() == [12.0, 14.0]
+    assert state.tables.loads["used_bandwidth"].tolist() == [12.0, 14.0]
 
 
 def test_a_job_without_enough_free_cores_lacks_cores_and_changes_nothing():
@@ -176,7 +176,7 @@ def test_cores_are_those_taken_one_after_the_other_with_a_new_ranking_each_time(
         if cores is None:
             break
     for p in range(cluster.processors):
-        assert state.tables.processors["used_bandwidth"][p] == pytest.approx(slow.used[p])
+        assert state.tables.loads["used_bandwidth"][p] == pytest.approx(slow.used[p])
 
 
 @given(clusters, requests, st.sampled_from(sorted(CORE_POLICIES)))
@@ -187,11 +187,11 @@ def test_a_job_that_does_not_fit_leaves_no_trace_not_even_a_rounding_error(clust
     apply_pair(t, JOB_POLICIES["first"], CORE_POLICIES[policy])
     if t.clock["blocked"][0] == NOTHING:
         return
-    before = [column.copy() for column in (t.processors, t.nodes, t.core_job, t.queue, t.jobs)]
+    before = [column.copy() for column in (t.loads, t.rooms, t.core_job, t.queue, t.jobs)]
     assert choose_cores(t, CORE_POLICIES[policy], t.clock["blocked_job"][0]) == t.clock["blocked"][0]
-    same = [name for name in t.processors.dtype.names if not name.endswith("_before")]
-    np.testing.assert_array_equal(t.processors[same], before[0][same])
-    for now, then in zip((t.nodes, t.core_job, t.queue, t.jobs), before[1:], strict=True):
+    np.testing.assert_array_equal(t.loads, before[0])
+    np.testing.assert_array_equal(t.rooms, before[1])
+    for now, then in zip((t.core_job, t.queue, t.jobs), before[2:], strict=True):
         assert now.tobytes() == then.tobytes()
 
 

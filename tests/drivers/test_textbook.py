@@ -84,7 +84,7 @@ def times(workload, name, named):
     for _ in clock.run(new_plan(state, baseline(name))):
         pass
     clock_row = state.tables.clock[0]
-    assert (clock.unfinished, clock_row["free_cores"], state.tables.processors["busy"].tolist()) == (0, 16, [0])
+    assert (clock.unfinished, clock_row["free_cores"], state.tables.loads["busy"].tolist()) == (0, 16, [0])
     return [clock.simulation.tasks[column].tolist() for column in ("start", "finish")], clock_row["joules"]
 
 

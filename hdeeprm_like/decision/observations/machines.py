@@ -65,10 +65,10 @@ def write_machines(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     write_jobs(t, w, v, out)
     raw, at = v.rule[0].raw, 5 * len(w.slots)
     for n in range(len(t.nodes)):
-        node, free = t.nodes[n], 0
+        node, room, free = t.nodes[n], t.rooms[n], 0
         for p in range(w.first_processor[n], w.first_processor[n + 1]):
-            free += t.processors[p].free
+            free += t.loads[p].free
         out[at] = share(raw, free, 1.0 / node.cores)
-        out[at + 1] = share(raw, node.free_memory, 1.0 / node.memory if node.memory > 0.0 else 0.0)
-        out[at + 2] = share(raw, node.free_gpus, 1.0 / node.gpus if node.gpus > 0.0 else 0.0)
+        out[at + 1] = share(raw, room.free_memory, 1.0 / node.memory if node.memory > 0.0 else 0.0)
+        out[at + 2] = share(raw, room.free_gpus, 1.0 / node.gpus if node.gpus > 0.0 else 0.0)
         at += 3

@@ -181,9 +181,9 @@ def write_cores(t: Tables, out: Floats, at: int) -> None:
     """Write speed, power and share to compute of each core."""
     job, share = IDLE_CORE, 0.0
     for p in range(len(t.processors)):
-        processor = t.processors[p]
-        serving = P1 if processor.oversubscribed else P0
-        idle = P2 if processor.busy > 0 else P3
+        processor, load = t.processors[p], t.loads[p]
+        serving = P1 if load.oversubscribed else P0
+        idle = P2 if load.busy > 0 else P3
         speed = processor.flops[serving] / processor.flops[P0]
         watts = processor.watts[serving] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
         idle_watts = processor.watts[idle] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
@@ -204,12 +204,12 @@ def write_summary(t: Tables, q: QueueColumns, kind: int, sensitivity: float, out
     at = 0
     if kind != MINIMAL:
         for n in range(len(t.nodes)):
-            node = t.nodes[n]
-            out[at] = min(max(node.free_memory / node.memory, 0.0), 1.0) if node.memory > 0.0 else 0.0
+            memory = t.nodes[n].memory
+            out[at] = min(max(t.rooms[n].free_memory / memory, 0.0), 1.0) if memory > 0.0 else 0.0
             at += 1
         for p in range(len(t.processors)):
-            processor = t.processors[p]
-            free = 1.0 - processor.used_bandwidth / processor.bandwidth if processor.bandwidth > 0.0 else 0.0
+            bandwidth = t.processors[p].bandwidth
+            free = 1.0 - t.loads[p].used_bandwidth / bandwidth if bandwidth > 0.0 else 0.0
             out[at] = min(free, 1.0) if free > BUSY else 0.0
             at += 1
     if kind == NORMAL:
