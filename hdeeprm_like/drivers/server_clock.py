@@ -18,9 +18,11 @@ from hdeeprm_like.drivers.tasks import (
     Simulation,
     finish,
     has_fired,
+    is_running,
     launch,
     outcome_of,
     progress,
+    sift,
 )
 
 LOOPBACK = 1e-10  # s, one byte at SimGrid's 10 GB/s
@@ -49,7 +51,8 @@ def wire_time(time: float) -> float:
 def post(s: Simulation, kind: int, row: int) -> None:
     """Put a letter into the mailbox."""
     sim = s.sim[0]
-    s.mail[(sim.mail_first + sim.mail) % len(s.mail)] = row * KINDS + kind
+    at = sim.mail_first + sim.mail
+    s.mail[at if at < len(s.mail) else at - len(s.mail)] = row * KINDS + kind
     sim.mail += 1
 
 
@@ -59,7 +62,7 @@ def next_event(s: Simulation) -> float:
     sim = s.sim[0]
     date = min(sim.submission, sim.reply, sim.call)
     if sim.heap > 0:
-        date = min(date, s.tasks[s.heap[0]].end)
+        date = min(date, s.heap[0].end)
     return float(date)
 
 
@@ -86,8 +89,8 @@ def fire_ends(t: Tables, s: Simulation) -> None:
     They come after all others: Batsim reads a job's energy before it tells that the job has ended.
     """
     sim = s.sim[0]
-    while sim.heap > 0 and has_fired(s, s.heap[0]):
-        j = s.heap[0]
+    while sim.heap > 0 and has_fired(s, s.heap[0].job):
+        j = s.heap[0].job
         finish(t, s, j, outcome_of(s, j))
         write_log(t, sim.clock, LOG_END, j, 0)
         post(s, END, j)
@@ -116,7 +119,9 @@ def post_next_command(t: Tables, s: Simulation) -> None:
     """
     sim, clock = s.sim[0], t.clock[0]
     simple = clock.rejected_now + clock.started_now
-    while sim.stage >= simple and sim.stage < simple + 4 and not any_request(t, sim.stage - simple):
+    if sim.stage == simple:
+        find_changes(t, s)
+    while sim.stage >= simple and sim.stage < simple + 4 and sim.changes[sim.stage - simple] == 0:
         sim.stage += 1
     if sim.stage == simple + 4 and sim.kills == 0:
         sim.stage += 1
@@ -126,53 +131,46 @@ def post_next_command(t: Tables, s: Simulation) -> None:
 
 
 @compiled
-def any_request(t: Tables, pstate: int) -> bool:
-    """Tell whether some core has come into a P-state in this instant."""
-    for i in range(t.clock[0].touched):
-        p = t.touched[i]
-        if not some_cores_are_in(t, p, pstate):
-            continue
-        processor, serving = t.processors[p], pstate in (P0, P1)
+def find_changes(t: Tables, s: Simulation) -> None:
+    """List the cores that have come into each P-state in this instant."""
+    sim, clock = s.sim[0], t.clock[0]
+    for pstate in range(4):
+        sim.changes[pstate] = 0
+    for i in range(clock.touched):
+        processor, load = t.processors[t.touched[i]], t.loads[t.touched[i]]
+        serving, idle = P1 if load.oversubscribed else P0, P2 if load.busy > 0 else P3
+        begun, left = sim.changes[serving], sim.changes[idle]
         for core in range(processor.first_core, processor.first_core + processor.cores):
-            if t.core_pstate[core] != pstate and (t.core_job[core] != IDLE_CORE) == serving:
-                return True
-    return False
-
-
-@compiled
-def some_cores_are_in(t: Tables, p: int, pstate: int) -> bool:
-    """Tell whether a P-state is that of the cores of a processor that serve a job, or that of the idle ones."""
-    load = t.loads[p]
-    return bool(pstate == (P1 if load.oversubscribed else P0) or pstate == (P2 if load.busy > 0 else P3))
+            serves = t.core_job[core] != IDLE_CORE
+            pstate = serving if serves else idle
+            s.changes[pstate, begun if serves else left] = core  # kept only if counted: branches would cost more
+            changed = t.core_pstate[core] != pstate
+            begun += changed & serves
+            left += changed & (not serves)
+        sim.changes[serving], sim.changes[idle] = begun, left
 
 
 @compiled
 def apply_pstate(t: Tables, s: Simulation, pstate: int) -> None:
     """Put the cores that have come into a P-state there, and find the rates of their jobs again."""
-    sim, clock = s.sim[0], t.clock[0]
-    cores = marked = 0
-    request = clock.logged
-    write_log(t, sim.clock, LOG_REQUEST, 0, pstate)
-    for i in range(clock.touched):
-        if not some_cores_are_in(t, t.touched[i], pstate):
-            continue
-        processor, serving = t.processors[t.touched[i]], pstate in (P0, P1)
-        for core in range(processor.first_core, processor.first_core + processor.cores):
-            if t.core_pstate[core] == pstate or (t.core_job[core] != IDLE_CORE) != serving:
-                continue
-            t.core_pstate[core] = pstate
-            cores += 1
-            write_log(t, sim.clock, LOG_PSTATE, core, pstate)
-            j = t.core_job[core]
-            if j != IDLE_CORE and not s.tasks[j].marked and s.tasks[j].seat >= 0:
-                s.tasks[j].marked = 1
-                s.marked[marked] = j
-                marked += 1
-    if len(t.log) > 0:
-        t.log[request].row = cores
+    sim = s.sim[0]
+    cores, marked = sim.changes[pstate], 0
+    write_log(t, sim.clock, LOG_REQUEST, cores, pstate)
+    for i in range(cores):
+        core = s.changes[pstate, i]
+        t.core_pstate[core] = pstate
+        write_log(t, sim.clock, LOG_PSTATE, core, pstate)
+        j = t.core_job[core]
+        if j != IDLE_CORE and not s.tasks[j].marked and is_running(s, j):
+            s.tasks[j].marked = 1
+            s.marked[marked] = j
+            marked += 1
+    settled = pstate == P1 or sim.changes[P1] == 0
     for i in range(marked):
-        s.tasks[s.marked[i]].marked = 0
-        progress(t, s, s.marked[i])
+        j = s.marked[i]
+        s.tasks[j].marked = 0
+        progress(t, s, j, settled)
+        sift(s, s.seats[j], j)
     sim.grouped_switches += 1
     sim.machine_switches += cores
     sim.acknowledged = 1
@@ -193,7 +191,7 @@ def apply_command(t: Tables, s: Simulation) -> None:
     elif stage == 4:
         for i in range(sim.kills):
             j = s.kills[i]
-            if s.tasks[j].seat >= 0:
+            if is_running(s, j):
                 finish(t, s, j, KILLED)
                 write_log(t, sim.clock, LOG_END, j, 0)
                 s.completed[sim.completed] = j
@@ -230,24 +228,14 @@ def resume_submitter(s: Simulation) -> None:
 
 
 @compiled
-def travel_time(t: Tables, s: Simulation, j: int) -> float:
-    """Return how long the message takes that a job has ended; the lowest of its cores sends it."""
-    job = t.jobs[j]
-    lowest = t.allocation[job.first]
-    for i in range(job.first + 1, job.first + job.size):
-        lowest = min(lowest, t.allocation[i])
-    return float(s.delay[t.core_processor[lowest]])
-
-
-@compiled
 def take_letter(t: Tables, s: Simulation) -> None:
     """Receive the first letter of the mailbox, which takes its time, and act on it."""
     sim = s.sim[0]
     letter = s.mail[sim.mail_first]
-    sim.mail_first = (sim.mail_first + 1) % len(s.mail)
+    sim.mail_first = sim.mail_first + 1 if sim.mail_first + 1 < len(s.mail) else 0
     sim.mail -= 1
     kind, j = letter % KINDS, letter // KINDS
-    advance(t, s, sim.clock + (travel_time(t, s, j) if kind == END else LOOPBACK))
+    advance(t, s, sim.clock + (s.delay[t.core_processor[s.tasks[j].lowest]] if kind == END else LOOPBACK))
     if kind == SUBMIT:
         submit_all_due(s)
         sim.submitting = 1

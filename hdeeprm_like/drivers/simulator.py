@@ -22,7 +22,7 @@ from hdeeprm_like.drivers.server_clock import (
     take_news,
     wire_time,
 )
-from hdeeprm_like.drivers.tasks import SIM, TASK, Simulation
+from hdeeprm_like.drivers.tasks import SEAT, SIM, TASK, Simulation
 from hdeeprm_like.types import Floats
 
 INSTANTS_AT_A_TIME = 1000  # between two looks at the progress
@@ -125,11 +125,13 @@ def new_simulation(platform: Platform, workload: Workload) -> Simulation:
     return Simulation(
         sim=sim,
         tasks=tasks,
-        heap=np.zeros(jobs, np.int32),
+        heap=np.zeros(jobs, SEAT),
+        seats=np.zeros(jobs, np.int32),
         mail=np.zeros(jobs + 8, np.int64),
         completed=np.zeros(jobs, np.int32),
         kills=np.zeros(jobs, np.int32),
         marked=np.zeros(jobs, np.int32),
+        changes=np.zeros((4, platform.cores), np.int32),
         delay=seconds_to_master(platform),
         submit=np.ascontiguousarray(workload.submit, np.float64),
     )
@@ -139,7 +141,6 @@ def fill_tasks(rows: Rows, workload: Workload) -> None:
     """Write what the jobs of a workload need into rows of tasks that have not begun."""
     rows["ops"], rows["delay"], rows["walltime"] = workload.ops, workload.delay, workload.walltime
     rows["start"] = rows["finish"] = np.nan
-    rows["seat"] = -1
 
 
 def seconds_to_master(platform: Platform) -> Floats:

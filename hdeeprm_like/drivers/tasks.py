@@ -24,23 +24,25 @@ SHORTEST_RUN = 1e-5  # s, what Batsim reports for a job without work
 
 TASK = np.dtype(
     [
-        ("ops", "f8"),  # flop per core
-        ("delay", "f8"),  # s, -1 for a job that computes
-        ("walltime", "f8"),  # s, infinite for none
-        ("left", "f8"),  # share of the work still to do at as_of
-        ("rate", "f8"),  # share per second since as_of
-        ("as_of", "f8"),  # s
         ("end", "f8"),  # s, when it fires unless its rate changes
         ("start", "f8"),  # s on the simulator's clock, nan before
-        ("finish", "f8"),  # s
+        ("walltime", "f8"),  # s, infinite for none
+        ("delay", "f8"),  # s, -1 for a job that computes
+        ("rate", "f8"),  # share per second since as_of
+        ("left", "f8"),  # share of the work still to do at as_of
+        ("as_of", "f8"),  # s
+        ("ops", "f8"),  # flop per core
+        ("finish", "f8"),  # s, nan before
+        ("marked", "i4"),  # 1 while its rate waits to be found again
+        ("outcome", "i4"),
+        ("lowest", "i4"),  # of its cores, the one that sends the message that it has ended
         ("watts", "f8"),  # W of its cores since as_of
         ("joules", "f8"),  # J of its cores from start to as_of
-        ("seat", "i4"),  # its place in the heap, -1 when not running
-        ("outcome", "i4"),
-        ("marked", "i4"),  # 1 while its rate waits to be found again
     ],
     align=True,
 )
+
+SEAT = np.dtype([("end", "f8"), ("job", "i8")], align=True)  # of a running job, and when it fires
 
 SIM = np.dtype(
     [
@@ -64,6 +66,7 @@ SIM = np.dtype(
         ("acknowledged", "i8"),  # ... that P-states have changed
         ("called", "i8"),  # ... that the time asked for has come
         ("kills", "i8"),  # jobs to kill in the answer under way
+        ("changes", "i8", (4,)),  # cores that come into each P-state in it
         ("grouped_switches", "i8"),  # SET_RESOURCE_STATE commands
         ("machine_switches", "i8"),  # machines in them
     ],
@@ -78,102 +81,136 @@ class Simulation(NamedTuple):
     Attributes:
         sim: (1,) SIM.
         tasks: (J,) TASK.
-        heap: (J,) running jobs, the next to end first.
+        heap: (J,) SEAT, running jobs, the next to end first.
+        seats: (J,) where running jobs are in it.
         mail: ring of letters to the server, as Batsim's mailbox.
         completed: (J,) jobs that the next message reports.
         kills: (J,) jobs to kill in the answer under way.
         marked: (J,) scratch, jobs whose rate waits to be found again.
+        changes: (4, C) the cores that come into each P-state in the answer under way.
         delay: (P,) s that the message of an ended job takes from a core of each processor to the server.
         submit: (J,) s, of the first ``jobs`` of SIM.
     """
 
     sim: Rows
     tasks: Rows
-    heap: Ints
+    heap: Rows
+    seats: Ints
     mail: Ints
     completed: Ints
     kills: Ints
     marked: Ints
+    changes: Ints
     delay: Floats
     submit: Floats
 
 
 @compiled
-def ends_before(s: Simulation, a: int, b: int) -> bool:
-    """Tell whether job *a* ends before job *b*; those that end together do so in the order of their starts."""
-    x, y = s.tasks[a], s.tasks[b]
-    if x.end != y.end:
-        return bool(x.end < y.end)
-    return bool(x.start < y.start or (x.start == y.start and a < b))
+def ends_before(s: Simulation, end: float, j: int, other_end: float, other: int) -> bool:
+    """Tell whether job *j* ends before another one; those that end together do so in the order of their starts."""
+    if end != other_end:
+        return bool(end < other_end)
+    start, other_start = s.tasks[j].start, s.tasks[other].start
+    return bool(start < other_start or (start == other_start and j < other))
+
+
+@compiled
+def seat(s: Simulation, place: int, end: float, j: int) -> None:
+    """Put job *j* into a place of the heap."""
+    s.heap[place].end, s.heap[place].job = end, j
+    s.seats[j] = place
 
 
 @compiled
 def sift(s: Simulation, hole: int, j: int) -> None:
     """Put job *j* where it belongs in the heap, beginning at a hole."""
-    size = s.sim[0].heap
-    while hole > 0 and ends_before(s, j, s.heap[(hole - 1) // 2]):
-        parent = (hole - 1) // 2
-        s.heap[hole] = s.heap[parent]
-        s.tasks[s.heap[hole]].seat = hole
-        hole = parent
+    size, end = s.sim[0].heap, s.tasks[j].end
+    while hole > 0:
+        above = s.heap[(hole - 1) >> 1]
+        if not ends_before(s, end, j, above.end, above.job):
+            break
+        seat(s, hole, above.end, above.job)
+        hole = (hole - 1) >> 1
     while True:
         child = 2 * hole + 1
         if child >= size:
             break
-        if child + 1 < size and ends_before(s, s.heap[child + 1], s.heap[child]):
+        left, right = s.heap[child], s.heap[child + 1 if child + 1 < size else child]
+        if ends_before(s, right.end, right.job, left.end, left.job):
             child += 1
-        if not ends_before(s, s.heap[child], j):
+        below = s.heap[child]
+        if not ends_before(s, below.end, below.job, end, j):
             break
-        s.heap[hole] = s.heap[child]
-        s.tasks[s.heap[hole]].seat = hole
+        seat(s, hole, below.end, below.job)
         hole = child
-    s.heap[hole] = j
-    s.tasks[j].seat = hole
+    seat(s, hole, end, j)
 
 
 @compiled
 def remove(s: Simulation, j: int) -> None:
     """Take a running job out of the heap."""
     sim = s.sim[0]
-    seat = s.tasks[j].seat
-    s.tasks[j].seat = -1
     sim.heap -= 1
-    last = s.heap[sim.heap]
+    last = s.heap[sim.heap].job
     if last != j:
-        sift(s, seat, last)
+        sift(s, s.seats[j], last)
 
 
 @compiled
-def progress(t: Tables, s: Simulation, j: int) -> None:
-    """Book a running job's work and energy until now, and find its rate and end from the P-states of its cores."""
-    task, job, clock = s.tasks[j], t.jobs[j], s.sim[0].clock
-    elapsed = clock - task.as_of
-    task.left -= task.rate * elapsed
-    task.joules += task.watts * elapsed
-    task.as_of = clock
-    speed, watts = 1e300, 0.0
+def is_running(s: Simulation, j: int) -> bool:
+    """Tell whether a job has begun and not yet ended on the simulator's clock."""
+    return bool(not np.isnan(s.tasks[j].start) and np.isnan(s.tasks[j].finish))
+
+
+@compiled
+def slowest(t: Tables, j: int) -> float:
+    """Return the flop/s of the slowest core of a job in the P-states that its cores are in."""
+    job, speed = t.jobs[j], 1e300
     for i in range(job.first, job.first + job.size):
         core = t.allocation[i]
-        processor = t.processors[t.core_processor[core]]
-        pstate = t.core_pstate[core]
-        speed = min(speed, processor.flops[pstate])
-        watts += processor.watts[pstate]
-    task.watts = watts
+        speed = min(speed, t.processors[t.core_processor[core]].flops[t.core_pstate[core]])
+    return speed
+
+
+@compiled
+def power(t: Tables, j: int) -> float:
+    """Return the W of the cores of a job in the P-states that they are in."""
+    job, watts = t.jobs[j], 0.0
+    for i in range(job.first, job.first + job.size):
+        core = t.allocation[i]
+        watts += t.processors[t.core_processor[core]].watts[t.core_pstate[core]]
+    return watts
+
+
+@compiled
+def progress(t: Tables, s: Simulation, j: int, settled: bool) -> None:
+    """Book a running job's work and energy until now, and find its rate and end from the P-states of its cores.
+
+    Args:
+        settled: whether these are what the decision system has found its speed from.
+    """
+    task, clock = s.tasks[j], s.sim[0].clock
+    elapsed = clock - task.as_of
+    task.left -= task.rate * elapsed
+    task.as_of = clock
+    task.joules += task.watts * elapsed
+    task.watts = power(t, j)
     if task.delay < 0.0:
-        task.rate = speed / max(task.ops, NO_OPS)
+        task.rate = (t.jobs[j].speed if settled else slowest(t, j)) / max(task.ops, NO_OPS)
         task.end = min(clock + task.left / task.rate, task.start + task.walltime)
-    if task.seat >= 0:
-        sift(s, task.seat, j)
 
 
 @compiled
 def launch(t: Tables, s: Simulation, j: int) -> None:
     """Let a job begin to run on its cores."""
-    sim, task = s.sim[0], s.tasks[j]
+    sim, task, job = s.sim[0], s.tasks[j], t.jobs[j]
     task.start, task.as_of, task.left, task.rate, task.watts, task.joules = sim.clock, sim.clock, 1.0, 0.0, 0.0, 0.0
+    task.lowest = t.allocation[job.first]
+    for i in range(job.first + 1, job.first + job.size):
+        task.lowest = min(task.lowest, t.allocation[i])
     if task.delay >= 0.0:
         task.end = sim.clock + min(task.delay, task.walltime)
-    progress(t, s, j)
+    progress(t, s, j, False)
     sim.heap += 1
     sift(s, sim.heap - 1, j)
 

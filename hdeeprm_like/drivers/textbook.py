@@ -97,7 +97,7 @@ def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
     sim = s.sim[0]
     sim.completed = sim.submitted = sim.called = 0
     submission = s.submit[sim.next_job] if sim.next_job < sim.jobs else np.inf
-    completion = s.tasks[s.heap[0]].end if sim.heap > 0 else np.inf
+    completion = s.heap[0].end if sim.heap > 0 else np.inf
     date = min(submission, completion)
     if sim.call < date - TIMER_PRECISION:
         date = sim.call
@@ -108,10 +108,8 @@ def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
         sim.call = np.inf
         sim.called = 1
     alone = c.one_by_one[0] == 1
-    while (
-        sim.heap > 0 and s.tasks[s.heap[0]].end <= date + TIMER_PRECISION and not (alone and submission <= completion)
-    ):
-        j = first_started(t, s) if alone else s.heap[0]
+    while sim.heap > 0 and s.heap[0].end <= date + TIMER_PRECISION and not (alone and submission <= completion):
+        j = first_started(t, s) if alone else s.heap[0].job
         task = s.tasks[j]
         task.finish = date
         task.outcome = WALLTIME_REACHED if task.end == task.start + task.walltime else SUCCESS
@@ -133,9 +131,9 @@ def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
 @compiled
 def first_started(t: Tables, s: Simulation) -> int:
     """Return the job that ends next; of those that end together the one that was decided first."""
-    best = s.heap[0]
+    best = s.heap[0].job
     for i in range(1, s.sim[0].heap):
-        j = s.heap[i]
+        j = s.heap[i].job
         if s.tasks[j].end == s.tasks[best].end and t.jobs[j].first < t.jobs[best].first:
             best = j
     return int(best)
@@ -180,7 +178,7 @@ def begin(t: Tables, s: Simulation, c: Clockwork) -> None:
             if j not in (IDLE_CORE, last):
                 last = j
                 expect(t, s, j)
-                sift(s, s.tasks[j].seat, j)
+                sift(s, s.seats[j], j)
 
 
 @compiled
