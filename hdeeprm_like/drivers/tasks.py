@@ -36,7 +36,7 @@ TASK = np.dtype(
         ("marked", "i4"),  # 1 while its rate waits to be found again
         ("outcome", "i4"),
         ("lowest", "i4"),  # of its cores, the one that sends the message that it has ended
-        ("watts", "f8"),  # W of its cores since as_of
+        ("watts", "f8"),  # W of its cores since as_of, counted where a log is kept
         ("joules", "f8"),  # J of its cores from start to as_of
     ],
     align=True,
@@ -193,8 +193,9 @@ def progress(t: Tables, s: Simulation, j: int, settled: bool) -> None:
     elapsed = clock - task.as_of
     task.left -= task.rate * elapsed
     task.as_of = clock
-    task.joules += task.watts * elapsed
-    task.watts = power(t, j)
+    if len(t.log) > 0:
+        task.joules += task.watts * elapsed
+        task.watts = power(t, j)
     if task.delay < 0.0:
         task.rate = (t.jobs[j].speed if settled else slowest(t, j)) / max(task.ops, NO_OPS)
         task.end = min(clock + task.left / task.rate, task.start + task.walltime)
