@@ -32,10 +32,11 @@ def append(t: Tables, w: Window, j: int) -> None:
         found[QUEUE], found[WORK], found[FREE] = rule.queue, rule.queued_work, t.clock[0].free_cores
         found[REMAINING] = remaining_work(t, w)
         found[BACKLOG] = max(rule.queue - rule.head - rule.tail, 0)
-    w.line[rule.end] = j
-    w.cores[rule.end] = -job.size if job.memory > 0.0 or job.gpus > 0.0 else job.size
+    if rule.lists:
+        w.line[rule.end] = j
+        w.cores[rule.end] = -job.size if job.memory > 0.0 or job.gpus > 0.0 else job.size
+        rule.end += 1
     w.paces[j] = pace_of(job.requested_time)
-    rule.end += 1
     rule.queue += 1
     rule.urgency += w.paces[j]
     rule.queued_work += job.size * job.requested_time
@@ -56,10 +57,9 @@ def seat_in_line(w: Window, j: int) -> int:
 
 
 @compiled
-def leave(t: Tables, w: Window, j: int) -> None:
-    """Take a job out of the queue."""
-    rule, job = w.rule[0], t.jobs[j]
-    seat = seat_in_line(w, j)
+def leave_line(w: Window, j: int) -> None:
+    """Take a job out of the list of waiting ones."""
+    rule, seat = w.rule[0], seat_in_line(w, j)
     if seat - rule.first < rule.end - seat:  # the shorter part closes the gap
         for i in range(seat, rule.first, -1):
             w.line[i], w.cores[i] = w.line[i - 1], w.cores[i - 1]
@@ -68,12 +68,6 @@ def leave(t: Tables, w: Window, j: int) -> None:
         rule.end -= 1
         for i in range(seat, rule.end):
             w.line[i], w.cores[i] = w.line[i + 1], w.cores[i + 1]
-    rule.queue -= 1
-    rule.queued_work -= job.size * job.requested_time
-    rule.sum_of_submissions -= job.submit
-    if rule.queue == 0:  # no rounding error survives an empty queue
-        rule.queued_work = rule.sum_of_submissions = 0.0
-    rule.stale = 1
 
 
 @compiled
@@ -90,17 +84,29 @@ def seat_after(w: Window, end: float) -> int:
 
 
 @compiled
+def join_running(w: Window, j: int, end: float, size: int) -> None:
+    """Put a job into the list of running ones, given when it is expected to end (s) and its cores."""
+    seat = seat_after(w, end)
+    for i in range(w.rule[0].running, seat, -1):
+        w.running[i], w.ends[i], w.widths[i] = w.running[i - 1], w.ends[i - 1], w.widths[i - 1]
+    w.running[seat], w.ends[seat], w.widths[seat] = j, end, size
+
+
+@compiled
 def began(t: Tables, w: Window, j: int) -> None:
     """Take note that a job of the queue has started."""
-    leave(t, w, j)
     rule, job = w.rule[0], t.jobs[j]
+    if rule.lists:
+        leave_line(w, j)
+        join_running(w, j, job.start + job.requested_time, job.size)
+    rule.queue -= 1
+    rule.queued_work -= job.size * job.requested_time
+    rule.sum_of_submissions -= job.submit
+    if rule.queue == 0:  # no rounding error survives an empty queue
+        rule.queued_work = rule.sum_of_submissions = 0.0
+    rule.stale = 1
     rule.started += 1
     rule.waited += job.start - job.submit
-    end = job.start + job.requested_time
-    seat = seat_after(w, end)
-    for i in range(rule.running, seat, -1):
-        w.running[i], w.ends[i], w.widths[i] = w.running[i - 1], w.ends[i - 1], w.widths[i - 1]
-    w.running[seat], w.ends[seat], w.widths[seat] = j, end, job.size
     rule.running += 1
 
 
@@ -114,18 +120,26 @@ def note_starts(t: Tables, w: Window) -> None:
 
 
 @compiled
-def ended(t: Tables, w: Window, j: int) -> None:
-    """Take note that a running job has ended."""
-    rule, job = w.rule[0], t.jobs[j]
-    seat = seat_after(w, job.start + job.requested_time) - 1
+def leave_running(w: Window, j: int, end: float) -> bool:
+    """Take a job out of the list of running ones, given when it was expected to end (s); False if it is not there."""
+    seat = seat_after(w, end) - 1
     while seat >= 0 and w.running[seat] != j:
         seat -= 1
     if seat < 0:
+        return False
+    for i in range(seat, w.rule[0].running - 1):
+        w.running[i], w.ends[i], w.widths[i] = w.running[i + 1], w.ends[i + 1], w.widths[i + 1]
+    return True
+
+
+@compiled
+def ended(t: Tables, w: Window, j: int) -> None:
+    """Take note that a running job has ended."""
+    rule, job = w.rule[0], t.jobs[j]
+    if rule.lists and not leave_running(w, j, job.start + job.requested_time):
         return
     rule.running -= 1
     rule.urgency = rule.urgency - w.paces[j] if rule.running + rule.queue > 0 else 0.0
-    for i in range(seat, rule.running):
-        w.running[i], w.ends[i], w.widths[i] = w.running[i + 1], w.ends[i + 1], w.widths[i + 1]
 
 
 @compiled

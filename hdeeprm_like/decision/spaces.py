@@ -12,6 +12,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Pair, PolicyPairs
+from hdeeprm_like.decision.observations.summary import KINDS as SUMMARIES
 from hdeeprm_like.decision.observations.view import Kind, View
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.slots import JobSlots
@@ -89,7 +90,8 @@ class Space:
             raise OptionsError("an agent that is asked when a job of the window fits needs a window with slots")
         machines = self.actions == "machines"
         finds = self.observation in ("compact", "horizon") or not isinstance(self.observation, str)
-        window = JobWindow(state, self.head, self.tail, self.opens, self.step, machines, finds)
+        lists = self.actions != "policies" or self.head + self.tail > 0 or self.observation not in SUMMARIES
+        window = JobWindow(state, self.head, self.tail, self.opens, self.step, machines, finds, lists)
         actions: ActionSpace
         if self.actions == "policies":
             actions = PolicyPairs(self.pairs, self.void)

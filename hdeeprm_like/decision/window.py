@@ -54,9 +54,10 @@ class JobWindow:
         step: float = 0.0,
         machines: bool = False,
         finds: bool = False,
+        lists: bool = True,
     ) -> None:
         """Take the arguments of `new_window`."""
-        self.rows = new_window(state, head, tail, opens, step, machines, finds)
+        self.rows = new_window(state, head, tail, opens, step, machines, finds, lists)
 
     @property
     def slots(self) -> int:

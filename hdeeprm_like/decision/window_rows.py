@@ -46,6 +46,7 @@ WINDOW = np.dtype(
         ("stale", "i4"),  # 1: the slots must be filled again
         ("looks", "i4"),  # 1: some job in the slots asks for memory or GPUs
         ("finds", "i4"),  # 1: what jobs find when they are submitted is kept
+        ("lists", "i4"),  # 1: the lists of waiting and of running jobs are kept
     ],
     align=True,
 )
@@ -89,6 +90,7 @@ def new_window(
     step: float = 0.0,
     machines: bool = False,
     finds: bool = True,
+    lists: bool = True,
 ) -> Window:
     """Return the window of a run at its beginning.
 
@@ -96,6 +98,7 @@ def new_window(
         head, tail: slots for the first and the last jobs of the queue. opens, step: see the module.
         machines: whether only jobs that some node can take whole come into the slots (004, section II.E).
         finds: whether to keep what jobs find when they are submitted.
+        lists: whether to keep the lists of waiting and of running jobs, which all but figures about them need.
 
     Raises:
         OptionsError: a value makes no sense.
@@ -108,7 +111,7 @@ def new_window(
         raise OptionsError(f"step is {step:g}; a time in s is needed" + (" above 0" if opens == "ticks" else ""))
     rule = np.zeros(1, WINDOW)
     rule["step"], rule["head"], rule["tail"], rule["opens"] = step, head, tail, OPENS.index(opens)
-    rule["machines"], rule["finds"], rule["stale"] = machines, finds, 1
+    rule["machines"], rule["finds"], rule["lists"], rule["stale"] = machines, finds, lists, 1
     jobs = len(state.tables.jobs)
     return Window(
         rule=rule,

@@ -14,12 +14,12 @@ from hdeeprm_like.cluster.chance import SEEDS, draw_below
 from hdeeprm_like.cluster.tables import Rows, Tables
 from hdeeprm_like.compiled import compiled, released
 from hdeeprm_like.decision.observations.rows import ViewRows, scale_times
-from hdeeprm_like.decision.observations.summary import request_of
+from hdeeprm_like.decision.observations.summary import requests_of
 from hdeeprm_like.decision.rewards import RewardRows, settle
 from hdeeprm_like.decision.window_rows import Window
 from hdeeprm_like.drivers.play import BATSIM, WANTED, to_next_decision
 from hdeeprm_like.drivers.server_clock import open_simulation
-from hdeeprm_like.drivers.steps import DRAWS, Choices, look, step
+from hdeeprm_like.drivers.steps import DRAWS, Choices, go_on, look
 from hdeeprm_like.drivers.tasks import Simulation
 from hdeeprm_like.drivers.textbook import Clockwork
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -86,13 +86,14 @@ class Batch(NamedTuple):
 
     Attributes:
         runs: their rows, each array with one more axis in front but those that are shared.
-        blocks: (B, bytes) what is to be as before a run when the next begins; all rows but those by job, which are
-            written before they are read. fresh: (bytes,) what it is to be.
+        blocks: (B, bytes) all rows of a run. fresh: what these begin with before a run; behind it are the rows by job,
+            which are written before they are read.
         rules: (1,) RULES. episodes: (B,) EPISODE. draws: (B,) states of ``chance`` that windows and seeds come from.
         limits: (B, 4) the largest requests, which scale what is seen, in the order of ``summary.REQUESTS``.
         observations: (B, F) float32. masks: (B, A). rewards: (B,). times: (B,) s.
-        terminated, truncated: (B,) which episodes the last step ended or cut off. final: (B, F) what was seen last in
-            them, returns: (B,) and lengths: (B,) the sum of their rewards and their decisions.
+        terminated, truncated: (B,) which episodes the last step ended or cut off, ended: (B,) did either.
+        final: (B, F) what was seen last in them, returns: (B,) and lengths: (B,) the sum of their rewards and their
+            decisions, 0 for the others.
     """
 
     runs: RunRows
@@ -108,6 +109,7 @@ class Batch(NamedTuple):
     times: Floats
     terminated: Bools
     truncated: Bools
+    ended: Bools
     final: Floats
     returns: Floats
     lengths: Ints
@@ -139,11 +141,11 @@ def draw_window(b: Batch, stock: Stock, i: int) -> None:
     e.seed = draw_below(b.draws, i, SEEDS)
     if rules.limited:
         return
-    for kind in range(b.limits.shape[1]):
-        most = 0.0
-        for j in range(e.first, e.first + e.jobs):
-            most = max(most, request_of(stock.jobs, kind, j))
-        b.limits[i, kind] = most
+    b.limits[i] = 0.0
+    for j in range(e.first, e.first + e.jobs):
+        requests = requests_of(stock.jobs, j)
+        for kind in range(len(requests)):
+            b.limits[i, kind] = max(b.limits[i, kind], requests[kind])
 
 
 @compiled
@@ -155,9 +157,10 @@ def begin(b: Batch, stock: Stock, i: int, run: RunRows) -> bool:
     s.sim[0].jobs = e.jobs
     take_jobs(t, s, stock, e.first, e.origin)
     t.clock[0].random = e.seed
-    scale_times(v.rule, b.limits[i, 0])
-    for kind in range(len(v.queue.limits)):
-        v.queue.limits[kind] = b.limits[i, kind]
+    if not b.rules[0].limited:
+        scale_times(v.rule, b.limits[i, 0])
+        for kind in range(len(v.queue.limits)):
+            v.queue.limits[kind] = b.limits[i, kind]
     e.decisions, e.reward = 0, 0.0
     if clock == BATSIM:
         open_simulation(t, s)
@@ -183,34 +186,23 @@ def begin_next(b: Batch, stock: Stock, i: int, run: RunRows) -> bool:
 @compiled
 def carry_on(b: Batch, i: int, run: RunRows, action: int) -> None:
     """Take a step in a run."""
-    e = b.episodes[i]
-    goes_on = step(
-        run.tables,
-        run.simulation,
-        run.clockwork,
-        run.window,
-        run.reward,
-        run.sight,
-        run.choices,
-        b.observations[i],
-        b.masks[i],
-        action,
-    )
-    reward = run.choices.told[0]
-    b.rewards[i], b.times[i] = reward, run.choices.told[1]
+    e, t, w, c = b.episodes[i], run.tables, run.window, run.choices
+    goes_on = go_on(t, run.simulation, run.clockwork, w, run.reward, c, action)
+    reward = c.told[0]
+    b.rewards[i], b.times[i] = reward, c.told[1]
     e.decisions += 1
     e.reward += reward
-    b.terminated[i] = not goes_on
-    b.truncated[i] = goes_on and e.decisions == b.rules[0].max_steps
-    e.over = b.terminated[i] or b.truncated[i]
-
-
-@compiled
-def keep_last(b: Batch, i: int) -> None:
-    """Keep what is told of an episode that is over."""
-    for feature in range(b.final.shape[1]):
-        b.final[i, feature] = b.observations[i, feature]
-    b.returns[i], b.lengths[i] = b.episodes[i].reward, b.episodes[i].decisions
+    cut = goes_on and e.decisions == b.rules[0].max_steps
+    over = cut or not goes_on
+    b.terminated[i], b.truncated[i], b.ended[i], e.over = not goes_on, cut, over, over
+    at_once = over and b.rules[0].ends == AT_ONCE
+    look(t, w, run.sight, c, b.final[i] if at_once else b.observations[i], b.masks[i])
+    if not over:
+        return
+    b.returns[i], b.lengths[i] = e.reward, e.decisions
+    if not at_once:
+        for feature in range(b.final.shape[1]):
+            b.final[i, feature] = b.observations[i, feature]
 
 
 @released
@@ -233,7 +225,8 @@ def advance_some(b: Batch, stock: Stock, actions: Ints, low: int, high: int) -> 
         if action == BEGIN:
             lost |= not begin_next(b, stock, i, run)
             continue
-        b.terminated[i] = b.truncated[i] = False
+        b.terminated[i] = b.truncated[i] = b.ended[i] = False
+        b.returns[i], b.lengths[i] = 0.0, 0
         if e.over:
             if ends == NEXT_STEP:
                 b.rewards[i] = 0.0
@@ -242,7 +235,6 @@ def advance_some(b: Batch, stock: Stock, actions: Ints, low: int, high: int) -> 
         carry_on(b, i, run, action)
         if e.over:
             ended += 1
-            keep_last(b, i)
             if ends == AT_ONCE:
                 lost |= not begin_next(b, stock, i, run)
     return LOST if lost else ended
@@ -267,6 +259,9 @@ def draw_legal(masks: Bools, states: NDArray[np.uint64], actions: Ints) -> None:
         for action in range(masks.shape[1]):
             legal += masks[i, action]
         left = draw_below(states, i, legal)
+        if legal == masks.shape[1]:
+            actions[i] = left
+            continue
         for action in range(masks.shape[1]):
             left -= masks[i, action]
             if left < 0:

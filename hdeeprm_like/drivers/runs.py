@@ -15,6 +15,7 @@ from hdeeprm_like.cluster.state import fill_jobs
 from hdeeprm_like.cluster.tables import JOB
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.compiled import direct
+from hdeeprm_like.decision.observations.rows import scale_times
 from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.spaces import NO_LIMITS, Space
 from hdeeprm_like.drivers.batch import (
@@ -39,7 +40,7 @@ from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.types import Bools, Floats, Ints
 
 LINE, WORD = 64, 16  # bytes that the blocks of runs and the columns in them begin at multiples of
-LEAST_JOBS = 16
+LEAST_JOBS = 2
 
 
 def blank(jobs: int) -> Workload:
@@ -59,6 +60,14 @@ def stock_of(workload: Workload) -> Stock:
 def empty_stock(jobs: int) -> Stock:
     """Return a stock with room for so many jobs."""
     return Stock(np.zeros(jobs, JOB), np.zeros(jobs, TASK))
+
+
+def in_lines(rows: int, size: int) -> NDArray[np.uint8]:
+    """Return rows of at least so many bytes that begin at lines of the cache, each at another of its sets."""
+    lines = -(-size // LINE) | 1
+    memory = np.zeros((rows * lines + 1) * LINE, np.uint8)
+    first = -memory.ctypes.data % LINE
+    return memory[first : first + rows * lines * LINE].reshape(rows, lines * LINE)
 
 
 def columns_of(rows: Any) -> Iterator[NDArray[Any]]:
@@ -90,7 +99,7 @@ class Runs:
     Attributes:
         observations: (B, ...) float32, masks: (B, A) which actions are legal now, rewards: (B,) of the last decisions,
         now: (B,) clocks in s; written in place.
-        terminated, truncated, final, returns, lengths, draws, episodes: of ``Batch``.
+        terminated, truncated, ended, final, returns, lengths, draws, episodes: of ``Batch``.
         stock: what jobs are taken from.
     """
 
@@ -133,7 +142,7 @@ class Runs:
         self.masks: Bools = np.ones((count, len(self.action_names)), np.bool_)
         self.rewards, self.now, self.returns = (np.zeros(count) for _ in range(3))
         self.lengths: Ints = np.zeros(count, np.int64)
-        self.terminated, self.truncated = (np.zeros(count, np.bool_) for _ in range(2))
+        self.terminated, self.truncated, self.ended = (np.zeros(count, np.bool_) for _ in range(3))
         self.draws = np.zeros(count, np.uint64)
         self._limits: Floats = np.zeros((count, 4))
         self.episodes = np.zeros(count, EPISODE)
@@ -182,14 +191,18 @@ class Runs:
         self._limits[place] = astuple(limits)
 
     def draw_windows(self, starts: int, jobs: int, limits: JobLimits | None) -> None:
-        """Let episodes be windows of the stock from now on.
+        """Let episodes be windows of the stock from now on; before the first one begins.
 
         Args:
             starts: jobs that one can begin at. jobs: of a window. limits: as of `load`, None for those of each window.
         """
         self._rules["starts"], self._rules["window"], self._rules["limited"] = starts, jobs, limits is not None
         if limits is not None:
-            self._limits[:] = astuple(limits)
+            sight = self._batch.runs.sight
+            for place in range(len(sight.rule)):
+                scale_times(sight.rule[place], limits.time)
+            sight.queue.limits[:] = astuple(limits)
+            self._batch.fresh[:] = self._batch.blocks[0, : len(self._batch.fresh)]
 
     def begin(self, places: Ints) -> bool:
         """Run the next episodes of some places to their first decisions; False if in some none is wanted."""
@@ -254,21 +267,22 @@ class Runs:
         fresh = self._fresh(jobs, places)
         columns, longer = list(columns_of(fresh)), columns_of(self._fresh(jobs + 1, places + 1))
         by_job = [one.shape != two.shape for one, two in zip(columns, longer, strict=True)]  # written before it is read
-        rows, ends = max(self.count, 2), [0]  # with one row alone numba would take it for another kind of array
-        for column, alone in zip(columns, by_job, strict=True):
-            ends.append(ends[-1] + (0 if alone else -(-column.nbytes // WORD) * WORD))
-        blocks = np.zeros((rows, -(-ends[-1] // LINE) * LINE), np.uint8)
+        rows = max(self.count, 2)  # with one row alone numba would take it for another kind of array
+        order = sorted(range(len(columns)), key=by_job.__getitem__)
+        sizes = np.array([-(-columns[i].nbytes // WORD) * WORD for i in order])
+        ends = np.cumsum(sizes)
+        begun = dict(zip(order, (ends - sizes).tolist(), strict=True))
+        blocks = in_lines(rows, int(ends[-1]))
         stacked = []
-        for column, alone, at in zip(columns, by_job, ends[:-1], strict=True):
-            shape = (rows, *column.shape)
+        for i, column in enumerate(columns):
             steps = (blocks.shape[1], *column.strides)
-            many = np.zeros(shape, column.dtype) if alone else np.ndarray(shape, column.dtype, blocks.data, at, steps)
+            many = np.ndarray((rows, *column.shape), column.dtype, blocks.data, begun[i], steps)
             many[:] = column
             stacked.append(many)
         return Batch(
             runs=with_columns(fresh, iter(stacked)),
             blocks=blocks,
-            fresh=blocks[0].copy(),
+            fresh=blocks[0, : ends[by_job.count(False) - 1]].copy(),
             rules=self._rules,
             episodes=self.episodes,
             draws=self.draws,
@@ -279,6 +293,7 @@ class Runs:
             times=self.now,
             terminated=self.terminated,
             truncated=self.truncated,
+            ended=self.ended,
             final=self.final.reshape(self.count, -1),
             returns=self.returns,
             lengths=self.lengths,

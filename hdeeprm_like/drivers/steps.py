@@ -78,6 +78,23 @@ def look(t: Tables, w: Window, v: ViewRows, c: Choices, out: Floats, mask: Bools
 
 
 @compiled
+def go_on(t: Tables, s: Simulation, k: Clockwork, w: Window, r: RewardRows, c: Choices, action: int) -> bool:
+    """Apply an action and go to the next decision; False when the episode is over."""
+    rule, mode = c.rule[0], r.rule[0].mode
+    before = t.clock[0].started_now
+    again = carry_out(t, w, c, action)
+    if mode in (SAMPLE, WAITS):
+        c.told[0] = reward_at_once(t, w, r, t.clock[0].started_now > before)
+    wanted = again and opens(t, w)
+    if not wanted:
+        wanted = to_next_decision(t, s, k, w, r, rule.clock, True) == WANTED
+    if mode not in (SAMPLE, WAITS):
+        c.told[0] = settle(t, w, r)
+    c.told[1] = t.clock[0].now
+    return wanted
+
+
+@compiled
 def step(
     t: Tables,
     s: Simulation,
@@ -91,17 +108,7 @@ def step(
     action: int,
 ) -> bool:
     """Apply an action, go to the next decision and write what is to be seen there; False when the episode is over."""
-    rule, mode = c.rule[0], r.rule[0].mode
-    before = t.clock[0].started_now
-    again = carry_out(t, w, c, action)
-    if mode in (SAMPLE, WAITS):
-        c.told[0] = reward_at_once(t, w, r, t.clock[0].started_now > before)
-    wanted = again and opens(t, w)
-    if not wanted:
-        wanted = to_next_decision(t, s, k, w, r, rule.clock, True) == WANTED
-    if mode not in (SAMPLE, WAITS):
-        c.told[0] = settle(t, w, r)
-    c.told[1] = t.clock[0].now
+    wanted = go_on(t, s, k, w, r, c, action)
     look(t, w, v, c, out, mask)
     return wanted
 

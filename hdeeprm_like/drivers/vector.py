@@ -132,7 +132,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
                 self.runs.draws[place] = draws_of([self._generators[place]])[0]
         self._begun = True
         self._begin(places)
-        self.runs.terminated[places] = self.runs.truncated[places] = False
+        self.runs.terminated[places] = self.runs.truncated[places] = self.runs.ended[places] = False
         return self._out(self.runs.observations), self._info()
 
     def step(self, actions: Ints) -> tuple[Floats, Floats, Bools, Bools, dict[str, Any]]:
@@ -148,14 +148,14 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
             raise AgentError("step: no episode has begun; call reset() first")
         runs, out = self.runs, self._out
         made_here = not isinstance(self._workload_of, Windows)  # else compiled code draws the next episodes
-        over = np.flatnonzero(runs.terminated | runs.truncated) if made_here and not self._same_step else NO_PLACES
+        over = np.flatnonzero(runs.ended) if made_here and not self._same_step else NO_PLACES
         ended = runs.step(actions)
         if len(over):
             self._begin(over)
             runs.rewards[over] = 0.0
         info = self._final() if ended else {}
         if ended and made_here and self._same_step:
-            self._begin(np.flatnonzero(runs.terminated | runs.truncated))
+            self._begin(np.flatnonzero(runs.ended))
         info |= self._info()
         return out(runs.observations), out(runs.rewards), out(runs.terminated), out(runs.truncated), info
 
@@ -172,12 +172,11 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
 
     def _final(self) -> dict[str, Any]:
         """Return what `step` tells of the episodes that are over."""
-        runs = self.runs
-        which = runs.terminated | runs.truncated
-        figures = {"r": np.where(which, runs.returns, 0.0), "l": np.where(which, runs.lengths, 0)}
-        figures |= {f"_{name}": which for name in ("r", "l")}
-        final = {"final_obs": self._out(runs.final), "_final_obs": which} if self._same_step else {}
-        return {**final, "episode": figures, "_episode": which}
+        runs, out = self.runs, self._out
+        which = out(runs.ended)
+        figures = {"r": out(runs.returns), "l": out(runs.lengths), "_r": which, "_l": which}
+        info = {"episode": figures, "_episode": which}
+        return info | {"final_obs": out(runs.final), "_final_obs": which} if self._same_step else info
 
     def _begin(self, places: Ints) -> None:
         """Begin the next episodes of some places; those without a decision are passed over."""

@@ -14,7 +14,7 @@ from small import jobs, platform
 from hdeeprm_like.decision.spaces import PRESETS, Space
 from hdeeprm_like.drivers.env import SchedulingEnv, Windows
 from hdeeprm_like.drivers.episodes import Plays
-from hdeeprm_like.drivers.runs import Runs, columns_of, stock_of
+from hdeeprm_like.drivers.runs import Runs, stock_of
 from hdeeprm_like.drivers.vector import SchedulingVectorEnv
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
@@ -127,9 +127,7 @@ def test_a_run_that_begins_again_is_as_one_never_used(preset, clock):
     for _ in range(20):
         used.step(np.array([used.masks[0].argmax()]))
     batch = used._batch
-    for column in columns_of(batch.runs):  # rows by job hold anything before a run
-        if not np.shares_memory(column, batch.blocks):
-            column.view(np.uint8)[...] = 0xAB
+    batch.blocks[:, len(batch.fresh) :] = 0xAB  # rows by job hold anything before a run
     used.rewards[:] = 0.0
     for runs in (used, fresh):
         runs.load(0, 0, len(workload), float(workload.submit[0]), 7, workload.limits())

@@ -54,15 +54,10 @@ class QueueColumns(NamedTuple):
 
 
 @compiled
-def request_of(jobs: Rows, kind: int, j: int) -> float:
-    """Return what a job asks for of one kind of resource."""
-    if kind == 0:
-        return float(jobs[j].requested_time)
-    if kind == 1:
-        return float(jobs[j].size)
-    if kind == 2:
-        return float(jobs[j].memory)
-    return float(jobs[j].bandwidth)
+def requests_of(jobs: Rows, j: int) -> tuple[float, float, float, float]:
+    """Return what a job asks for, in the order of ``REQUESTS``."""
+    job = jobs[j]
+    return float(job.requested_time), float(job.size), float(job.memory), float(job.bandwidth)
 
 
 @compiled
@@ -81,14 +76,13 @@ def seat_of(column: Floats, count: int, value: float) -> int:
 @compiled
 def add_job(jobs: Rows, q: QueueColumns, j: int) -> None:
     """Sort a job into the columns."""
-    count = q.counts[0]
+    count, requests = q.counts[0], requests_of(jobs, j)
     q.members[count] = j
     q.counts[0] = count + 1
     for kind in range(4):
         if q.limits[kind] == 0.0:  # nobody asks for any
             continue
-        column = q.columns[kind]
-        value = request_of(jobs, kind, j)
+        column, value = q.columns[kind], requests[kind]
         seat = seat_of(column, count, value)
         for i in range(count, seat, -1):
             column[i] = column[i - 1]
@@ -98,8 +92,7 @@ def add_job(jobs: Rows, q: QueueColumns, j: int) -> None:
 @compiled
 def drop_job(jobs: Rows, q: QueueColumns, seat: int) -> None:
     """Take the member at a seat out of the columns."""
-    j = q.members[seat]
-    count = q.counts[0] - 1
+    count, requests = q.counts[0] - 1, requests_of(jobs, q.members[seat])
     q.counts[0] = count
     for i in range(seat, count):
         q.members[i] = q.members[i + 1]
@@ -107,7 +100,7 @@ def drop_job(jobs: Rows, q: QueueColumns, seat: int) -> None:
         if q.limits[kind] == 0.0:
             continue
         column = q.columns[kind]
-        for i in range(seat_of(column, count + 1, request_of(jobs, kind, j)), count):
+        for i in range(seat_of(column, count + 1, requests[kind]), count):
             column[i] = column[i + 1]
 
 
@@ -115,6 +108,9 @@ def drop_job(jobs: Rows, q: QueueColumns, seat: int) -> None:
 def follow_queue(t: Tables, q: QueueColumns) -> None:
     """Bring the columns up to the queue of now: only what came or left since the last time is touched."""
     clock = t.clock[0]
+    if clock.waiting == 0:
+        q.counts[0], q.counts[1] = 0, clock.submitted
+        return
     while q.counts[1] < clock.submitted:
         if t.jobs[q.counts[1]].status == WAITING:
             add_job(t.jobs, q, q.counts[1])
@@ -142,21 +138,21 @@ def quartile(column: Floats, count: int, quarter: int) -> float:
 @compiled
 def write_queue(t: Tables, q: QueueColumns, sensitivity: float, out: Floats, at: int) -> None:
     """Write the queue's quartiles and the variation of its length; the last length becomes the present one."""
-    count = q.counts[0]
-    for kind in range(4):
-        column, limit = q.columns[kind], q.limits[kind] if count > 0 else 0.0
+    count, last = q.counts[0], q.counts[2]
+    for i in range(20):
+        out[at + i] = 0.0
+    for kind in range(4 if count > 0 else 0):
+        column, limit, first = q.columns[kind], q.limits[kind], at + 5 * kind
         if limit == 0.0:
-            for quarter in range(5):
-                out[at + quarter] = 0.0
-        elif column[0] == column[count - 1]:
+            continue
+        if column[0] == column[count - 1]:
             share = min(column[0] / limit, 1.0)
             for quarter in range(5):
-                out[at + quarter] = share
+                out[first + quarter] = share
         else:
             for quarter in range(5):
-                out[at + quarter] = min(quartile(column, count, quarter) / limit, 1.0)
-        at += 5
-    last = q.counts[2]
+                out[first + quarter] = min(quartile(column, count, quarter) / limit, 1.0)
+    at += 20
     if last < 0 or last == count:
         out[at] = 0.5
     elif last == 0:
