@@ -138,11 +138,11 @@ def quartile(column: Floats, count: int, quarter: int) -> float:
 @compiled
 def write_queue(t: Tables, q: QueueColumns, sensitivity: float, out: Floats, at: int) -> None:
     """Write the queue's quartiles and the variation of its length; the last length becomes the present one."""
-    count, last = q.counts[0], q.counts[2]
+    count, last, out = q.counts[0], q.counts[2], out[at : at + 21]
     for i in range(20):
-        out[at + i] = 0.0
+        out[i] = 0.0
     for kind in range(4 if count > 0 else 0):
-        column, limit, first = q.columns[kind], q.limits[kind], at + 5 * kind
+        column, limit, first = q.columns[kind], q.limits[kind], 5 * kind
         if limit == 0.0:
             continue
         if column[0] == column[count - 1]:
@@ -152,13 +152,12 @@ def write_queue(t: Tables, q: QueueColumns, sensitivity: float, out: Floats, at:
         else:
             for quarter in range(5):
                 out[first + quarter] = min(quartile(column, count, quarter) / limit, 1.0)
-    at += 20
     if last < 0 or last == count:
-        out[at] = 0.5
+        out[20] = 0.5
     elif last == 0:
-        out[at] = 1.0
+        out[20] = 1.0
     else:
-        out[at] = min(max(0.5 + 0.5 * (count - last) / last / sensitivity, 0.0), 1.0)
+        out[20] = min(max(0.5 + 0.5 * (count - last) / last / sensitivity, 0.0), 1.0)
     q.counts[2] = count
 
 
