@@ -18,6 +18,7 @@ import numba
 import numpy as np
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.np import arrayobj
 
 PACKAGE = Path(__file__).parent
 CONSTANTS = (
@@ -30,7 +31,9 @@ CONSTANTS = (
 KEPT = 4  # folders of machine code of other sources
 UNUSED = 86400.0  # s after which such a folder is taken for unused; a running process may need a newer one
 
-UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no reference counts
+OURS = f"_ZN{len(PACKAGE.name)}{PACKAGE.name}"  # what the names of this package's functions begin with in machine code
+
+UNCOUNTED: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}  # no reference counts, x / 0 is infinite or nan
 
 BARE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -65,6 +68,19 @@ def cache_folder() -> Path:
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_folder())
+
+
+_wrap_around = arrayobj.fix_integer_index
+
+
+def _as_given(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    """Let no index of this package's functions count from the end; to find out whether it does costs a tenth of all."""
+    if not builder.function.name.startswith(OURS):
+        return _wrap_around(context, builder, kind, index, size)
+    return context.cast(builder, index, kind, numba.types.intp if kind.signed else numba.types.uintp)
+
+
+arrayobj.fix_integer_index = _as_given
 
 
 class BareLibrary(JITCodeLibrary):  # type: ignore[misc]
@@ -134,7 +150,7 @@ def compiled(function: F) -> F:
     """Compile *function* with numba, keep the machine code on disk, and keep its Python type for the checker.
 
     It can make no arrays and return none: numba then counts no references to those it is given, which otherwise takes
-    more than half of the time of a simulation.
+    more than half of the time of a simulation. No index counts from the end, and a division by 0 raises nothing.
     """
     return cast(F, Compiled(function, **UNCOUNTED))
 

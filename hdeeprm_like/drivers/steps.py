@@ -74,7 +74,7 @@ def look(t: Tables, w: Window, v: ViewRows, c: Choices, out: Floats, mask: Bools
     if c.rule[0].slots == 1:
         write_slot_mask(t, w, mask)
     elif c.rule[0].void == 1:
-        mask[-1] = not is_over(t)
+        mask[len(mask) - 1] = not is_over(t)
 
 
 @compiled
