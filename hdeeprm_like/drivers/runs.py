@@ -268,7 +268,7 @@ class Runs:
         columns, longer = list(columns_of(fresh)), columns_of(self._fresh(jobs + 1, places + 1))
         by_job = [one.shape != two.shape for one, two in zip(columns, longer, strict=True)]  # written before it is read
         rows = max(self.count, 2)  # with one row alone numba would take it for another kind of array
-        order = sorted(range(len(columns)), key=by_job.__getitem__)
+        order = sorted(range(len(columns)), key=lambda i: (by_job[i], columns[i].itemsize % LINE > 0))  # in whole lines
         sizes = np.array([-(-columns[i].nbytes // WORD) * WORD for i in order])
         ends = np.cumsum(sizes)
         begun = dict(zip(order, (ends - sizes).tolist(), strict=True))
