@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding
 import numba
 import numpy as np
 from numba.core.codegen import JITCodeLibrary
@@ -69,6 +70,9 @@ def cache_folder() -> Path:
 if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_folder())
 
+
+# Functions are small here so that people can read them; those that stay calls make whole steps up to a fifth slower.
+llvmlite.binding.set_option("hdeeprm_like", "-inline-threshold=2000")
 
 _wrap_around = arrayobj.fix_integer_index
 
