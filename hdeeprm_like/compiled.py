@@ -34,7 +34,7 @@ UNUSED = 86400.0  # s after which such a folder is taken for unused; a running p
 
 OURS = f"_ZN{len(PACKAGE.name)}{PACKAGE.name}"  # what the names of this package's functions begin with in machine code
 
-UNCOUNTED: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}  # no reference counts, x / 0 is infinite or nan
+BRISK: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}  # no reference counts, x / 0 is infinite or nan
 
 BARE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -72,6 +72,7 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 
 
 # Functions are small here so that people can read them; those that stay calls make whole steps up to a fifth slower.
+# This is for all that numba compiles in the process; it makes larger code of what others compile, no other results.
 llvmlite.binding.set_option("hdeeprm_like", "-inline-threshold=2000")
 
 _wrap_around = arrayobj.fix_integer_index
@@ -156,17 +157,17 @@ def compiled(function: F) -> F:
     It can make no arrays and return none: numba then counts no references to those it is given, which otherwise takes
     more than half of the time of a simulation. No index counts from the end, and a division by 0 raises nothing.
     """
-    return cast(F, Compiled(function, **UNCOUNTED))
+    return cast(F, Compiled(function, **BRISK))
 
 
 def compiled_with_memory(function: F) -> F:
-    """The same for a function that makes arrays."""
+    """Compile and keep a function that makes arrays, which numba counts the references to; x / 0 raises in it."""
     return cast(F, Compiled(function))
 
 
 def released(function: F) -> F:
     """The same as `compiled` for a function that several threads run at once: it lets the interpreter go."""
-    return cast(F, Compiled(function, nogil=True, **UNCOUNTED))
+    return cast(F, Compiled(function, nogil=True, **BRISK))
 
 
 def direct(function: F, *arguments: object) -> F:

@@ -26,7 +26,7 @@ ONLY_IN = {  # package: where it may be imported
     "zmq": ("drivers/server", "drivers/batsim"),
     "matplotlib": ("visual.py", "formats/pictures.py", "formats/live.py", "report.py"),
     "numba": ("compiled.py", "bundles.py"),
-    "llvmlite": ("bundles.py",),
+    "llvmlite": ("bundles.py", "compiled.py"),
 }
 
 

@@ -71,11 +71,12 @@ def rank_processor(t: Tables, p: int) -> None:
         return
     free = t.rooms[n].free_memory
     group.most[i], group.least[i] = free + 2.0 * ROUNDING * t.nodes[n].memory, free
-    group.key[0, i] = processor_key(t, HIGH_GFLOPS, p)  # one line for each, which compilers make one instruction of
-    group.key[1, i] = processor_key(t, HIGH_CORES, p)
-    group.key[2, i] = processor_key(t, HIGH_MEM, p)
-    group.key[3, i] = processor_key(t, HIGH_MEM_BW, p)
-    group.key[4, i] = processor_key(t, LOW_POWER, p)
+    # one line for each, for which the policy is known when this is compiled
+    group.key[HIGH_GFLOPS - HIGH_GFLOPS, i] = processor_key(t, HIGH_GFLOPS, p)
+    group.key[HIGH_CORES - HIGH_GFLOPS, i] = processor_key(t, HIGH_CORES, p)
+    group.key[HIGH_MEM - HIGH_GFLOPS, i] = processor_key(t, HIGH_MEM, p)
+    group.key[HIGH_MEM_BW - HIGH_GFLOPS, i] = processor_key(t, HIGH_MEM_BW, p)
+    group.key[LOW_POWER - HIGH_GFLOPS, i] = processor_key(t, LOW_POWER, p)
 
 
 @compiled

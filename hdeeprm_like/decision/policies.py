@@ -162,7 +162,7 @@ def choose_cores(t: Tables, policy: int, j: int) -> int:
             note_before(t, picks, p)
             picks += 1
         rival = -1
-        if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1:
+        if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1 and not counts_cores(t):
             hide(t, policy, p)  # taking cores ranks it again
             rival = best_processor(t, policy, job.memory, job.gpus)
         wanted -= take_cores(t, policy, j, p, rival, 1 if policy == RANDOM_CORE else wanted)

@@ -98,7 +98,7 @@ def new_window(
         head, tail: slots for the first and the last jobs of the queue. opens, step: see the module.
         machines: whether only jobs that some node can take whole come into the slots (004, section II.E).
         finds: whether to keep what jobs find when they are submitted.
-        lists: whether to keep the lists of waiting and of running jobs, which all but figures about them need.
+        lists: whether to keep the lists of waiting and of running jobs, which slots and most observations need.
 
     Raises:
         OptionsError: a value makes no sense.
@@ -109,6 +109,8 @@ def new_window(
         raise OptionsError(f"a window of {head} + {tail} slots cannot be had")
     if not 0.0 <= step < np.inf or (opens == "ticks" and step == 0.0):
         raise OptionsError(f"step is {step:g}; a time in s is needed" + (" above 0" if opens == "ticks" else ""))
+    if not lists and (head or tail or finds):
+        raise OptionsError("a window with slots, or jobs that note what they find, need the lists of jobs")
     rule = np.zeros(1, WINDOW)
     rule["step"], rule["head"], rule["tail"], rule["opens"] = step, head, tail, OPENS.index(opens)
     rule["machines"], rule["finds"], rule["lists"], rule["stale"] = machines, finds, lists, 1

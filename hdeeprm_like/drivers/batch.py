@@ -41,7 +41,7 @@ RULES = np.dtype(
     [
         ("clock", "i4"),  # BATSIM or TEXTBOOK
         ("ends", "i4"),  # what follows the end of an episode: STAY, AT_ONCE or NEXT_STEP
-        ("limited", "i4"),  # 1 where observations are scaled by *limits*, 0 by the requests of each episode
+        ("limited", "i4"),  # 1 where all rows are scaled by the same largest requests, 0 by the *limits* of each place
         ("starts", "i8"),  # jobs that windows of the stock can begin at, 0 where episodes are loaded one by one
         ("window", "i8"),  # jobs of a window
         ("max_steps", "i8"),  # after which an episode is cut off, 0 for never

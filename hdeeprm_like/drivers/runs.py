@@ -15,7 +15,6 @@ from hdeeprm_like.cluster.state import fill_jobs
 from hdeeprm_like.cluster.tables import JOB
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.compiled import direct
-from hdeeprm_like.decision.observations.rows import scale_times
 from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.spaces import NO_LIMITS, Space
 from hdeeprm_like.drivers.batch import (
@@ -144,6 +143,7 @@ class Runs:
         self.lengths: Ints = np.zeros(count, np.int64)
         self.terminated, self.truncated, self.ended = (np.zeros(count, np.bool_) for _ in range(3))
         self.draws = np.zeros(count, np.uint64)
+        self._scale = NO_LIMITS  # of the rows as they are before a run
         self._limits: Floats = np.zeros((count, 4))
         self.episodes = np.zeros(count, EPISODE)
         self.episodes["over"] = 1
@@ -191,18 +191,15 @@ class Runs:
         self._limits[place] = astuple(limits)
 
     def draw_windows(self, starts: int, jobs: int, limits: JobLimits | None) -> None:
-        """Let episodes be windows of the stock from now on; before the first one begins.
+        """Let episodes be windows of the stock, before the first one begins.
 
         Args:
             starts: jobs that one can begin at. jobs: of a window. limits: as of `load`, None for those of each window.
         """
         self._rules["starts"], self._rules["window"], self._rules["limited"] = starts, jobs, limits is not None
         if limits is not None:
-            sight = self._batch.runs.sight
-            for place in range(len(sight.rule)):
-                scale_times(sight.rule[place], limits.time)
-            sight.queue.limits[:] = astuple(limits)
-            self._batch.fresh[:] = self._batch.blocks[0, : len(self._batch.fresh)]
+            self._scale = limits
+            self._batch = self._room_for(*self._room)
 
     def begin(self, places: Ints) -> bool:
         """Run the next episodes of some places to their first decisions; False if in some none is wanted."""
@@ -267,8 +264,9 @@ class Runs:
         fresh = self._fresh(jobs, places)
         columns, longer = list(columns_of(fresh)), columns_of(self._fresh(jobs + 1, places + 1))
         by_job = [one.shape != two.shape for one, two in zip(columns, longer, strict=True)]  # written before it is read
+        # rows of whole lines come first, so that they begin at lines, and rows by job last
         rows = max(self.count, 2)  # with one row alone numba would take it for another kind of array
-        order = sorted(range(len(columns)), key=lambda i: (by_job[i], columns[i].itemsize % LINE > 0))  # in whole lines
+        order = sorted(range(len(columns)), key=lambda i: (by_job[i], columns[i].itemsize % LINE > 0))
         sizes = np.array([-(-columns[i].nbytes // WORD) * WORD for i in order])
         ends = np.cumsum(sizes)
         begun = dict(zip(order, (ends - sizes).tolist(), strict=True))
@@ -301,7 +299,7 @@ class Runs:
 
     def _fresh(self, jobs: int, places: int) -> RunRows:
         """Return the rows of one run that has not begun."""
-        state = self.space.state(self.platform, blank(jobs), log=False, limits=NO_LIMITS)
+        state = self.space.state(self.platform, blank(jobs), log=False, limits=self._scale)
         play = Play(Textbook(state, blank(jobs)), self.space.system(state))
         if not fits_steps(play):
             raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")

@@ -8,7 +8,7 @@ when another is submitted, come out as in Batsim: in the same messages, hence wi
 
 import numpy as np
 
-from hdeeprm_like.cluster.kernels import receive, write_log
+from hdeeprm_like.cluster.kernels import pstate_of, receive, write_log
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, Tables
 from hdeeprm_like.compiled import compiled
@@ -132,32 +132,36 @@ def post_next_command(t: Tables, s: Simulation) -> None:
 
 @compiled
 def find_changes(t: Tables, s: Simulation) -> None:
-    """List the cores that have come into each P-state in this instant."""
-    sim, clock = s.sim[0], t.clock[0]
+    """List the cores that have come into another P-state in this instant, and count those that come into each."""
+    sim, clock, found = s.sim[0], t.clock[0], 0
     for pstate in range(4):
         sim.changes[pstate] = 0
     for i in range(clock.touched):
         processor, load = t.processors[t.touched[i]], t.loads[t.touched[i]]
         serving, idle = P1 if load.oversubscribed else P0, P2 if load.busy > 0 else P3
-        begun, left = sim.changes[serving], sim.changes[idle]
+        before, served = found, 0
         for core in range(processor.first_core, processor.first_core + processor.cores):
             serves = t.core_job[core] != IDLE_CORE
-            pstate = serving if serves else idle
-            s.changes[pstate, begun if serves else left] = core  # kept only if counted: branches would cost more
-            changed = t.core_pstate[core] != pstate
-            begun += changed & serves
-            left += changed & (not serves)
-        sim.changes[serving], sim.changes[idle] = begun, left
+            changed = t.core_pstate[core] != (serving if serves else idle)
+            s.changed[found] = core  # kept only if counted: branches would cost more
+            found += changed
+            served += changed & serves
+        sim.changes[serving] += served
+        sim.changes[idle] += found - before - served
 
 
 @compiled
 def apply_pstate(t: Tables, s: Simulation, pstate: int) -> None:
     """Put the cores that have come into a P-state there, and find the rates of their jobs again."""
-    sim = s.sim[0]
-    cores, marked = sim.changes[pstate], 0
-    write_log(t, sim.clock, LOG_REQUEST, cores, pstate)
-    for i in range(cores):
-        core = s.changes[pstate, i]
+    sim, cores, marked = s.sim[0], 0, 0
+    write_log(t, sim.clock, LOG_REQUEST, sim.changes[pstate], pstate)
+    i = 0
+    while cores < sim.changes[pstate]:
+        core = s.changed[i]
+        i += 1
+        if pstate_of(t, core) != pstate:
+            continue
+        cores += 1
         t.core_pstate[core] = pstate
         write_log(t, sim.clock, LOG_PSTATE, core, pstate)
         j = t.core_job[core]

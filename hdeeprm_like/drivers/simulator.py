@@ -131,7 +131,7 @@ def new_simulation(platform: Platform, workload: Workload) -> Simulation:
         completed=np.zeros(jobs, np.int32),
         kills=np.zeros(jobs, np.int32),
         marked=np.zeros(jobs, np.int32),
-        changes=np.zeros((4, platform.cores), np.int32),
+        changed=np.zeros(platform.cores, np.int32),
         delay=seconds_to_master(platform),
         submit=np.ascontiguousarray(workload.submit, np.float64),
     )

@@ -87,7 +87,7 @@ class Simulation(NamedTuple):
         completed: (J,) jobs that the next message reports.
         kills: (J,) jobs to kill in the answer under way.
         marked: (J,) scratch, jobs whose rate waits to be found again.
-        changes: (4, C) the cores that come into each P-state in the answer under way.
+        changed: (C,) the cores that come into another P-state in the answer under way.
         delay: (P,) s that the message of an ended job takes from a core of each processor to the server.
         submit: (J,) s, of the first ``jobs`` of SIM.
     """
@@ -100,7 +100,7 @@ class Simulation(NamedTuple):
     completed: Ints
     kills: Ints
     marked: Ints
-    changes: Ints
+    changed: Ints
     delay: Floats
     submit: Floats
 

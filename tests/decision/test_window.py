@@ -8,6 +8,7 @@ from paper_clusters import cluster, jobs
 
 from hdeeprm_like.cluster.state import Instant, State
 from hdeeprm_like.cluster.tables import RUNNING, WAITING
+from hdeeprm_like.decision.actions import PolicyPairs
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.slots import JobSlots
 from hdeeprm_like.decision.spaces import Space
@@ -206,6 +207,33 @@ def test_the_window_agrees_with_the_tables_whatever_is_chosen(data):
     assert play.simulator.unfinished == 0
 
 
+@given(st.integers(0, 2**32), st.sampled_from(["textbook", "batsim"]))
+@settings(max_examples=20, deadline=None)
+def test_sums_over_the_queue_are_the_same_without_lists_of_its_jobs(seed, clock):
+    draw = np.random.default_rng(seed)
+    workload = jobs(
+        np.sort(draw.integers(0, 30, 15)),
+        draw.integers(1, 9, 15),
+        size=draw.integers(1, 4, 15),
+        ran=draw.uniform(0.3, 1.5, 15),
+    )
+    policies = PolicyPairs((("shortest", "high_gflops"), ("first", "high_gflops")), void=True)
+
+    def sums(lists):
+        state = State(cluster(THREE), workload, log=False)
+        window, chosen, found = JobWindow(state, 0, lists=lists), np.random.default_rng(seed), []
+        system = DecisionSystem(state, policies, None, Reward(OBJECTIVES["avg_job_slowdown"], "waits"), window)
+        play = Play(new_simulator(clock, state, workload), system)
+        while play.advance():
+            rule = window.rows.rule[0]
+            kept = ("queue", "running", "started", "urgency", "queued_work", "sum_of_submissions", "waited")
+            found.append([rule[name] for name in kept])
+            play.act(int(chosen.choice(np.flatnonzero(play.observe()[1]))))
+        return found, play.episode.rewards.tolist()
+
+    assert sums(True) == sums(False)
+
+
 def test_a_time_step_of_discounted_reward_counts_gamma_times_the_one_before():
     # one job of 4 s waits for three steps while another fills the machine: three steps of -1/4
     workload = jobs([0, 0], [3, 4], size=3)
@@ -230,7 +258,14 @@ def test_the_reward_of_deep_backfilling_is_equation_2_and_zero_for_a_job_that_is
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"opens": "fittin"}, {"head": -1}, {"opens": "ticks", "step": 0.0}, {"machines": True, "tail": 1}]
+    "wrong",
+    [
+        {"opens": "fittin"},
+        {"head": -1},
+        {"opens": "ticks", "step": 0.0},
+        {"machines": True, "tail": 1},
+        {"lists": False},
+    ],
 )
 def test_a_window_that_makes_no_sense_is_refused(wrong):
     state = State(cluster(), jobs([0.0], [1.0]))

@@ -120,7 +120,7 @@ def test_250_jobs_on_128_machines_cost_the_server_less_than_a_third_of_a_second(
     options = replace(write_inputs(tmp_path, random_workload(1, 250, 128), platform_xml(128)), energy=True)
     play(options, Filler().ask)
     spent = []
-    for _ in range(5):  # other work on the machine makes single runs slower
+    for _ in range(3):  # other work on the machine makes single runs slower
         began = time.process_time()
         assert play(options, Filler().ask)
         spent.append(time.process_time() - began)

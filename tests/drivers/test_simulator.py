@@ -285,6 +285,8 @@ def test_a_simulation_without_a_log_gives_the_same_times():
     ours, theirs = simulator.simulation.tasks, finished.simulator.simulation.tasks
     for column in set(TASK.names) - {"watts", "joules"}:  # the energy of each job goes with the log
         assert ours[column].tobytes() == theirs[column].tobytes()
+    assert theirs["joules"].all()
+    assert not ours["joules"].any()
     assert len(state.tables.log) == 0
 
 

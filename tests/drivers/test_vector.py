@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from small import jobs, platform
 
+from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.spaces import PRESETS, Space
 from hdeeprm_like.drivers.env import SchedulingEnv, Windows
 from hdeeprm_like.drivers.episodes import Plays
@@ -74,12 +75,18 @@ def check_equal(many, singles, seed, shares):
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("preset", list(PRESETS))
 @settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 2**31), windows=st.booleans(), cut=st.sampled_from([None, 7]), pool=st.booleans())
-def test_each_environment_is_the_single_one(preset, clock, seed, windows, cut, pool):
+@given(
+    seed=st.integers(0, 2**31),
+    windows=st.booleans(),
+    cut=st.sampled_from([None, 7]),
+    pool=st.booleans(),
+    limits=st.sampled_from([None, JobLimits(20.0, 8, 90.0, 11.0)]),
+)
+def test_each_environment_is_the_single_one(preset, clock, seed, windows, cut, pool, limits):
     rng = np.random.default_rng(seed)
     machine, space = POOL if pool else CLUSTER, PRESETS[preset]
     workload_of = Windows(made(rng), 5) if windows else made
-    how = {"clock": clock, "max_steps": cut}
+    how = {"clock": clock, "max_steps": cut, "limits": limits}
     singles = [SchedulingEnv(space, machine, workload_of, **how) for _ in range(ENVS)]
     many = SchedulingVectorEnv(space, machine, workload_of, ENVS, **how)
     try:
