@@ -11,9 +11,9 @@ and in Gymnasium as ``gymnasium.make("hdeeprm_like/HDeepRM-v0", observation="own
 
 import numpy as np
 
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.decision.slots import JobSlots
-from hdeeprm_like.decision.window import JobWindow
+from hdeeprm_like.decision.job_actions import JobSlots
+from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Bools, Floats, Ints
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
-from hdeeprm_like.drivers.vector import SchedulingVectorEnv
+from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.types import Bools, Floats, Ints
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from sb3_contrib import MaskablePPO
 
 import hdeeprm_like.gym
-from hdeeprm_like.decision.spaces import PRESETS
-from hdeeprm_like.drivers.env import SchedulingEnv
+from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.envs.single import SchedulingEnv
 
 HELD_OUT = 1_000_000  # the first seed of the episodes compared on
 FIGURES = ("bounded_slowdown", "wait", "utilization")

@@ -12,9 +12,10 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
+from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.spaces import PRESETS, Space
-from hdeeprm_like.drivers.episodes import Fragments
+from hdeeprm_like.decision.named_parts import space_with
+from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
 from hdeeprm_like.formats.jobs_csv import read_jobs_csv
 from hdeeprm_like.formats.machines_csv import read_machines_csv
@@ -22,9 +23,8 @@ from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.swf import convert, knows_memory, read_swf
 from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.generation import Recipe, estimates_named, model_named
 from hdeeprm_like.options import EnvOptions, Options, read_options
-from hdeeprm_like.parts import space_with
+from hdeeprm_like.run.episodes import Fragments
 
 log = logging.getLogger(__name__)
 

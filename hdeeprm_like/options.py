@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from hdeeprm_like.decision.baselines import CORE_POLICY_NAMES, baseline, is_baseline
+from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, is_baseline
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 

@@ -6,12 +6,12 @@ from functools import cached_property
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
-from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
-from hdeeprm_like.drivers.overutilization import overutilizations
-from hdeeprm_like.drivers.record import Record
-from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.results.overutilization import overutilizations
+from hdeeprm_like.results.run_log import Record
+from hdeeprm_like.run.simulator import Simulator
 
 MOMENT = 1e-6  # s; Batsim's messages take nanoseconds each
 

@@ -11,11 +11,11 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.synthetic.estimates import Gaussian
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN, Lublin
 from hdeeprm_like.cluster.synthetic.mao import MAO
+from hdeeprm_like.cluster.synthetic.models import PRESETS, Recipe, estimates_named, model_named
 from hdeeprm_like.errors import HDeepRMError, OptionsError
 from hdeeprm_like.experiment import Overrides, load_experiment, made_jobs
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.generation import PRESETS, Recipe, estimates_named, model_named
 
 ROOT = Path(__file__).parents[1]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.formats.results import parse_interval_set
+from hdeeprm_like.results.batsim_files import parse_interval_set
 
 GOLDEN = Path(__file__).parent / "golden"
 PLATFORMS = Path(__file__).parent.parent / "platforms"

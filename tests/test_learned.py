@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.decision.spaces import PRESETS
+from hdeeprm_like.decision.presets import PRESETS
 
 ROOT = Path(__file__).parent.parent
 OPTIONS, AGENT = ROOT / "agents" / "reinforce.json", ROOT / "agents" / "reinforce.py"

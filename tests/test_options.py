@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from hdeeprm_like.decision.actions import PolicyPairs
 from hdeeprm_like.decision.observations.view import KINDS
-from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.decision.rewards import MODES, OBJECTIVES
-from hdeeprm_like.decision.spaces import PRESETS
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.options import (
     ALL_PAIRS,

@@ -37,10 +37,10 @@ def add_compare(commands: Commands) -> None:
 
 def run_compare(options: argparse.Namespace) -> None:
     """Compare, and print the summary."""
-    from hdeeprm_like.compare.policies import policies_named
-    from hdeeprm_like.compare.run import Comparison, compare, windows_named
-    from hdeeprm_like.compare.statistics import scipy_stats
-    from hdeeprm_like.compare.text import format_all, format_summary
+    from hdeeprm_like.studies.compare.policies import policies_named
+    from hdeeprm_like.studies.compare.run import Comparison, compare, windows_named
+    from hdeeprm_like.studies.compare.statistics import scipy_stats
+    from hdeeprm_like.studies.compare.text import format_all, format_summary
 
     scipy_stats()  # say at once that it is missing
     count, jobs = windows_named(options.windows)

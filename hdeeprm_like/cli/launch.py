@@ -72,8 +72,8 @@ def run_launch(options: argparse.Namespace) -> int | None:
         learner = new_learner(experiment, options)
     elif options.agent or options.input_model or options.output_model:
         raise OptionsError(f"{options.options}: pybatsim.agent.type: --agent and models are for LEARNING agents")
-    from hdeeprm_like.drivers.simulator import is_compiled
     from hdeeprm_like.launch.in_process import launch_classic
+    from hdeeprm_like.run.simulator import is_compiled
 
     if not is_compiled() and not options.quiet:
         sys.stderr.write(f"{PROGRAM}: compiling the simulator, once for this machine (about 20 s)\n")
@@ -94,7 +94,7 @@ def run_launch(options: argparse.Namespace) -> int | None:
         job, reason = next(iter(run["rejected"].items()))
         log.warning("%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason)
     if not options.quiet:
-        from hdeeprm_like.report import SHORT, format_table, metrics_table
+        from hdeeprm_like.results.report import SHORT, format_table, metrics_table
 
         sys.stdout.write(format_table(metrics_table([output]), SHORT) if run["metrics"] else "")
         sys.stdout.write(f"\n{len(run['files'])} files in {output}\n")
@@ -131,7 +131,7 @@ def run_with_batsim(
 
 def cut_short(run: dict[str, Any], output: Path) -> int:
     """Tell why a simulation did not come to its end, and the last that Batsim said; return the exit status."""
-    from hdeeprm_like.drivers.supervise import last_lines
+    from hdeeprm_like.batsim.process import last_lines
 
     lines = [run["problem"], *last_lines(output / "batsim.log", 10), f"{output}: marked incomplete"]
     sys.stderr.write("".join(f"{PROGRAM}: {line}\n" for line in lines))

@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments[:1] == ["batsim"]:  # keeps Batsim's own command line
-        from hdeeprm_like.drivers.server.cli import main as serve
+        from hdeeprm_like.batsim_server.cli import main as serve
 
         return serve(arguments[1:])
     options = parser().parse_args(arguments)

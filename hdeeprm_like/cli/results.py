@@ -21,7 +21,7 @@ def add_visual(commands: Commands) -> None:
 
 def run_visual(options: argparse.Namespace) -> None:
     """Draw a run, or several above one another."""
-    from hdeeprm_like import visual
+    from hdeeprm_like.results import plots as visual
 
     if options.kind == "compare":
         visual.compare(options.folders, options.save)
@@ -42,8 +42,8 @@ def add_metrics(commands: Commands) -> None:
 
 def run_metrics(options: argparse.Namespace) -> None:
     """Print the figures of runs, and draw them if asked."""
-    from hdeeprm_like import report
-    from hdeeprm_like.cluster.figures import FIGURES
+    from hdeeprm_like.cluster.schedule import FIGURES
+    from hdeeprm_like.results import report
 
     table = report.metrics_table(options.folders)
     if options.save:
@@ -67,7 +67,7 @@ def add_jobstat(commands: Commands) -> None:
 
 def run_jobstat(options: argparse.Namespace) -> None:
     """Print one statistic, or all of them."""
-    from hdeeprm_like.formats.jobstat import job_table, jobstat, read_jobs
+    from hdeeprm_like.studies.jobstat import job_table, jobstat, read_jobs
 
     jobs = read_jobs(options.workload)
     if options.field == "all":

@@ -48,9 +48,9 @@ def run_generate(options: argparse.Namespace) -> None:
     """Make jobs and write them."""
     import numpy as np
 
+    from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
     from hdeeprm_like.formats.swf import read_swf
     from hdeeprm_like.formats.swf_cuts import jobs_of_trace
-    from hdeeprm_like.generation import Recipe, estimates_named, model_named
 
     name = options.output.name
     if not name.endswith(FORMS):

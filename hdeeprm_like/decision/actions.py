@@ -5,10 +5,10 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.cluster.kernels import start_job
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import NOTHING
-from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES, apply_pair, choose_cores
+from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES, apply_pair, choose_cores
+from hdeeprm_like.engine.lifecycle import start_job
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import NOTHING
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Bools, Floats, Ints
 

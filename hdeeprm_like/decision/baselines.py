@@ -1,166 +1,160 @@
-"""The names of the baselines that every paper compares with: an order, and how it is applied.
+"""Baselines as actions: what an agent, an options file or a comparison picks by name."""
 
-``"sjf+easy"`` serves the shortest request first and backfills around a reservation for the head of the queue;
-``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` knows the actual run times in place of the requested ones;
-``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones.
-This module names and numbers them and imports nothing heavy; ``orders`` and ``backfill`` compute them.
-"""
+from collections.abc import Sequence
+from functools import partial
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import numpy as np
 
-from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.names import MODES, ORDERS, Baseline
+from hdeeprm_like.decision.names import baseline as baseline_named
+from hdeeprm_like.decision.policies.conservative import NONE_NEW
+from hdeeprm_like.decision.policies.easy import decide
+from hdeeprm_like.decision.policies.pairs import JOB_POLICIES, PLACEMENTS
+from hdeeprm_like.decision.policies.priorities import RULE, Plan
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.types import Bools, Floats, Ints
 
-FCFS, LCFS, SJF, SMALLEST, LJF, SAF, LAF, F1, F2, F3, F4, ORACLE, WFP3_PUBLISHED, UNICEP_PUBLISHED = range(14)
-WFP3, UNICEP, XFACTOR, MULTIFACTOR = range(20, 24)  # from FIRST_CHANGING on: what they compare changes with time
-FIRST_CHANGING = WFP3
-
-ORDERS = {
-    "fcfs": FCFS,
-    "lcfs": LCFS,
-    "sjf": SJF,
-    "smallest": SMALLEST,
-    "ljf": LJF,
-    "saf": SAF,
-    "laf": LAF,
-    "f1": F1,
-    "f2": F2,
-    "f3": F3,
-    "f4": F4,
-    "oracle": ORACLE,
-    "wfp3": WFP3,
-    "unicep": UNICEP,
-    "xfactor": XFACTOR,
-    "multifactor": MULTIFACTOR,
-    "wfp3_published": WFP3_PUBLISHED,
-    "unicep_published": UNICEP_PUBLISHED,
-}
-
-STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL = range(9)
-FIRST_WITH_OTHERS = EASY_FCFS  # from here on jobs are backfilled in another order than that of the queue
-
-MODES = {
-    "strict": STRICT,
-    "greedy": GREEDY,
-    "commit": COMMIT,
-    "commitbackfill": COMMIT_BACKFILL,
-    "easy": EASY,
-    "easyfcfs": EASY_FCFS,
-    "easysjf": EASY_SJF,
-    "conservative": CONSERVATIVE,
-    "packing": PACKING,
-}
-
-PERFECT = "P"  # at the end of a mode: with actual run times
-
-CORE_POLICY_NAMES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")
-BEST_FIT, TETRIS = 7, 8  # numbers of these; they follow those of the core policies
-PACKINGS = {"best_fit": BEST_FIT, "tetris": TETRIS}  # those that score nodes, see ``packing``
-PLACEMENT_NAMES = (*CORE_POLICY_NAMES, "first_fit", *PACKINGS)
-
-SHORTHANDS = {"bfbp": "fcfs+packing-best_fit", "tetris": "fcfs+packing-tetris"}
-
-MEANINGS = {
-    "fcfs": "first come, first served",
-    "lcfs": "last come, first served",
-    "sjf": "shortest requested time first",
-    "smallest": "fewest cores first",
-    "ljf": "longest requested time first",
-    "saf": "smallest area first: requested time times cores",
-    "laf": "largest area first",
-    "f1": "F1 of Carastan-Santos and de Camargo, 2017",
-    "f2": "F2 of the same",
-    "f3": "F3 of the same",
-    "f4": "F4 of the same",
-    "oracle": "shortest actual run time first, whatever the mode looks at",
-    "wfp3": "largest (waiting time over requested time)^3 times cores first",
-    "unicep": "largest waiting time over (log2 of cores times requested time) first",
-    "xfactor": "largest expected slowdown first",
-    "multifactor": "largest sum of age, size and fair share of the user first",
-    "wfp3_published": "WFP3 with the waiting time that RLScheduler's code takes, -1 s - submit time",
-    "unicep_published": "UNICEP with that waiting time",
-    "strict": "head of the queue only; the queue is sorted anew at every event",
-    "greedy": "every job that fits, in order",
-    "commit": "the picked job blocks until it has started, whatever arrives meanwhile (RLScheduler)",
-    "commitbackfill": "the same, with RLScheduler's backfilling around the picked job",
-    "easy": "strict, then jobs that do not delay the head's reservation, in the same order",
-    "easyfcfs": "the same, those in the order of submission",
-    "easysjf": "the same, those in the order of requested time",
-    "conservative": "a reservation for every job, planned anew at every event",
-    "packing": "the job and the node that go together best, until no job fits; ties by order (best_fit, tetris)",
-    "first_fit": "cores of the lowest processors with room",
-    "best_fit": "the node on which the fewest cores, memory and GPUs stay free",
-    "tetris": "the node whose free cores, memory and GPUs are most like what the job asks for",
-}
+JOB_COLUMNS = ("time", "oracle", "user", "key", "queue", "others", "running", "end", "releases", "reserved")
 
 
-@dataclass(frozen=True)
-class Baseline:
-    """An order and how it is applied.
+def new_plan(
+    state: State,
+    baseline: Baseline,
+    run_times: Floats | None = None,
+    users: Ints | None = None,
+    epoch: float = 0.0,
+) -> Plan:
+    """Return what a baseline keeps, before its first decision.
+
+    Args:
+        run_times: (J,) s, the actual ones, for a baseline that needs them.
+        users: (J,) any numbers, for multifactor; one user if missing.
+        epoch: s on the trace's clock when the simulation's shows 0; F1 to F4 look at it.
+
+    Raises:
+        OptionsError: the baseline looks at actual run times and there are none.
+    """
+    require_run_times(baseline, run_times)
+    jobs = state.tables.jobs
+    rule = np.zeros(1, RULE)
+    rule["order"], rule["mode"] = ORDERS[baseline.order], MODES[baseline.mode]
+    rule["core_policy"], rule["epoch"] = PLACEMENTS[baseline.placement], epoch
+    rule["perfect"] = baseline.perfect
+    rule["held"], rule["first_new"], rule["stale"] = -1, NONE_NEW, 1
+    known = jobs["requested_time"].copy() if run_times is None else np.asarray(run_times, np.float64).copy()
+    user = np.zeros(len(jobs), np.int64) if users is None else np.unique(users, return_inverse=True)[1]
+    number_of_users = int(user.max(initial=0)) + 1
+    return Plan(
+        rule=rule,
+        time=known.copy() if baseline.perfect else jobs["requested_time"].copy(),
+        oracle=known,
+        user=user,
+        key=np.zeros(len(jobs)),
+        queue=np.zeros(len(jobs) + 1, np.int32),
+        others=np.zeros(len(jobs) + 1, np.int32),
+        running=np.zeros(len(jobs) + 1, np.int32),
+        end=np.zeros(len(jobs)),
+        releases=np.zeros(len(jobs) + 1, np.int32),
+        reserved=np.full(len(jobs), -1.0),
+        point_time=np.zeros(2 * len(jobs) + 3),
+        point_free=np.zeros(2 * len(jobs) + 3, np.int64),
+        node_cores=np.zeros(state.platform.nodes, np.int64),
+        node_memory=np.zeros(state.platform.nodes),
+        node_gpus=np.zeros(state.platform.nodes),
+        usage=np.zeros(number_of_users),
+        user_cores=np.zeros(number_of_users, np.int64),
+    )
+
+
+def require_run_times(baseline: Baseline, run_times: Floats | None) -> None:
+    """Raise an OptionsError if a baseline needs actual run times and there are none."""
+    if baseline.needs_run_times and run_times is None:
+        raise OptionsError(f"{baseline.name}: looks at actual run times, which only the embedded simulator knows")
+
+
+def actual_run_times(state: State, workload: Workload) -> Floats:
+    """Return (J,) s that each job runs on the platform's mean core, as long as no processor is oversubscribed."""
+    computing = workload.ops / state.platform.reference_flops
+    times = np.where(workload.delay >= 0.0, workload.delay, computing)
+    return np.asarray(np.minimum(times, workload.walltime))
+
+
+def with_room(plan: Plan, jobs: int) -> Plan:
+    """Return a plan with room for so many jobs; under Batsim they become known on the way."""
+    known = len(plan.time)
+    if jobs <= known:
+        return plan
+    columns = {name: getattr(plan, name) for name in JOB_COLUMNS}
+    longer = {name: np.concatenate([column, np.zeros(jobs - known, column.dtype)]) for name, column in columns.items()}
+    more = 2 * (jobs - known)
+    return plan._replace(
+        **longer,
+        point_time=np.concatenate([plan.point_time, np.zeros(more)]),
+        point_free=np.concatenate([plan.point_free, np.zeros(more, np.int64)]),
+    )
+
+
+class BaselineActions:
+    """Each action is a baseline that starts what it would start now; one an instant.
 
     Attributes:
-        order, mode: names in `ORDERS` and `MODES`.
-        perfect: whether everything looks at actual run times in place of requested ones.
-        placement: how cores are chosen, one of `PLACEMENT_NAMES`; empty for best fit where the mode packs, else for
-            the fastest ones.
-
-    Raises:
-        OptionsError: the mode packs and the placement scores no nodes.
+        names: ``"sjf+easy"``.
     """
 
-    order: str
-    mode: str
-    perfect: bool = False
-    placement: str = ""
+    forgiving = False
 
-    def __post_init__(self) -> None:
-        if not self.placement:
-            object.__setattr__(self, "placement", self._usual)
-        if self.mode == "packing" and self.placement not in PACKINGS:
-            raise OptionsError(
-                f"baseline {self.name!r}: packing goes with {' and '.join(PACKINGS)}, not this placement"
-            )
+    def __init__(
+        self,
+        baselines: Sequence[Baseline],
+        run_times: Floats | None = None,
+        users: Ints | None = None,
+        epoch: float = 0.0,
+    ) -> None:
+        """Take the arguments of `new_plan`.
 
-    @property
-    def _usual(self) -> str:
-        return "best_fit" if self.mode == "packing" else "high_gflops"
-
-    @property
-    def rule(self) -> str:
-        """Order and mode: ``"sjf+easyP"``."""
-        return f"{self.order}+{self.mode}{PERFECT if self.perfect else ''}"
-
-    @property
-    def name(self) -> str:
-        """The name that tells the semantics: ``"sjf+easyP-best_fit"``; the usual placement is left out."""
-        return self.rule if self.placement == self._usual else f"{self.rule}-{self.placement}"
+        Raises:
+            OptionsError: a baseline looks at actual run times and there are none.
+        """
+        for baseline in baselines:
+            require_run_times(baseline, run_times)
+        self.baselines = tuple(baselines)
+        self.names = tuple(baseline.name for baseline in baselines)
+        self._new_plan = partial(new_plan, run_times=run_times, users=users, epoch=epoch)
+        self._state: State | None = None
+        self._plans: dict[int, Plan] = {}
+        self._all = np.ones(len(baselines), np.bool_)
+        self._all.flags.writeable = False
 
     @property
-    def needs_run_times(self) -> bool:
-        """Whether it looks at actual run times, which only a simulator knows."""
-        return self.perfect or self.order == "oracle"
+    def size(self) -> int:
+        """Number of actions."""
+        return len(self.baselines)
+
+    @property
+    def job_policies(self) -> tuple[int, ...]:
+        """None of the policies that ``State`` keeps queues for."""
+        return ()
+
+    def mask(self, state: State) -> Bools:
+        """Return that all actions are legal."""
+        return self._all
+
+    def apply(self, action: int, state: State) -> bool:
+        """Start jobs by the baseline; False, for an instant takes one action."""
+        if state is not self._state:
+            self._state, self._plans = state, {}
+        if action not in self._plans:
+            self._plans[action] = self._new_plan(state, self.baselines[action])
+        self._plans[action] = with_room(self._plans[action], len(state.tables.jobs))
+        decide(state.tables, self._plans[action])
+        return False
 
 
-def is_baseline(name: str) -> bool:
-    """Tell whether a name without a placement is meant as that of a baseline; it may still be wrong."""
-    return "+" in name or name in ORDERS or name in SHORTHANDS
-
-
-def baseline(name: str) -> Baseline:
-    """Return the baseline of a name.
-
-    Raises:
-        OptionsError: there is no such order, mode or placement, or they do not go together.
-    """
-    rule, dash, placement = SHORTHANDS.get(name, name).partition("-")
-    order, _, mode = rule.partition("+")
-    mode = mode or "strict"
-    perfect = mode.endswith(PERFECT)
-    mode = mode.removesuffix(PERFECT)
-    parts: list[tuple[str, Iterable[str], str]] = [(order, ORDERS, "order"), (mode, MODES, "mode")]
-    if dash:
-        parts.append((placement, PLACEMENT_NAMES, "placement"))
-    for part, known, what in parts:
-        if part not in known:
-            raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
-    return Baseline(order, mode, perfect, placement)
+def classic_actions(job_policy: str, core_policy: str) -> PolicyPairs | BaselineActions:
+    """Return the only action of a classic agent: a policy pair of the thesis, or a baseline with a core policy."""
+    if job_policy in JOB_POLICIES:
+        return PolicyPairs([(job_policy, core_policy)])
+    return BaselineActions([baseline_named(f"{job_policy}-{core_policy}")])

@@ -33,14 +33,14 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.pstates import P0, P1
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import RUNNING, WAITING, Rows, Tables
-from hdeeprm_like.compiled import compiled
-from hdeeprm_like.decision.following import pace_of
-from hdeeprm_like.decision.window import JobWindow, fill_slots
-from hdeeprm_like.decision.window_rows import NONE, Window
+from hdeeprm_like.decision.window.following import pace_of
+from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.window import JobWindow, fill_slots
+from hdeeprm_like.engine.bundles import bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import RUNNING, WAITING, Rows, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats
 

@@ -12,11 +12,11 @@ from typing import Protocol
 
 import numpy as np
 
-from hdeeprm_like.cluster.state import Instant, State
 from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.rewards import Reward
-from hdeeprm_like.decision.window import JobWindow
+from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.types import Bools, Floats
 

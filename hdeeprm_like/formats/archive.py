@@ -53,7 +53,7 @@ TRACES: dict[str, Origin] = {
 def trace_folder() -> Path:
     """Return where fetched traces are kept.
 
-    That is not the folder of the machine code (`hdeeprm_like.compiled`), which is cleared of what it does not know.
+    That is not the folder of machine code (`engine.compiled`), which is cleared of what it does not know.
     """
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "hdeeprm_like-traces"

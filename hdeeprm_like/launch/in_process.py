@@ -13,20 +13,20 @@ from typing import Any
 from tqdm import tqdm
 
 from hdeeprm_like import __version__
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import CORES, GPUS, MEMORY
-from hdeeprm_like.decision.baselines import baseline
-from hdeeprm_like.decision.heuristics import actual_run_times, new_plan
-from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
-from hdeeprm_like.drivers.planned import run_planned
-from hdeeprm_like.drivers.record import Record
-from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.decision.baselines import actual_run_times, new_plan
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats.files import read_json, read_text, replacing, write_json
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.workload_json import write_workload
 from hdeeprm_like.plugins import whole_names
+from hdeeprm_like.results.run_log import Record
+from hdeeprm_like.run.planned import run_planned
+from hdeeprm_like.run.simulator import Simulator
 
 RECORD = "run.json"
 INPUTS = ("options.json", "workload.json", "platform.xml")

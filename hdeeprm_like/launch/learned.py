@@ -11,18 +11,18 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.drivers.episodes import Plays, makespan, mean_slowdown
-from hdeeprm_like.drivers.play import play
-from hdeeprm_like.drivers.record import Record
-from hdeeprm_like.drivers.simulator import Simulator
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import READY, Experiment, Overrides, episodes_of, load_experiment
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.launch.in_process import RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.learning.agents import LearningAgent
-from hdeeprm_like.learning.alone import best_alone, each_alone
+from hdeeprm_like.learning.constant_policy import best_alone, each_alone
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train
+from hdeeprm_like.results.run_log import Record
+from hdeeprm_like.run.episodes import Plays, makespan, mean_slowdown
+from hdeeprm_like.run.play import play
+from hdeeprm_like.run.simulator import Simulator
 
 if TYPE_CHECKING:
     from hdeeprm_like.launch.with_batsim import Peer

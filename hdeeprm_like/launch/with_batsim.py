@@ -20,21 +20,21 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from hdeeprm_like.batsim.process import Guarded, Stopped, interruptible
+from hdeeprm_like.batsim.session import Conversation, Decider
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.heuristics import classic_actions
+from hdeeprm_like.decision.baselines import classic_actions
 from hdeeprm_like.decision.system import Agent, DecisionSystem
-from hdeeprm_like.drivers.conversation import Conversation, Decider
-from hdeeprm_like.drivers.overutilization import overutilizations
-from hdeeprm_like.drivers.supervise import Guarded, Stopped, interruptible
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats.files import read_json, write_json
 from hdeeprm_like.launch.in_process import INPUTS, LACKS, RECORD, description, listed_files, write_inputs
+from hdeeprm_like.results.overutilization import overutilizations
 
 if TYPE_CHECKING:
-    from hdeeprm_like.drivers.batsim import Endpoint
+    from hdeeprm_like.batsim.endpoint import Endpoint
 
 log = logging.getLogger(__name__)
 
@@ -180,7 +180,7 @@ def launch_batsim(
         OptionsError: the address is in use.
         ResultsError: the directory cannot be written.
     """
-    from hdeeprm_like.drivers.batsim import Endpoint
+    from hdeeprm_like.batsim.endpoint import Endpoint
 
     endpoint = Endpoint(peer.address)
     began = time.perf_counter()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hdeeprm_like.compiled import compiled_with_memory
+from hdeeprm_like.engine.compiled import compiled_with_memory
 from hdeeprm_like.types import Floats, Ints
 
 

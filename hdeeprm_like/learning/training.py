@@ -22,7 +22,7 @@ from hdeeprm_like.learning.checkpoint import (
     save_checkpoint,
 )
 from hdeeprm_like.learning.logs import TrainingLog
-from hdeeprm_like.learning.together import PlaysTogether, Room, play_in_step
+from hdeeprm_like.learning.rollout import PlaysTogether, Room, play_in_step
 from hdeeprm_like.types import Bools, Floats
 
 CHECKPOINT, BEST = "checkpoint.pt", "best.pt"
@@ -30,7 +30,7 @@ REWARD = "reward"
 
 
 class Playing(Protocol):
-    """An episode that stops at each decision, such as ``drivers.play.Play``."""
+    """An episode that stops at each decision, such as ``run.play.Play``."""
 
     def advance(self) -> bool:
         """Run until a decision is wanted; False when the episode is over and rewarded."""

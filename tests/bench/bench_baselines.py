@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.compare.windows import pool, usable, window
-from hdeeprm_like.decision.baselines import baseline
-from hdeeprm_like.decision.heuristics import new_plan
-from hdeeprm_like.drivers.planned import run_planned
-from hdeeprm_like.drivers.simulator import Simulator
-from hdeeprm_like.drivers.textbook import Textbook
+from hdeeprm_like.decision.baselines import new_plan
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.engine.event_clock import Textbook
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.run.planned import run_on_events, run_planned
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.studies.compare.windows import pool, usable, window
 
 pytestmark = pytest.mark.bench
 
@@ -36,7 +36,7 @@ def cpu_seconds(machine, jobs, name, clock, times=3):
         plan = new_plan(state, baseline(name), epoch=jobs.epoch)
         simulator = (Simulator if clock == "batsim" else Textbook)(state, jobs.workload)
         begin = time.process_time()
-        for _ in run_planned(simulator, plan) if clock == "batsim" else simulator.run(plan):
+        for _ in run_planned(simulator, plan) if clock == "batsim" else run_on_events(simulator, plan):
             pass
         least = min(least, time.process_time() - begin)
         assert simulator.unfinished == 0

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
-from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.run.simulator import Simulator
 
 pytestmark = pytest.mark.bench
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import zmq
 
-from hdeeprm_like.drivers.batsim import Endpoint, Scheduler
-from hdeeprm_like.drivers.conversation import Conversation
-from hdeeprm_like.drivers.server import cli
+from hdeeprm_like.batsim.endpoint import Endpoint, Scheduler
+from hdeeprm_like.batsim.session import Conversation
+from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.in_process import write_inputs
 from hdeeprm_like.launch.with_batsim import FirstAction, classic_decider

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from hdeeprm_like.drivers.env import Windows
-from hdeeprm_like.drivers.episodes import Plays
-from hdeeprm_like.drivers.runs import Runs
-from hdeeprm_like.drivers.vector import SchedulingVectorEnv
+from hdeeprm_like.envs.single import Windows
+from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.experiment import episodes_of, load_experiment
 from hdeeprm_like.launch.learned import AgentChoice, Learner
 from hdeeprm_like.learning.training import TrainingOptions, train
 from hdeeprm_like.plugins import import_file
+from hdeeprm_like.run.episodes import Plays
+from hdeeprm_like.run.runs import Runs
 
 pytestmark = pytest.mark.bench
 

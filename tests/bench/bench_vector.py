@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdeeprm_like.bundles import first_row, moved
-from hdeeprm_like.compare.windows import pool
-from hdeeprm_like.compiled import direct, released
-from hdeeprm_like.decision.spaces import PRESETS
-from hdeeprm_like.drivers.batch import Batch, draw_legal
-from hdeeprm_like.drivers.env import Windows
-from hdeeprm_like.drivers.steps import look
-from hdeeprm_like.drivers.vector import SchedulingVectorEnv
+from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.engine.bundles import first_row, moved
+from hdeeprm_like.engine.compiled import direct, released
+from hdeeprm_like.envs.single import Windows
+from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.swf import convert, read_swf
+from hdeeprm_like.run.batch import Batch, draw_legal
+from hdeeprm_like.run.steps import look
+from hdeeprm_like.studies.compare.windows import pool
 
 pytestmark = pytest.mark.bench
 

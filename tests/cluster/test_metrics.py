@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hdeeprm_like.cluster import metrics
-from hdeeprm_like.cluster.figures import FIGURES, Schedule, figures
+from hdeeprm_like.cluster.schedule import FIGURES, Schedule, figures
 from hdeeprm_like.errors import WorkloadError
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hdeeprm_like.cluster.kernels import lacking_when_idle
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import NOTHING
 from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.engine.lifecycle import lacking_when_idle
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import NOTHING
 
 
 def jobs(size, memory) -> Workload:

@@ -3,9 +3,9 @@
 import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
 
-from hdeeprm_like.cluster.state import Instant, State
 from hdeeprm_like.decision.actions import PolicyPairs, pair_of, selected_pairs
 from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError
 
 

@@ -4,16 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import jobs, platform
 
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.decision.baselines import MODES, ORDERS, baseline
-from hdeeprm_like.decision.heuristics import BaselineActions, actual_run_times, new_plan
+from hdeeprm_like.decision.baselines import BaselineActions, actual_run_times, new_plan
+from hdeeprm_like.decision.names import MODES, ORDERS, baseline
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.drivers.planned import run_planned
-from hdeeprm_like.drivers.play import play
-from hdeeprm_like.drivers.simulator import Simulator
-from hdeeprm_like.drivers.textbook import Textbook
+from hdeeprm_like.engine.event_clock import Textbook
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.classic import ClassicAgent
+from hdeeprm_like.run.planned import run_on_events, run_planned
+from hdeeprm_like.run.play import play
+from hdeeprm_like.run.simulator import Simulator
 
 THREE = ((1000.0, [(3, 1.0, 100.0, 1e6)]),)  # one node with three cores
 
@@ -22,7 +22,7 @@ def starts(workload, name, nodes=THREE, **more):
     state = State(platform(*nodes), workload, policies=())
     simulator = Textbook(state, workload)
     plan = new_plan(state, baseline(name), run_times=actual_run_times(state, workload), **more)
-    list(simulator.run(plan))
+    list(run_on_events(simulator, plan))
     assert simulator.unfinished == 0
     return simulator.simulation.tasks["start"].tolist()
 

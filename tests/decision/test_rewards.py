@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
 
-from hdeeprm_like.cluster.state import Instant, State
 from hdeeprm_like.decision.actions import PolicyPairs
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError
 
 LEARNING_PAIRS = [

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_clusters import cluster, jobs, started
 
-from hdeeprm_like.cluster.state import Instant, State
 from hdeeprm_like.decision.actions import PolicyPairs
 from hdeeprm_like.decision.observations.summary import KINDS, feature_names, features, quartile
 from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window import JobWindow
+from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.engine.state import Instant, State
 
 
 def summary(state, kind="normal", sensitivity=0.05):

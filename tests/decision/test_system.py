@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
 
-from hdeeprm_like.cluster.state import State
 from hdeeprm_like.decision.actions import PolicyPairs
 from hdeeprm_like.decision.observations.view import View
-from hdeeprm_like.decision.policies import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window import JobWindow
-from hdeeprm_like.drivers.play import play
-from hdeeprm_like.drivers.simulator import Simulator
+from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import AgentError
+from hdeeprm_like.run.play import play
+from hdeeprm_like.run.simulator import Simulator
 
 
 class Always:

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from small import jobs, platform
 
-from hdeeprm_like.cluster.state import Instant, Request, State
-from hdeeprm_like.cluster.tables import RUNNING, WAITING
+from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.observations.view import KINDS, View, write_view
-from hdeeprm_like.decision.slots import JobSlots
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window import JobWindow
-from hdeeprm_like.decision.window_rows import NONE
-from hdeeprm_like.drivers.play import Play
-from hdeeprm_like.drivers.textbook import Textbook
+from hdeeprm_like.decision.window.rows import NONE
+from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.engine.event_clock import Textbook
+from hdeeprm_like.engine.state import Instant, Request, State
+from hdeeprm_like.engine.tables import RUNNING, WAITING
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.play import Play
 
 
 def cores(count, memory=0.0):

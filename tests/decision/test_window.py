@@ -6,17 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_clusters import cluster, jobs
 
-from hdeeprm_like.cluster.state import Instant, State
-from hdeeprm_like.cluster.tables import RUNNING, WAITING
 from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.job_actions import JobSlots
+from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
-from hdeeprm_like.decision.slots import JobSlots
-from hdeeprm_like.decision.spaces import Space
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window import JobWindow, fill_slots
-from hdeeprm_like.decision.window_rows import NONE
-from hdeeprm_like.drivers.play import Play, new_simulator
+from hdeeprm_like.decision.window.rows import NONE
+from hdeeprm_like.decision.window.window import JobWindow, fill_slots
+from hdeeprm_like.engine.state import Instant, State
+from hdeeprm_like.engine.tables import RUNNING, WAITING
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.play import Play, new_simulator
 
 THREE = ((0, 3, 4.0, 80.0),)  # three processors as in the figures of 000
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from hdeeprm_like.drivers.episodes import Plays, makespan
 from hdeeprm_like.experiment import space_of
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.workload_json import read_workload
@@ -16,6 +15,7 @@ from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.logs import read_log
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
 from hdeeprm_like.options import EnvOptions
+from hdeeprm_like.run.episodes import Plays, makespan
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = json.loads((ROOT / "agents/reinforce.json").read_text())

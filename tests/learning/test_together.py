@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from hdeeprm_like.learning import together
+from hdeeprm_like.learning import rollout as together
 from hdeeprm_like.learning.agents import PolicyLearningAgent, draw
 
 

@@ -14,8 +14,8 @@ import torch
 from toy import ACTIONS, NAMES, PLACES, Walk
 
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
-from hdeeprm_like.learning.alone import best_alone, each_alone
 from hdeeprm_like.learning.checkpoint import read_checkpoint
+from hdeeprm_like.learning.constant_policy import best_alone, each_alone
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.logs import read_log
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.drivers.server.execution import work_of
-from hdeeprm_like.drivers.server.jobs import Job, Profile
-from hdeeprm_like.drivers.server.options import ServerOptions
-from hdeeprm_like.drivers.server.session import Session
+from hdeeprm_like.batsim_server.execution import work_of
+from hdeeprm_like.batsim_server.jobs import Job, Profile
+from hdeeprm_like.batsim_server.options import ServerOptions
+from hdeeprm_like.batsim_server.session import Session
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 
 PYTHON = "/usr/bin/python3"

@@ -14,12 +14,12 @@ requested times are expected to end within the next time step. An empty slot is 
 time since a job's start; its text, and the agent's need, the time left.)
 """
 
-from hdeeprm_like.cluster.tables import Tables
-from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.features import slot_names
 from hdeeprm_like.decision.observations.rows import ViewRows, share
-from hdeeprm_like.decision.window import fill_slots
-from hdeeprm_like.decision.window_rows import EARLY, NONE, Window
+from hdeeprm_like.decision.window.rows import EARLY, NONE, Window
+from hdeeprm_like.decision.window.window import fill_slots
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
 JOB = ("cores", "requested time", "waiting time")

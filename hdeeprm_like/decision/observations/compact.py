@@ -11,13 +11,13 @@ H time steps from now on, M slots.
 Jobs begun are expected to end by their requested times, those past them within the next step.
 """
 
-from hdeeprm_like.cluster.tables import Rows, Tables
-from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.features import COMPACT_FEATURES, backlog_now, slot_names, write_slots
 from hdeeprm_like.decision.observations.image import SLACK
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window import fill_slots
-from hdeeprm_like.decision.window_rows import Window
+from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.decision.window.window import fill_slots
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Rows, Tables
 from hdeeprm_like.types import Floats, Ints
 
 

@@ -15,11 +15,11 @@
 A compact view shows all nine, one of the event horizon leaves out 6 and 7. An empty slot is all 0.
 """
 
-from hdeeprm_like.cluster.tables import Rows, Tables
-from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window import fits_slot
-from hdeeprm_like.decision.window_rows import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window
+from hdeeprm_like.decision.window.rows import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window
+from hdeeprm_like.decision.window.window import fits_slot
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Rows, Tables
 from hdeeprm_like.types import Floats, Ints
 
 COMPACT_FEATURES = (

@@ -17,13 +17,13 @@ After the last event its state is repeated, one time step later each time (figur
 are expected to end at the next event, one time step from now at the latest.
 """
 
-from hdeeprm_like.cluster.tables import Rows, Tables
-from hdeeprm_like.compiled import compiled
-from hdeeprm_like.decision.following import remaining_work
 from hdeeprm_like.decision.observations.features import HORIZON_FEATURES, backlog_now, slot_names, write_slots
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window import fill_slots
-from hdeeprm_like.decision.window_rows import EARLY, Window
+from hdeeprm_like.decision.window.following import remaining_work
+from hdeeprm_like.decision.window.rows import EARLY, Window
+from hdeeprm_like.decision.window.window import fill_slots
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Rows, Tables
 from hdeeprm_like.types import Floats, Ints
 
 EVENT = ("offset", "free", "used")

@@ -18,12 +18,12 @@ network of 000, section 5.1.1 has one more column than this, of which the text s
 
 import numpy as np
 
-from hdeeprm_like.cluster.tables import Tables
-from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.features import backlog_now
 from hdeeprm_like.decision.observations.rows import ViewRows
-from hdeeprm_like.decision.window import fill_slots
-from hdeeprm_like.decision.window_rows import NONE, Window
+from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.window import fill_slots
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
 SLACK = 1e-3  # of a time step or memory unit; less than that is rounding

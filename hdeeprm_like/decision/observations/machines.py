@@ -17,12 +17,12 @@ What a job asks for is for all its cores together, as a share of the most that a
 so is what a node has none of.
 """
 
-from hdeeprm_like.cluster.tables import Tables
-from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.features import slot_names
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window import fill_slots
-from hdeeprm_like.decision.window_rows import NONE, Window
+from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.window import fill_slots
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
 JOB = ("cores", "memory", "gpus", "requested time", "waiting time")

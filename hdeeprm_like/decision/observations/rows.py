@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.tables import Rows
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.summary import QueueColumns
+from hdeeprm_like.engine.bundles import bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Rows
 from hdeeprm_like.types import Floats
 
 SPAN = 30 * 86400.0  # s

@@ -19,12 +19,12 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from hdeeprm_like.bundles import bundle
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import IDLE_CORE, WAITING, Rows, Tables, longer
-from hdeeprm_like.compiled import compiled
+from hdeeprm_like.engine.bundles import bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import IDLE_CORE, WAITING, Rows, Tables, longer
 from hdeeprm_like.types import Floats, Ints
 
 Kind: TypeAlias = Literal["normal", "small", "minimal"]

@@ -17,9 +17,6 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from hdeeprm_like.cluster.state import State
-from hdeeprm_like.cluster.tables import Tables
-from hdeeprm_like.compiled import compiled
 from hdeeprm_like.decision.observations.backfilling import backfilling_names, backfilling_size, write_backfilling
 from hdeeprm_like.decision.observations.compact import compact_names, compact_size, write_compact
 from hdeeprm_like.decision.observations.features import COMPACT_FEATURES, HORIZON_FEATURES
@@ -37,8 +34,11 @@ from hdeeprm_like.decision.observations.summary import (
     wider,
     write_summary,
 )
-from hdeeprm_like.decision.window import JobWindow
-from hdeeprm_like.decision.window_rows import Window
+from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats
 

@@ -7,19 +7,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hdeeprm_like.batsim.endpoint import Scheduler
+from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.state import State
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.heuristics import classic_actions
+from hdeeprm_like.decision.baselines import classic_actions
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.drivers.batsim import Scheduler
-from hdeeprm_like.drivers.conversation import Conversation
-from hdeeprm_like.drivers.overutilization import overutilizations
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError
 from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_platform
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.launch.with_batsim import FirstAction
 from hdeeprm_like.options import Options, explain
+from hdeeprm_like.results.overutilization import overutilizations
 
 
 def read(content: Mapping[str, Any]) -> Options:

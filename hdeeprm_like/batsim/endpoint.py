@@ -1,0 +1,176 @@
+"""HDeepRM's decision system as a scheduler of PyBatsim 3.1, and the endpoint that Batsim talks to.
+
+`Scheduler` works under PyBatsim's own launcher (see ``hdeeprm_like.entry``). `Endpoint` takes the place of PyBatsim's
+loop where we launch: it hears the same messages on PyBatsim's socket, but notices when Batsim is gone, and builds no
+object for each job and each event.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import zmq
+from batsim.batsim import BatsimScheduler, NetworkHandler
+from procset import ProcSet
+
+from hdeeprm_like.batsim.session import Conversation, read_message
+from hdeeprm_like.engine.state import Commands
+from hdeeprm_like.errors import OptionsError, ProtocolError
+
+LOOK = 0.1  # s between two looks at whether Batsim is still there
+LINGER = 2000  # ms that the last answer may take to leave
+LARGEST_MESSAGE = 1 << 30  # bytes
+BOOKS = ("SIMULATION_BEGINS", "SIMULATION_ENDS", "JOB_SUBMITTED", "JOB_COMPLETED")  # what PyBatsim keeps books on
+
+
+class Scheduler(BatsimScheduler):  # type: ignore[misc]
+    """Listens in to what PyBatsim receives and orders through PyBatsim what the decision system decides.
+
+    Attributes:
+        conversation: with Batsim.
+    """
+
+    def __init__(self, conversation: Conversation, options: dict[str, Any] | None = None) -> None:
+        super().__init__(options or {})
+        self.conversation = conversation
+        self._batsim: Any = None
+        self._commands = Commands()
+
+    @property
+    def bs(self) -> Any:
+        """PyBatsim, which sets this before it receives its first message."""
+        return self._batsim
+
+    @bs.setter
+    def bs(self, batsim: Any) -> None:
+        self._batsim = batsim
+        network = batsim.network
+        network.recv = lambda blocking=False: self.listen(network, blocking)
+
+    def listen(self, network: Any, blocking: bool) -> Any:
+        """Hear a message before PyBatsim does; return the part that it keeps books on, None if none came in time."""
+        try:
+            text = network.recv_string(blocking=blocking)
+        except UnicodeDecodeError as cause:
+            raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
+        if text is None:
+            return None
+        message = read_message(text)
+        self._commands = self.conversation.hear(message)
+        return message | {"events": [event for event in message["events"] if event["type"] in BOOKS]}
+
+    def onSimulationBegins(self) -> None:
+        """Check that the message has been heard.
+
+        Raises:
+            OptionsError: PyBatsim's validating machine stands between, and keeps messages to itself.
+        """
+        if not self.conversation.begun:
+            raise OptionsError("pybatsim --protect keeps messages from schedulers; run without it")
+
+    def onNoMoreEvents(self) -> None:
+        """Order what was decided."""
+        for kind, data in self.conversation.orders(self._commands):
+            self._order(kind, data)
+        self._commands = Commands()
+
+    def _order(self, kind: str, data: dict[str, Any]) -> None:
+        batsim = self._batsim
+        if kind == "EXECUTE_JOB":
+            job = batsim.jobs[data["job_id"]]
+            job.allocation = ProcSet.from_str(data["alloc"])
+            batsim.execute_jobs([job])
+        elif kind == "REJECT_JOB":
+            batsim.reject_jobs([batsim.jobs[data["job_id"]]])
+        elif kind == "SET_RESOURCE_STATE":
+            batsim.set_resource_state(data["resources"], data["state"])
+        elif kind == "KILL_JOB":
+            batsim.kill_jobs([batsim.jobs[identifier] for identifier in data["job_ids"]])
+        elif kind == "CALL_ME_LATER":
+            batsim.wake_me_up_at(data["timestamp"])
+        else:
+            batsim.notify_registration_finished()
+
+    def onJobSubmission(self, job: Any) -> None:
+        """Do nothing: the message has been heard."""
+
+    def onJobCompletion(self, job: Any) -> None:
+        """Do nothing: the message has been heard."""
+
+
+class Endpoint:
+    """The socket that one Batsim after the other talks to.
+
+    Attributes:
+        address: where it is bound.
+        thinking_since: when the message came that has no answer yet, on `time.monotonic`; None while Batsim's turn is.
+    """
+
+    def __init__(self, address: str) -> None:
+        """Bind a socket; a port ``*`` takes a free one.
+
+        Raises:
+            OptionsError: the address is none, or in use.
+        """
+        self.network = NetworkHandler(address)
+        self.thinking_since: float | None = None
+        try:
+            self.network.bind()
+        except zmq.ZMQError as cause:
+            self.close(0)
+            raise OptionsError(f"cannot listen on {address!r}: {cause}") from None
+        self._socket = self.network.connection
+        self._socket.setsockopt(zmq.RCVTIMEO, int(LOOK * 1000))
+        self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)
+        self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"))
+
+    def play(
+        self,
+        conversation: Conversation,
+        gone: Callable[[], str | None] = lambda: None,
+        seen: Callable[[Conversation], None] = lambda conversation: None,
+        patience: float | None = None,
+        first_patience: float | None = None,
+    ) -> None:
+        """Answer one simulation to its end.
+
+        Args:
+            gone: tells why Batsim will say nothing any more, None while it may. seen: is called after each answer.
+            patience: s that Batsim may be silent, *first_patience* before its first message; None for ever.
+
+        Raises:
+            ProtocolError: Batsim said nonsense, is silent or gone.
+        """
+        while not conversation.ended:
+            limit = patience if conversation.begun else first_patience
+            message = self._receive(gone, limit)
+            try:
+                self._socket.send(conversation.answer(message).encode())
+            except zmq.ZMQError:  # there is more to be received before anything can be sent
+                raise ProtocolError("a message has several parts; one is needed") from None
+            self.thinking_since = None
+            seen(conversation)
+
+    def _receive(self, gone: Callable[[], str | None], patience: float | None) -> bytes:
+        """Return the next message."""
+        begin = time.monotonic()
+        why: str | None = None
+        while True:
+            try:
+                message: bytes = self._socket.recv()
+            except zmq.Again:
+                if why is not None:  # a last message may have come while Batsim went
+                    raise ProtocolError(why) from None
+                why = gone()
+                if patience is not None and time.monotonic() - begin > patience:
+                    raise ProtocolError(f"Batsim has said nothing for {patience:g} s") from None
+                continue
+            self.thinking_since = time.monotonic()
+            return message
+
+    def close(self, linger: int = LINGER) -> None:
+        """Let go of the address."""
+        if self.network.connection is not None:
+            self.network.connection.close(linger=linger)
+            self.network.connection = None
+        self.network.context.term()

@@ -1,0 +1,117 @@
+"""Which core of a platform is which of Batsim's machines: found by the names of the hosts when a simulation begins."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hdeeprm_like.batsim.profiles import shown
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.errors import PlatformError, ProtocolError
+from hdeeprm_like.formats.platform_properties import first_mismatch, platform_from_properties
+from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
+
+Host = tuple[str, Mapping[str, str]]  # name and properties
+
+
+class MachineMap:
+    """Core numbers to machine ids and back.
+
+    Attributes:
+        machines: (C,) machine of each core; cores: the way back. Both None where the numbers are the same.
+    """
+
+    def __init__(self, machines: Sequence[int]) -> None:
+        """Take the machine of each core."""
+        self.count = len(machines)
+        self.machines: Sequence[int] | None = None
+        self.cores: Sequence[int] | None = None
+        if list(machines) != list(range(self.count)):
+            self.machines = machines
+            self.cores = sorted(range(self.count), key=machines.__getitem__)
+
+    def named(self, cores: Sequence[int]) -> str:
+        """Return the machines of cores in ascending order as Batsim writes them, ``0-3 6``."""
+        if self.machines is not None:
+            return interval_set([self.machines[core] for core in cores])
+        first, last = cores[0], cores[-1]
+        if last - first + 1 == len(cores):
+            return f"{first}-{last}" if last > first else str(first)
+        return interval_set(cores)
+
+    def cores_named(self, text: object, what: str) -> list[int]:
+        """Return the cores of a set of machines.
+
+        Raises:
+            ProtocolError: it names none, or some that do not exist.
+        """
+        if not isinstance(text, str):
+            raise ProtocolError(f"{what}: resources must be a set of machines such as '0-3 6'")
+        machines = parse_interval_set(text, below=self.count, error=ProtocolError)
+        return machines if self.cores is None else [self.cores[machine] for machine in machines]
+
+
+def map_machines(resources: Any, platform: Platform | None) -> tuple[MachineMap, Platform]:
+    """Find the core of each machine.
+
+    Args:
+        resources: ``compute_resources`` of SIMULATION_BEGINS.
+        platform: that the machines must be; None rebuilds it from their properties.
+
+    Returns:
+        The map, and the platform.
+
+    Raises:
+        ProtocolError: the resources are malformed.
+        PlatformError: the first host that is no core of the platform, or whose properties make none.
+    """
+    hosts = read_hosts(resources)
+    if platform is None:
+        order = sorted(range(len(hosts)), key=lambda machine: place_of(hosts[machine]))
+        return MachineMap(order), platform_from_properties([hosts[machine] for machine in order], "batsim")
+    order = order_of_names([name for name, _ in hosts], platform)
+    if wrong := first_mismatch(platform, [hosts[machine] for machine in order]):
+        raise PlatformError(f"Batsim's machines are not those of the platform: {wrong}")
+    return MachineMap(order), platform
+
+
+def read_hosts(resources: Any) -> list[Host]:
+    """Return the names and properties of the machines in the order of their ids."""
+    if not isinstance(resources, list) or not resources:
+        raise ProtocolError("SIMULATION_BEGINS: compute_resources must list machines")
+    hosts: list[Host] = []
+    for position, machine in enumerate(resources):
+        if not isinstance(machine, dict) or machine.get("id") != position or not isinstance(machine.get("name"), str):
+            raise ProtocolError(f"SIMULATION_BEGINS: compute_resources[{position}] must have that id, and a name")
+        properties = machine.get("properties", {})
+        if not isinstance(properties, dict) or not set(map(type, properties.values())) <= {str}:
+            raise ProtocolError(f"machine {shown(machine['name'])}: properties must be texts by name")
+        hosts.append((machine["name"], properties))
+    if len({name for name, _ in hosts}) < len(hosts):
+        raise ProtocolError("SIMULATION_BEGINS: two machines have the same name")
+    return hosts
+
+
+def order_of_names(names: Sequence[str], platform: Platform) -> list[int]:
+    """Return the machine of each core by its host's name, else by the number at the name's end, else by its id."""
+    by_name = {name: machine for machine, name in enumerate(names)}
+    if by_name.keys() == set(platform.core_names):
+        return [by_name[name] for name in platform.core_names]
+    by_number = {last_number(name): machine for machine, name in enumerate(names)}
+    if by_number.keys() == set(range(platform.cores)):
+        return [by_number[core] for core in range(platform.cores)]
+    return list(range(len(names)))
+
+
+def last_number(name: str) -> int:
+    """Return the number at the end of a name, -1 if there is none."""
+    digits = name[len(name.rstrip("0123456789")) :]
+    return int(digits) if 0 < len(digits) <= 18 else -1
+
+
+def place_of(host: Host) -> tuple[int, list[str | int]]:
+    """Return what sorts hosts into the order of their cores: their processor, then their name, numbers as numbers."""
+    name, properties = host
+    processor = properties.get("hdeeprm_processor", "")
+    number = int(processor) if processor.isascii() and processor.isdigit() and len(processor) <= 18 else -1
+    words = re.split(r"([0-9]{1,18})", name)
+    return number, [int(word) if odd % 2 else word for odd, word in enumerate(words)]

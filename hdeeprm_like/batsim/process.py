@@ -1,0 +1,145 @@
+"""Processes that cannot outlive us: each runs under a guard that ends its whole group when this process is gone."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType, TracebackType
+
+from hdeeprm_like.batsim import reaper as guard
+from hdeeprm_like.errors import ProtocolError
+
+MOST_SEEN = 1 << 16  # bytes of a log that are looked at for its last lines
+
+
+class Guarded:
+    """A command under guard, its output in a file.
+
+    Attributes:
+        name: for messages. log: where its output goes.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
+        """Start a command.
+
+        Raises:
+            OptionsError: there is no such command.
+        """
+        self.name = name
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", guard.__file__, *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> "Guarded":
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it, whatever has happened."""
+        self.end()
+
+    def gone(self) -> str | None:
+        """Tell in what way it has ended, None while it runs."""
+        status = self._process.poll()
+        return None if status is None else f"{self.name} has ended before the simulation did ({told(status)})"
+
+    def wait(self, seconds: float) -> int | None:
+        """Return its exit status, None if it still runs after so many s."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self) -> None:
+        """End it and all that it has started: ask first, kill after `guard.GRACE`."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        if self.wait(guard.GRACE + 1.0) is None or self._left():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def _left(self) -> bool:
+        """Tell whether processes of the group are there after their guard."""
+        try:
+            os.killpg(self._process.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def last_lines(self, count: int = 10) -> list[str]:
+        """Return the end of its output."""
+        return last_lines(self.log, count)
+
+
+def told(status: int) -> str:
+    """Return an exit status in words."""
+    number = -status if status < 0 else status - 128
+    if number in {known.value for known in signal.Signals}:
+        return signal.Signals(number).name
+    return f"exit status {status}"
+
+
+def last_lines(log: Path, count: int) -> list[str]:
+    """Return the last lines of a file that hold something."""
+    with contextlib.suppress(OSError), log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - MOST_SEEN))
+        lines = file.read().decode(errors="replace").splitlines()
+        return [line for line in lines if line.strip()][-count:]
+    return []
+
+
+class Stopped(Exception):
+    """A signal asked this process to stop."""
+
+
+@contextmanager
+def interruptible(
+    thinking_since: Callable[[], float | None], patience: float | None, over: Callable[[], bool]
+) -> Iterator[None]:
+    """Turn SIGTERM and SIGINT into `Stopped`, and decisions that take longer than *patience* s into `ProtocolError`.
+
+    Does nothing outside the main thread, where signals cannot be handled.
+
+    Args:
+        thinking_since: tells when the decision under way began on `time.monotonic`, None if none is.
+        over: tells whether all but the last files is done, so that it is better to end well than at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if not over():
+            raise Stopped(f"stopped by {signal.Signals(number).name}")
+
+    def look(number: int, frame: FrameType | None) -> None:
+        since = thinking_since()
+        if since is not None and patience is not None and time.monotonic() - since > patience:
+            raise ProtocolError(f"the decision system has not decided for {patience:g} s")
+
+    handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGALRM: look}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    if patience is not None:
+        every = min(1.0, patience / 4)
+        signal.setitimer(signal.ITIMER_REAL, every, every)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)

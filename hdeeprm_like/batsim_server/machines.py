@@ -1,0 +1,168 @@
+"""The machines: their numbers, states and P-states, how long they were in which state, and the traces of all that."""
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+import numpy as np
+
+from hdeeprm_like.batsim_server.energy import EnergyMeter
+from hdeeprm_like.batsim_server.sharing import Constraint
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.simgrid_xml import Host, SimgridPlatform
+from hdeeprm_like.results.batsim_files import EnergyRow, MachineStateRow, PstateRow, interval_set
+
+
+class MachineState(IntEnum):
+    """What a machine does."""
+
+    SLEEPING = 0
+    SWITCHING_ON = 1
+    SWITCHING_OFF = 2
+    IDLE = 3
+    COMPUTING = 4
+    UNAVAILABLE = 5
+
+
+class Machine:
+    """One compute host."""
+
+    __slots__ = ("constraint", "host", "jobs", "number", "pstate", "since", "sleep_pstates", "state", "virtual_pstates")
+
+    def __init__(self, number: int, host: Host) -> None:
+        """Start idle in the P-state that the platform gives."""
+        self.number = number
+        self.host = host
+        self.pstate = host.pstate
+        self.state = MachineState.IDLE
+        self.since = 0.0  # s, when it took this state
+        self.jobs: set[str] = set()
+        self.sleep_pstates = host.sleep_pstates()
+        self.virtual_pstates = {pstate for pair in self.sleep_pstates.values() for pstate in pair}
+        self.constraint = Constraint(host.speeds[host.pstate], machine=number)
+
+    def computes_in(self, pstate: int) -> bool:
+        """Whether a P-state is one to compute in."""
+        return 0 <= pstate < len(self.host.speeds) and not (
+            pstate in self.sleep_pstates or pstate in self.virtual_pstates
+        )
+
+
+class _Switch:
+    """One order to change the P-state of some machines."""
+
+    def __init__(self, machines: Sequence[int], pstate: int) -> None:
+        self.machines = machines
+        self.left = set(machines)
+        self.pstate = pstate
+
+
+class Machines:
+    """All compute hosts in Batsim's numbering, with the rows of the output files about them."""
+
+    def __init__(self, platform: SimgridPlatform, master: str, limit: int, energy: bool) -> None:
+        """Number the hosts by their names in byte order, without the master.
+
+        Raises:
+            OptionsError: the platform lacks the master host.
+            PlatformError: energy is asked for and a host has no usable power ranges.
+        """
+        if master not in platform.hosts:
+            raise OptionsError(f"{platform.path}: has no host {master!r} to be the master; name another with -m")
+        names = sorted((name for name in platform.hosts if name != master), key=str.encode)
+        kept = [name for name in names if platform.hosts[name].properties.get("role") != "master"]
+        self.all = [Machine(number, platform.hosts[name]) for number, name in enumerate(kept[: limit or None])]
+        self.meter: EnergyMeter | None = None
+        if energy:
+            ranges = [machine.host.power_ranges() for machine in self.all]
+            self.meter = EnergyMeter([m.constraint for m in self.all], ranges, [m.pstate for m in self.all])
+        self.counts = [0] * len(MachineState)
+        self.counts[MachineState.IDLE] = len(self.all)
+        self.seconds = [0.0] * len(MachineState)  # s of all machines in each state, up to their last change
+        self.grouped_switches = self.machine_switches = 0
+        self.state_rows: list[MachineStateRow] = []
+        self.energy_rows: list[EnergyRow] = []
+        self.pstate_rows: list[PstateRow] = [(0.0, ids, pstate) for pstate, ids in self._initial_pstates()]
+        self._switches: list[_Switch] = []
+        self._energy_before: tuple[float, np.longdouble] = (0.0, np.longdouble(0))
+        self.joules_at_last_end = np.longdouble(0)
+
+    def __len__(self) -> int:
+        """Return the number of machines."""
+        return len(self.all)
+
+    def __getitem__(self, number: int) -> Machine:
+        """Return one machine."""
+        return self.all[number]
+
+    def set_state(self, machine: Machine, state: MachineState, now: float) -> None:
+        """Change a machine's state."""
+        self.seconds[machine.state] += now - machine.since
+        self.counts[machine.state] -= 1
+        self.counts[state] += 1
+        machine.state = state
+        machine.since = now
+
+    def begin_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
+        """Have machines compute a job."""
+        for number in numbers:
+            machine = self.all[number]
+            machine.jobs.add(identifier)
+            if machine.state is not MachineState.COMPUTING:
+                self.set_state(machine, MachineState.COMPUTING, now)
+        self.trace_states(now)
+
+    def end_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
+        """Take a job off its machines."""
+        for number in numbers:
+            machine = self.all[number]
+            machine.jobs.discard(identifier)
+            if not machine.jobs and machine.state is MachineState.COMPUTING:
+                self.set_state(machine, MachineState.IDLE, now)
+        self.trace_states(now)
+
+    def trace_states(self, now: float) -> None:
+        """Add a row of ``out_machine_states.csv``."""
+        sleeping, on, off, idle, computing, _ = self.counts
+        self.state_rows.append((now, sleeping, on, off, idle, computing))
+
+    def trace_energy(self, kind: str, now: float) -> None:
+        """Add a row of ``out_consumed_energy.csv``: *kind* is s, e or p."""
+        if self.meter is None:
+            return
+        joules = self.meter.total(now)
+        then, before = self._energy_before
+        span = np.longdouble(now) - np.longdouble(then)
+        watts = float((joules - before) / span) if span > 0 else None
+        self.energy_rows.append((now, float(joules), kind, self.meter.least_watts, watts))
+        self._energy_before = (now, joules)
+        if kind == "e":
+            self.joules_at_last_end = joules
+
+    def begin_switch(self, numbers: Sequence[int], pstate: int, now: float) -> None:
+        """Note an order to change P-states."""
+        self._switches.append(_Switch(numbers, pstate))
+        self.trace_energy("p", now)
+        way = -1 if self.all[numbers[0]].computes_in(pstate) else -2
+        self.pstate_rows.append((now, interval_set(numbers), way))
+        self.grouped_switches += 1
+        self.machine_switches += len(numbers)
+
+    def end_switch(self, number: int, pstate: int, now: float) -> str | None:
+        """Note that one machine took its P-state; return all machines of the order if it was the last of them."""
+        for switch in self._switches:
+            if switch.pstate == pstate and number in switch.left:
+                switch.left.remove(number)
+                if switch.left:
+                    return None
+                self._switches.remove(switch)
+                ids = interval_set(switch.machines)
+                self.pstate_rows.append((now, ids, pstate))
+                self.trace_energy("p", now)
+                return ids
+        return None
+
+    def _initial_pstates(self) -> list[tuple[int, str]]:
+        groups: dict[int, list[int]] = {}
+        for machine in self.all:
+            groups.setdefault(machine.pstate, []).append(machine.number)
+        return [(pstate, interval_set(groups[pstate])) for pstate in sorted(groups)]

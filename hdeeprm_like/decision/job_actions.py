@@ -1,0 +1,150 @@
+"""Choosing jobs by their place in a window, and machines for them.
+
+| space | action | meaning |
+|---|---|---|
+| jobs | 0 .. M-1 | start the job in that slot on cores by the core policy |
+| jobs | M | wait (000, section 4.4: the empty action; 001, section III.A: Fwd) |
+| jobs x machines | n * M + i | start the job in slot i whole on node n (004, section II.E) |
+| jobs x machines | N * M, if *waiting* | wait |
+
+After a job has started the agent may act again at once; the clock moves only when it waits. An action that is not legal
+counts as waiting (000, section 4.4; 001, section III.B); masks tell it beforehand to those who use them.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, book, choose_cores, write_allocation
+from hdeeprm_like.decision.window.following import note_starts
+from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.window import JobWindow, fill_slots, fits_slot, is_over, wait
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.fitting import fits_on
+from hdeeprm_like.engine.lifecycle import start_job
+from hdeeprm_like.engine.placements import HIGH_GFLOPS
+from hdeeprm_like.engine.processor_index import rank
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import NOTHING, Tables
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.types import Bools
+
+WAIT = "wait"
+
+
+@compiled
+def start_in_slot(t: Tables, w: Window, core_policy: int, slot: int) -> bool:
+    """Start the job in a slot; False if there is none or it does not fit."""
+    fill_slots(t, w)
+    j = w.slots[slot]
+    if j == NONE or choose_cores(t, core_policy, j) != NOTHING:
+        return False
+    start_job(t, j)
+    return True
+
+
+@compiled
+def start_on_node(t: Tables, w: Window, n: int, slot: int) -> bool:
+    """Start the job in a slot on the lowest free cores of a node; False if there is none or it does not fit."""
+    fill_slots(t, w)
+    j = w.slots[slot]
+    if j == NONE or not fits_on(t, w.first_processor, n, j):
+        return False
+    picks, wanted = 0, t.jobs[j].size
+    for p in range(w.first_processor[n], w.first_processor[n + 1]):
+        cores = min(wanted, t.loads[p].free)
+        if cores > 0:
+            t.picks[picks].processor = p
+            picks += 1
+            book(t, p, cores, j)
+            wanted -= cores
+    write_allocation(t, HIGH_GFLOPS, j, picks)
+    for i in range(picks):
+        t.loads[t.picks[i].processor].picked = 0
+        rank(t, t.picks[i].processor)
+    start_job(t, j)
+    return True
+
+
+@compiled
+def apply_slot(t: Tables, w: Window, core_policy: int, action: int) -> bool:
+    """Carry out an action; return whether the agent may act again in this instant."""
+    t.clock[0].blocked = NOTHING
+    slots = len(w.slots)
+    if w.rule[0].machines:
+        started = action < slots * len(t.nodes) and start_on_node(t, w, action // slots, action % slots)
+    else:
+        started = action < slots and start_in_slot(t, w, core_policy, action)
+    note_starts(t, w)
+    return True if started else wait(t, w)
+
+
+@compiled
+def write_slot_mask(t: Tables, w: Window, mask: Bools) -> None:
+    """Write which actions are legal: jobs that fit, and waiting while something else can still happen."""
+    fill_slots(t, w)
+    slots = len(w.slots)
+    if w.rule[0].machines:
+        for n in range(len(t.nodes)):
+            for i in range(slots):
+                mask[n * slots + i] = w.slots[i] != NONE and fits_on(t, w.first_processor, n, w.slots[i])
+        last = slots * len(t.nodes)
+    else:
+        free = t.clock[0].free_cores
+        for i in range(slots):
+            mask[i] = w.wants[i] <= free
+        if w.rule[0].looks:
+            for i in range(slots):
+                mask[i] = fits_slot(t, w, i)
+        last = slots
+    if last < len(mask):
+        mask[last] = not is_over(t) or w.rule[0].queue == 0
+
+
+class JobSlots:
+    """Each action starts the job in a slot of a window, or waits; see the module.
+
+    Attributes:
+        size: number of actions, A. names: (A,). core_policy: number of the core policy.
+    """
+
+    forgiving = True
+
+    def __init__(self, state: State, window: JobWindow, core_policy: str = "high_gflops", waiting: bool = True) -> None:
+        """Choose among the jobs of a window, and among the nodes if it holds jobs for machines.
+
+        Args:
+            core_policy: where jobs run, unless nodes are chosen.
+            waiting: whether the agent may wait where nodes are chosen; where only jobs are it always may.
+
+        Raises:
+            OptionsError: the core policy is not known, or the window has no slot.
+        """
+        if core_policy not in CORE_POLICIES:
+            raise OptionsError(f"core policy {core_policy!r} is not known{did_you_mean(core_policy, CORE_POLICIES)}")
+        if window.slots == 0:
+            raise OptionsError("a window without slots leaves nothing to choose")
+        self.core_policy = CORE_POLICIES[core_policy]
+        self._window = window
+        slots = [f"job {i}" for i in range(window.slots)]
+        if window.rows.rule["machines"][0]:
+            slots = [f"{slot} on node {n}" for n in range(state.platform.nodes) for slot in slots]
+        self.names = (*slots, *((WAIT,) if waiting or not window.rows.rule["machines"][0] else ()))
+
+    @property
+    def size(self) -> int:
+        """Number of actions."""
+        return len(self.names)
+
+    @property
+    def job_policies(self) -> tuple[int, ...]:
+        """None of the policies that ``State`` keeps queues for."""
+        return ()
+
+    def mask(self, state: State) -> Bools:
+        """Return (A,) which actions are legal now."""
+        mask = np.zeros(self.size, np.bool_)
+        write_slot_mask(state.tables, self._window.rows, mask)
+        return mask
+
+    def apply(self, action: int, state: State) -> bool:
+        """Start the job, or let time pass; return whether the agent may act again in this instant."""
+        return apply_slot(state.tables, self._window.rows, self.core_policy, action)

@@ -1,0 +1,81 @@
+"""Parts of a decision space by name: built-in ones, and those of the user's own.
+
+| part | what the name stands for |
+|---|---|
+| observation | function of a `State` and its `JobWindow` that makes an `Observer` for a run |
+| actions | function of a `State` and its `JobWindow` that makes an `ActionSpace` for a run |
+| objectives | function of a `State` that gives a number, more is better |
+| pairs | job policy: function of a `State` and the waiting jobs that gives a key for each, see `JobPolicy` |
+
+One's own are named ``module:attribute`` or ``file.py:attribute``; ``agents/own_parts.py`` shows one of each.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from hdeeprm_like.decision.actions import JobPolicy, Pair
+from hdeeprm_like.decision.observations.view import KINDS
+from hdeeprm_like.decision.policies.pairs import JOB_POLICIES
+from hdeeprm_like.decision.presets import Actions, Space
+from hdeeprm_like.decision.rewards import OBJECTIVES, Objective
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.plugins import find
+
+
+def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = None) -> Space:
+    """Return a decision space with some of its fields replaced.
+
+    Args:
+        given: fields of `Space` by name, with names in place of parts; *objectives* may also be one name, and a pair
+            ``"shortest-high_gflops"``. None leaves a field as it is.
+        folder: that files are relative to; None for the current one.
+
+    Raises:
+        OptionsError: a field or a part is not known.
+    """
+    known = [field.name for field in fields(Space)]
+    for name in given:
+        if name not in known:
+            raise OptionsError(f"{name!r} is no field of a decision space{did_you_mean(name, known)}")
+    found = {name: value for name, value in given.items() if value is not None}
+    for name, names in (("observation", KINDS), ("actions", get_args(Actions))):
+        if isinstance(found.get(name), str):
+            found[name] = find(found[name], {one: one for one in names}, name, folder)
+    if "objectives" in found:
+        found["objectives"] = objectives_named(found["objectives"], folder)
+    if "pairs" in found:
+        found["pairs"] = tuple(pair_named(pair, folder) for pair in found["pairs"])
+    return replace(space, **found)
+
+
+def objectives_named(
+    wanted: str | Objective | Mapping[str | Objective, float], folder: Path | None = None
+) -> dict[Objective, float]:
+    """Return one objective, or several with their weights.
+
+    Raises:
+        OptionsError: one is not known.
+    """
+    weights = wanted if isinstance(wanted, Mapping) else {wanted: 1.0}
+    return {
+        find(one, OBJECTIVES, "objective", folder) if isinstance(one, str) else one: weight
+        for one, weight in weights.items()
+    }
+
+
+def pair_named(wanted: str | Pair, folder: Path | None = None) -> Pair:
+    """Return a policy pair out of ``"shortest-high_gflops"``, ``"own.py:longest-low_power"`` or both its parts.
+
+    Raises:
+        OptionsError: it is no pair, or its job policy is not known.
+    """
+    job: str | JobPolicy
+    if isinstance(wanted, str):
+        job, dash, core = wanted.rpartition("-")
+        if not dash:
+            raise OptionsError(f"policy pair {wanted!r} is not of the form 'job_policy-core_policy'")
+    else:
+        job, core = wanted
+    return find(job, {name: name for name in JOB_POLICIES}, "job policy", folder) if isinstance(job, str) else job, core

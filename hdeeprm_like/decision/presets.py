@@ -1,0 +1,188 @@
+"""Decision spaces: what an agent sees, what it can do and what it is rewarded for, named together.
+
+The parts combine freely: one window, one action space, one observation, one reward each. ``PRESETS`` holds the spaces
+of the five papers.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Pair, PolicyPairs
+from hdeeprm_like.decision.job_actions import JobSlots
+from hdeeprm_like.decision.observations.summary import KINDS as SUMMARIES
+from hdeeprm_like.decision.observations.view import Kind, View
+from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
+from hdeeprm_like.decision.system import DecisionSystem, Observer
+from hdeeprm_like.decision.window.rows import Opens
+from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.errors import OptionsError
+
+NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
+NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
+Actions: TypeAlias = Literal["policies", "jobs", "machines"]
+
+NO_LIMITS = JobLimits(time=1.0, cores=1.0, memory=1.0, bandwidth=1.0)
+
+
+@dataclass(frozen=True)
+class Space:
+    """A way of letting an agent schedule; see the modules of its parts for what the values mean.
+
+    Attributes:
+        actions: policy pairs, jobs of the window, or jobs of the window x machines; or a function that makes an
+            action space for a run.
+        pairs, void: of ``policies``. core_policy: of ``jobs``. waiting: whether one can wait, of ``machines``.
+        head, tail: slots of the window. opens, step: when the agent is asked.
+        observation: a kind of `View`; or a function that makes an observer for a run.
+        horizon: time steps or events that it looks ahead. backlog: jobs outside the window that an image shows.
+        memory_units: columns that an image has for memory, 0 for none.
+        queue_sensitivity: of the summaries.
+        objectives: what is rewarded, with weights. reward: mode. gamma: of the mode ``discounted``.
+    """
+
+    actions: Actions | NewActions = "policies"
+    pairs: tuple[Pair, ...] = ALL_PAIRS
+    void: bool = False
+    core_policy: str = "high_gflops"
+    waiting: bool = False
+    head: int = 0
+    tail: int = 0
+    opens: Opens = "waiting"
+    step: float = 0.0
+    observation: Kind | NewObserver = "normal"
+    horizon: int = 20
+    backlog: int = 60
+    memory_units: int = 0
+    queue_sensitivity: float = 0.05
+    objectives: Mapping[Objective, float] = field(default_factory=lambda: {OBJECTIVES["avg_job_slowdown"]: 1.0})
+    reward: Mode = "sample"
+    gamma: float = 0.99
+
+    @property
+    def job_policies(self) -> tuple[int, ...]:
+        """Job policies that the state must keep queues for."""
+        return PolicyPairs(self.pairs, self.void).job_policies if self.actions == "policies" else ()
+
+    def state(
+        self,
+        platform: Platform,
+        jobs: Workload | None,
+        seed: int = 0,
+        log: bool = True,
+        limits: JobLimits | None = None,
+    ) -> State:
+        """Return the state of a run at its beginning; see `State`."""
+        return State(platform, jobs, self.job_policies, seed, log, limits, whole=self.actions == "machines")
+
+    def system(self, state: State) -> DecisionSystem:
+        """Return the decision system of a run.
+
+        Raises:
+            OptionsError: the parts do not fit together.
+        """
+        if self.actions == "policies" and (self.opens == "ticks" or self.step > 0.0):
+            raise OptionsError("policies are applied at events; time steps need the actions jobs or machines")
+        if self.opens == "fitting" and self.head + self.tail == 0:
+            raise OptionsError("an agent that is asked when a job of the window fits needs a window with slots")
+        machines = self.actions == "machines"
+        finds = self.observation in ("compact", "horizon") or not isinstance(self.observation, str)
+        lists = self.actions != "policies" or self.head + self.tail > 0 or self.observation not in SUMMARIES
+        window = JobWindow(state, self.head, self.tail, self.opens, self.step, machines, finds, lists)
+        actions: ActionSpace
+        if self.actions == "policies":
+            actions = PolicyPairs(self.pairs, self.void)
+        elif self.actions == "jobs" or self.actions == "machines":
+            actions = JobSlots(state, window, self.core_policy, self.waiting)
+        else:
+            actions = self.actions(state, window)
+        observer: Observer
+        if isinstance(self.observation, str):
+            observer = View(
+                state,
+                window,
+                self.observation,
+                horizon=self.horizon,
+                backlog=self.backlog,
+                step=self.step or 1.0,
+                memory_units=self.memory_units,
+                queue_sensitivity=self.queue_sensitivity,
+            )
+        else:
+            observer = self.observation(state, window)
+        reward = Reward(self.objectives, self.reward, self.gamma, self.step or 1.0)
+        return DecisionSystem(state, actions, observer, reward, window)
+
+    def sample(self, platform: Platform, limits: JobLimits = NO_LIMITS) -> DecisionSystem:
+        """Return the decision system of a run without jobs, which tells shapes and names."""
+        return self.system(self.state(platform, None, log=False, limits=limits))
+
+
+THIRD = 1.0 / 3.0
+
+PRESETS: dict[str, Space] = {
+    "HDeepRM": Space(),
+    "PolicySelect": Space(
+        pairs=tuple((job, "high_gflops") for job in ("first", "shortest", "smallest")),
+        observation="minimal",
+        reward="integral",
+    ),
+    "DeepRM": Space(
+        actions="jobs",
+        head=10,
+        opens="ticks",
+        step=1.0,
+        observation="image",
+        memory_units=10,
+        reward="integral",
+    ),
+    "CompactRM": Space(
+        actions="jobs",
+        head=10,
+        opens="fitting",
+        step=1.0,
+        observation="compact",
+        objectives={OBJECTIVES["window_slowdown"]: 1.0},
+        reward="waits",
+    ),
+    "SMDP": Space(
+        actions="jobs",
+        head=128,
+        opens="fitting",
+        step=1.0,
+        observation="horizon",
+        horizon=60,
+        objectives={OBJECTIVES["window_slowdown"]: 1.0},
+        reward="discounted",
+    ),
+    "DeepBackfilling": Space(
+        actions="jobs",
+        head=10,
+        tail=10,
+        observation="backfilling",
+        objectives={OBJECTIVES[name]: THIRD for name in ("unused_cores", "queue_length", "queue_wait")},
+        reward="waits",
+    ),
+    "JobMachine": Space(
+        actions="machines",
+        head=20,
+        opens="fitting",
+        observation="machines",
+        objectives={OBJECTIVES["avg_wait"]: 1.0 / 3600.0},
+    ),
+}
+"""The spaces of the papers, with their figures where these tell them.
+
+| preset | source | slots | asked | sees | rewarded |
+|---|---|---|---|---|---|
+| HDeepRM | thesis 3.2.3 | - | jobs wait | normal | a sample of avg_job_slowdown |
+| PolicySelect | 003, section 2 (CuSH) | - | jobs wait | minimal | the integral of avg_job_slowdown |
+| DeepRM | 000, 4.4; 003, 4.1 | 10 | each step | image, 20 steps, cores and memory | the integral of avg_job_slowdown |
+| CompactRM | 003, 4.2 to 4.4 | 10 | a job fits | compact, 20 steps | a sample of window_slowdown on waiting |
+| SMDP | 000, 4.7, table 5.5 | 128 | a job fits | 60 events | window_slowdown, discounted |
+| DeepBackfilling | 001, II and III | 10 + 10 | jobs wait | cores | equation 2 on waiting |
+| JobMachine | 004, II.E | 20 | a job fits | machines | a sample of avg_wait in h |
+"""

@@ -1,0 +1,288 @@
+"""The rows of a running cluster: what every compiled function reads and writes.
+
+A job, a processor, a node is a row of a structured array (``tables.jobs[j].start`` in compiled code,
+``tables.jobs["start"]`` for the whole column); ``Tables`` bundles the arrays so that they pass as one argument.
+A batch of episodes is the same arrays with one more axis.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.engine.bundles import bundle
+from hdeeprm_like.types import Ints
+
+UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
+
+NOTHING, CORES, MEMORY, GPUS = 0, 1, 2, 3  # what a blocked or rejected job lacks
+
+FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB = 0, 1, 2, 3, 4, 5  # job policies; the first five have heaps
+HEAPS = 5
+
+RANKINGS = 5  # from HIGH_GFLOPS to LOW_POWER, by what processors differ in
+
+CLOCK = np.dtype(
+    [
+        ("now", "f8"),  # s, of the instant being decided
+        ("watts", "f8"),  # W, all cores
+        ("joules", "f8"),  # J since time 0, all cores
+        ("wake_at", "f8"),  # s, when the decision system wants to be called again, infinite for never
+        ("random", "u8"),  # state of the generator behind the random policies
+        ("submitted", "i8"),  # jobs seen so far
+        ("waiting", "i8"),  # jobs in the queue
+        ("running", "i8"),
+        ("completed", "i8"),
+        ("rejected", "i8"),
+        ("free_cores", "i8"),
+        ("placed", "i8"),  # used entries of Tables.allocation
+        ("started_now", "i8"),  # used entries of Tables.started_now, Tables.rejected_now, Tables.touched
+        ("rejected_now", "i8"),
+        ("touched", "i8"),
+        ("blocked", "i8"),  # what the selected job lacks: NOTHING, CORES, MEMORY or GPUS
+        ("blocked_job", "i8"),
+        ("blocked_before", "i8"),  # blocked as last logged
+        ("whole", "i8"),  # 1 where a node takes all cores of a job, so that one too large for any node is rejected
+        ("arrivals_over", "i8"),  # 1 when no job will be submitted any more
+        ("logged", "i8"),  # used entries of Tables.log
+        ("decisions", "i8"),  # jobs selected, whether they were started or did not fit
+    ],
+    align=True,
+)
+
+JOB = np.dtype(
+    [
+        ("submit", "f8"),  # s
+        ("requested_time", "f8"),  # s
+        ("requested_ops", "f8"),  # flop per core that the estimate stands for
+        ("memory", "f8"),  # MB per core
+        ("gpus", "f8"),  # per core
+        ("bandwidth", "f8"),  # GB/s per core
+        ("start", "f8"),  # s as the decision system knows it, nan before
+        ("finish", "f8"),  # s, nan before
+        ("done", "f8"),  # flop per core computed until as_of
+        ("speed", "f8"),  # flop/s of its slowest core since as_of
+        ("as_of", "f8"),  # s
+        ("first", "i8"),  # its cores are allocation[first : first + size]
+        ("size", "i4"),  # cores
+        ("status", "i4"),
+        ("seat", "i4"),  # its place in Tables.queue while it waits
+        ("lacks", "i4"),  # why it was rejected
+    ],
+    align=True,
+)
+
+PROCESSOR = np.dtype(
+    [
+        ("bandwidth", "f8"),  # GB/s
+        ("flops", "f8", (4,)),  # flop/s of a core by P-state
+        ("watts", "f8", (4,)),  # W of a core by P-state
+        ("node", "i4"),
+        ("first_core", "i4"),
+        ("cores", "i4"),
+    ],
+    align=True,
+)
+
+LOAD = np.dtype(
+    [
+        ("used_bandwidth", "f8"),  # GB/s asked for by its jobs; may exceed bandwidth
+        ("free", "i4"),  # idle, available cores
+        ("busy", "i4"),  # cores serving a job
+        ("oversubscribed", "i4"),  # 1 when used_bandwidth exceeds bandwidth
+        ("touched", "i4"),  # 1 when it is in Tables.touched
+        ("picked", "i4"),  # cores booked for the job being placed
+    ],
+    align=True,
+)
+
+NODE = np.dtype(
+    [
+        ("memory", "f8"),  # MB
+        ("gpus", "f8"),
+        ("cores", "i4"),
+        ("first_processor", "i4"),
+        ("processors", "i4"),
+    ],
+    align=True,
+)
+
+ROOM = np.dtype(
+    [
+        ("free_memory", "f8"),  # MB
+        ("free_gpus", "f8"),
+        ("ranked_memory", "f8"),  # free_memory when it was last written to Tables.tree
+        ("busy", "i4"),  # cores serving a job
+    ],
+    align=True,
+)
+
+PICK = np.dtype(
+    [
+        ("processor", "i4"),
+        ("used_bandwidth", "f8"),  # GB/s, before cores were booked for the job being placed
+        ("free_memory", "f8"),  # MB on its node before that
+        ("free_gpus", "f8"),  # on its node before that
+    ],
+    align=True,
+)
+
+WIDTH = 8  # processors or groups that make a group
+GROUP = np.dtype(
+    [  # of each processor, or of all those in a group below it
+        ("key", "f8", (RANKINGS, WIDTH)),  # the largest one of each policy where cores are free
+        ("most", "f8", (WIDTH,)),  # MB free on the nodes there: not less than the most that any has, rounding included
+        ("least", "f8", (WIDTH,)),  # and the least that any has
+        ("cores", "i8", (WIDTH,)),  # free ones
+    ],
+    align=True,
+)
+
+LOG = np.dtype([("time", "f8"), ("kind", "i4"), ("row", "i4"), ("value", "i4")], align=True)
+# kinds of log entries, and what row and value mean
+LOG_START = 0  # job
+LOG_END = 1  # job
+LOG_PSTATE = 2  # core, P-state
+LOG_BLOCKED = 3  # job, what it lacks
+LOG_OVERSUBSCRIBED = 4  # processor, 1 begins or 0 ends
+LOG_REJECT = 5  # job, what it lacks
+LOG_REQUEST = 6  # a SET_RESOURCE_STATE: number of cores, P-state; its LOG_PSTATE entries follow
+
+Rows = NDArray[np.void]
+
+IDLE_CORE = -1  # in Tables.core_job where no job is
+
+LEAST_ROOM = 64  # rows that tables get when they begin to grow
+
+
+@bundle("processors", "nodes", "levels", "core_processor", "log")
+class Tables(NamedTuple):
+    """The arrays of one cluster and its jobs; J, C, P, N as in ``types``.
+
+    Attributes:
+        clock: (1,) CLOCK.
+        jobs: (J,) JOB, in the order of submission; more than there are jobs where these become known on the way.
+        processors, nodes: (P,) PROCESSOR, (N,) NODE, what exists; loads, rooms: (P,) LOAD, (N,) ROOM, what they serve.
+        tree: GROUP, what is free in groups of processors, groups of these and so on, see ``processors``.
+        levels: the first row of the tree for the groups of processors, for the groups of these, ..., for the only one.
+        core_processor: (C,).
+        core_job: (C,) the job that each core serves or IDLE_CORE.
+        core_available: (C,) 0 while a core is withdrawn by an external event.
+        core_pstate: (C,) the P-state last asked of the simulator for each core.
+        allocation: cores of the started jobs, one job after the other; empty where cores are counted, not named.
+        queue: (J,) waiting jobs in no order; the first clock.waiting entries count.
+        heaps: (HEAPS, J) waiting jobs by each policy that is used, started ones are dropped when they come up.
+        heap_size: (HEAPS,) used entries, -1 for a policy that nobody uses.
+        started_now, rejected_now: (J,) what was decided in this instant.
+        touched: (P,) processors whose cores may have changed P-state in this instant.
+        picks: (P,) PICK, scratch: the processors with cores booked for the job being placed.
+        log: what happened when; empty to keep no log.
+    """
+
+    clock: Rows
+    jobs: Rows
+    processors: Rows
+    nodes: Rows
+    loads: Rows
+    rooms: Rows
+    tree: Rows
+    levels: Ints
+    core_processor: Ints
+    core_job: Ints
+    core_available: Ints
+    core_pstate: Ints
+    allocation: Ints
+    queue: Ints
+    heaps: Ints
+    heap_size: Ints
+    started_now: Ints
+    rejected_now: Ints
+    touched: Ints
+    picks: Rows
+    log: Rows
+
+
+def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, ...], seed: int, log: int) -> Tables:
+    """Return the tables of an idle cluster; its tree is still to be written.
+
+    Args:
+        jobs: rows for jobs. places: cores that all those jobs take together.
+        policies: the job policies that will be asked for.
+        seed: of the random policies. log: entries of the log to begin with, 0 for no log.
+    """
+    processors = np.zeros(platform.processors, PROCESSOR)
+    processors["node"] = platform.processor_node
+    processors["bandwidth"] = platform.processor_bandwidth
+    processors["flops"] = platform.processor_flops
+    processors["watts"] = platform.processor_watts
+    processors["cores"] = platform.processor_cores
+    processors["first_core"] = np.concatenate([[0], np.cumsum(platform.processor_cores)[:-1]])
+    nodes = np.zeros(platform.nodes, NODE)
+    nodes["memory"], nodes["gpus"] = platform.node_memory, platform.node_gpus
+    nodes["cores"] = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int32)
+    nodes["processors"] = np.bincount(platform.processor_node, minlength=platform.nodes)
+    nodes["first_processor"] = np.searchsorted(platform.processor_node, np.arange(platform.nodes))
+    loads, rooms = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, ROOM)
+    loads["free"] = platform.processor_cores
+    rooms["free_memory"], rooms["free_gpus"] = platform.node_memory, platform.node_gpus
+    groups = [-(-platform.processors // WIDTH)]
+    while groups[-1] > 1:
+        groups.append(-(-groups[-1] // WIDTH))
+    tree = np.zeros(sum(groups), GROUP)
+    tree["key"], tree["most"], tree["least"] = -np.inf, -np.inf, np.inf
+    clock = np.zeros(1, CLOCK)
+    clock["free_cores"] = platform.cores
+    clock["random"] = seed
+    clock["wake_at"] = np.inf
+    clock["watts"] = float(np.sum(platform.processor_watts[:, 3] * platform.processor_cores))
+    heap_size = np.full(HEAPS, -1, np.int64)
+    heap_size[[policy for policy in policies if policy < HEAPS]] = 0
+    return Tables(
+        clock=clock,
+        jobs=np.zeros(jobs, JOB),
+        processors=processors,
+        nodes=nodes,
+        loads=loads,
+        rooms=rooms,
+        tree=tree,
+        levels=np.cumsum([0, *groups[:-1]]),
+        core_processor=platform.core_processor.astype(np.int32),
+        core_job=np.full(platform.cores, IDLE_CORE, np.int32),
+        core_available=np.ones(platform.cores, np.int8),
+        core_pstate=np.full(platform.cores, 3, np.int8),
+        allocation=np.zeros(places, np.int32),
+        queue=np.zeros(jobs, np.int32),
+        heaps=np.zeros((HEAPS, jobs), np.int32),
+        heap_size=heap_size,
+        started_now=np.zeros(jobs, np.int32),
+        rejected_now=np.zeros(jobs, np.int32),
+        touched=np.zeros(platform.processors, np.int32),
+        picks=np.zeros(platform.processors, PICK),
+        log=np.zeros(log, LOG),
+    )
+
+
+def with_room(t: Tables, jobs: int, places: int) -> Tables:
+    """Return the tables with room for so many jobs and so many cores of theirs; twice as much as before at least."""
+    if jobs > len(t.jobs):
+        rows = max(jobs, 2 * len(t.jobs), LEAST_ROOM)
+        heaps = np.zeros((HEAPS, rows), np.int32)
+        heaps[:, : len(t.jobs)] = t.heaps
+        t = t._replace(
+            jobs=longer(t.jobs, rows),
+            queue=longer(t.queue, rows),
+            heaps=heaps,
+            started_now=longer(t.started_now, rows),
+            rejected_now=longer(t.rejected_now, rows),
+        )
+    if places > len(t.allocation):
+        t = t._replace(allocation=longer(t.allocation, max(places, 2 * len(t.allocation), LEAST_ROOM)))
+    return t
+
+
+def longer(column: NDArray[Any], rows: int) -> NDArray[Any]:
+    """Return a copy of a column with zeros behind it."""
+    grown = np.zeros(rows, column.dtype)
+    grown[: len(column)] = column
+    return grown

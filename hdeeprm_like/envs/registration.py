@@ -1,0 +1,321 @@
+"""Environments by name: importing this module registers one for each preset with Gymnasium.
+
+    import gymnasium
+    import hdeeprm_like.gym
+
+    env = gymnasium.make("hdeeprm_like/SMDP-v0", head=64)
+    env = gymnasium.make("hdeeprm_like/SMDP-v0", options="experiment.json")
+    env = gymnasium.make("hdeeprm_like/SMDP-v0", platform=256, workload="lublin_256.swf.gz", jobs=200)
+    envs = gymnasium.make_vec("hdeeprm_like/SMDP-v0", num_envs=64, head=64)
+
+Without a platform and a workload, jobs are drawn from a published model for a small machine:
+
+| presets | machine | jobs |
+|---|---|---|
+| HDeepRM | the 12 heterogeneous cores of `heterogeneous` | 100 of Lublin's, memory and bandwidth by HDeepRM |
+| PolicySelect, SMDP, DeepBackfilling | a pool of 64 cores | 100 of Lublin's |
+| DeepRM, CompactRM | a pool of 10 cores with memory | Mao's, 50 time steps; the image shows memory too |
+| JobMachine | 4 nodes of 64 cores, two of them with GPUs | 100 of KSU's, memory by HDeepRM |
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
+from hdeeprm_like.cluster.synthetic.models import Columns, Recipe, model_named
+from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision.named_parts import space_with
+from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, WorkloadOf
+from hdeeprm_like.envs.vector import SchedulingVectorEnv
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.experiment import (
+    READY,
+    VALIDATION,
+    Experiment,
+    Overrides,
+    episodes_of,
+    load_experiment,
+    load_jobs,
+    load_platform,
+    space_of,
+)
+from hdeeprm_like.formats.platform_json import core_names
+from hdeeprm_like.formats.swf import read_swf
+from hdeeprm_like.options import Options
+from hdeeprm_like.run.play import Clock
+from hdeeprm_like.studies.compare.windows import pool, usable, window
+
+import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing
+from gymnasium.vector import AutoresetMode  # isort: skip
+
+AnyPlatform: TypeAlias = Platform | int | str | Path
+AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
+
+LIKELY = 8  # episodes of a model that show how large its jobs get
+
+
+@dataclass(frozen=True)
+class Recipes:
+    """Episodes that are drawn from a model.
+
+    Attributes:
+        recipe: of the jobs. jobs: in an episode; None where the model itself ends one. reference_flops: flop/s of the
+            cores on which jobs last as long as the model says.
+    """
+
+    recipe: Recipe
+    jobs: int | None
+    reference_flops: float
+
+    def __call__(self, rng: np.random.Generator) -> Workload:
+        """Return the jobs of an episode."""
+        return self.recipe.jobs(self.jobs, rng).workload(self.reference_flops)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a preset plays unless told otherwise.
+
+    Attributes:
+        platform: makes the machine. model, model_preset: of its jobs. nodes: that they are fitted to, the machine's
+            cores if None. columns: as in options files. jobs: in an episode. parts: of the decision space.
+    """
+
+    platform: Callable[[], Platform]
+    model: str
+    model_preset: str | None = None
+    nodes: int | None = None
+    columns: Columns = "model"
+    jobs: int | None = 100
+    parts: dict[str, Any] = field(default_factory=dict)
+
+    def workload_of(self, platform: Platform, jobs: int | None) -> WorkloadOf:
+        """Return what draws episodes for a machine."""
+        model = model_named(self.model, self.model_preset, None, self.nodes or platform.cores)
+        return Recipes(Recipe(model, columns=self.columns), jobs or self.jobs, platform.reference_flops)
+
+
+def machine(name: str, *nodes: tuple[float, float, tuple[tuple[int, float, float, float], ...]]) -> Platform:
+    """Return a machine of one cluster.
+
+    Args:
+        nodes: each as MB of memory, GPUs, and processors as cores, GFLOP/s of a core, W of a core, GB/s.
+    """
+    processors = [(n, *figures) for n, (_, _, own) in enumerate(nodes) for figures in own]
+    node, cores, gflops, watts, bandwidth = (np.array(column) for column in zip(*processors, strict=True))
+    core_processor = np.repeat(np.arange(len(processors)), cores)
+    return Platform(
+        name=name,
+        cluster_names=("cluster",),
+        node_cluster=np.zeros(len(nodes), np.int64),
+        node_memory=np.array([memory for memory, _, _ in nodes], np.float64),
+        node_types=("node",) * len(nodes),
+        processor_node=node,
+        processor_bandwidth=bandwidth.astype(np.float64),
+        processor_types=("processor",) * len(processors),
+        processor_flops=np.array([flops_by_pstate(figure) for figure in gflops]),
+        processor_watts=np.array([watts_by_pstate(figure) for figure in watts]),
+        core_processor=core_processor,
+        core_names=core_names(len(core_processor)),
+        node_gpus=np.array([gpus for _, gpus, _ in nodes], np.float64),
+    )
+
+
+def heterogeneous() -> Platform:
+    """Return a machine of three kinds of nodes: slow and frugal, fast and hungry, with much memory."""
+    return machine(
+        "heterogeneous",
+        (32000.0, 0, ((4, 4.0, 20.0, 32.0),)),
+        (32000.0, 0, ((2, 16.0, 80.0, 48.0), (2, 12.0, 50.0, 48.0))),
+        (128000.0, 0, ((4, 8.0, 35.0, 64.0),)),
+    )
+
+
+def with_gpus() -> Platform:
+    """Return a machine of four nodes of 64 cores, two of them with 4 GPUs, and of different memory."""
+    nodes = ((128000.0, 4), (128000.0, 4), (256000.0, 0), (64000.0, 0))
+    return machine("with GPUs", *((memory, gpus, ((64, 1.0, 1.0, 1e6),)) for memory, gpus in nodes))
+
+
+def deeprm() -> Platform:
+    """Return ten cores and ten units of memory, as Mao's jobs ask for them."""
+    return machine("DeepRM", (10.0, 0, ((10, 1.0, 1.0, 1.0),)))
+
+
+LUBLIN_POOL = Setting(partial(pool, 64), "lublin", "whole")
+MAO_POOL = Setting(deeprm, "mao", jobs=None)
+SETTINGS = {
+    "HDeepRM": Setting(heterogeneous, "lublin", "whole", columns="hdeeprm"),
+    "PolicySelect": LUBLIN_POOL,
+    "DeepRM": replace(MAO_POOL, parts={"memory_units": 10}),
+    "CompactRM": MAO_POOL,
+    "SMDP": LUBLIN_POOL,
+    "DeepBackfilling": LUBLIN_POOL,
+    "JobMachine": Setting(with_gpus, "ksu", nodes=64, columns="hdeeprm"),
+}
+"""The table of this module."""
+
+
+def environment(
+    preset: str = "HDeepRM",
+    *,
+    options: str | Path | None = None,
+    platform: AnyPlatform | None = None,
+    workload: AnyWorkload | None = None,
+    jobs: int | None = None,
+    clock: Clock | None = None,
+    max_steps: int | None = None,
+    render_mode: RenderMode | None = None,
+    **parts: Any,
+) -> SchedulingEnv:
+    """Return an environment out of names and files; ``gymnasium.make`` calls it.
+
+    Args:
+        preset: of `decision.spaces.PRESETS`.
+        options: an options file: its platform, its training episodes and its decision space, whose preset is the one
+            here if the file names none.
+        platform: a `Platform`, the path of one, or the cores of a pool.
+        workload: a `Workload` or the path of one, of which episodes are random windows; the name of a model (lublin,
+            mao, ksu); or any function of a generator that returns a `Workload`. The jobs of a trace run on a pool for
+            as long as the trace tells; on other machines they are made as HDeepRM makes them.
+        jobs: in an episode; all of the workload if None, 100 of a model.
+        clock: ``batsim`` or ``textbook``; the first, or that of the options file, if None.
+        max_steps, render_mode: as for `SchedulingEnv`.
+        parts: fields of `Space` in place of the preset's, as in `parts.space_with`.
+
+    Raises:
+        HDeepRMError: something is not known, missing or does not fit together.
+    """
+    if preset not in PRESETS:
+        raise OptionsError(f"preset {preset!r} is not known{did_you_mean(preset, PRESETS)}")
+    setting = SETTINGS[preset]
+    limits: JobLimits | None
+    if options is not None:
+        experiment = load_experiment(Path(options))
+        space = space_in(experiment, preset)
+        exists, workload_of, limits = experiment.platform, training_episodes(experiment), experiment.workload.limits()
+        clock = clock or experiment.options.training.clock
+        if platform is not None or workload is not None or jobs is not None:
+            raise OptionsError(f"{options}: tells platform and workload itself; leave platform, workload and jobs out")
+    else:
+        exists = setting.platform() if platform is None else platform_from(platform)
+        space = space_with(PRESETS[preset], setting.parts if platform is None and workload is None else {})
+        workload_of = workload_from(workload, jobs, exists, setting, pooled=exists.processors == 1)
+        limits = limits_of(workload_of)
+    return SchedulingEnv(
+        space_with(space, parts),
+        exists,
+        workload_of,
+        clock=clock or "batsim",
+        limits=limits,
+        max_steps=max_steps,
+        render_mode=render_mode,
+    )
+
+
+def environments(
+    num_envs: int,
+    preset: str = "HDeepRM",
+    *,
+    threads: int = 1,
+    copy: bool = True,
+    autoreset: AutoresetMode = AutoresetMode.SAME_STEP,
+    **keywords: Any,
+) -> SchedulingVectorEnv:
+    """Return many environments that are advanced in one compiled call; ``gymnasium.make_vec`` calls it.
+
+    Args:
+        num_envs, threads, copy, autoreset: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
+
+    Raises:
+        HDeepRMError: something is not known, missing or does not fit together, or is the user's own Python.
+    """
+    one = environment(preset, **keywords)
+    return SchedulingVectorEnv(
+        one.space,
+        one.platform,
+        one.workload_of,
+        num_envs,
+        clock=one.clock,
+        limits=one.limits,
+        max_steps=one.max_steps,
+        threads=threads,
+        copy=copy,
+        autoreset=autoreset,
+    )
+
+
+def space_in(experiment: Experiment, preset: str) -> Any:
+    """Return the decision space of an options file, by a preset if it names none.
+
+    Raises:
+        OptionsError: it names another one.
+    """
+    env, folder = experiment.options.pybatsim.env, experiment.options_path.parent
+    if "preset" not in env.model_fields_set:
+        return space_of(env.model_copy(update={"preset": preset}), folder)
+    if env.preset != preset:
+        raise OptionsError(f"{experiment.options_path}: its preset is {env.preset}, not {preset}")
+    return experiment.space
+
+
+def training_episodes(experiment: Experiment) -> WorkloadOf:
+    """Return what draws the training episodes of an experiment."""
+    training, *_ = episodes_of(experiment)
+    return lambda rng: training(int(rng.integers(VALIDATION)))
+
+
+def platform_from(platform: AnyPlatform) -> Platform:
+    """Return a platform, read it, or make a pool of so many cores."""
+    if isinstance(platform, Platform):
+        return platform
+    return pool(platform) if isinstance(platform, int) else load_platform(Path(platform))
+
+
+def workload_from(
+    workload: AnyWorkload | None, jobs: int | None, platform: Platform, setting: Setting, pooled: bool
+) -> WorkloadOf:
+    """Return what makes the jobs of episodes."""
+    if workload is None:
+        return setting.workload_of(platform, jobs)
+    if isinstance(workload, str) and workload in MODELS:
+        length = None if workload == "mao" else 100
+        return Setting(lambda: platform, workload, jobs=length).workload_of(platform, jobs)
+    if isinstance(workload, Workload):
+        return Windows(workload, jobs)
+    if not isinstance(workload, str | Path):
+        return workload
+    path = Path(workload)
+    if pooled and not path.name.endswith(READY):
+        return Windows(window(usable(read_swf(path)), platform.cores).workload, jobs)
+    plain = Options.model_validate({"seed": 0, "pybatsim": {"agent": {"type": "LEARNING"}}})
+    ready = path.name.endswith(READY)
+    overrides = Overrides(workload=path) if ready else Overrides(trace=path)
+    return Windows(load_jobs(path, plain, platform, overrides).workload, jobs)
+
+
+def limits_of(workload_of: WorkloadOf) -> JobLimits | None:
+    """Return the largest requests that scale observations; None where the user's own function makes the jobs."""
+    if isinstance(workload_of, Windows):
+        return workload_of.workload.limits()
+    if not isinstance(workload_of, Recipes):
+        return None
+    rng = np.random.default_rng(0)
+    drawn = [workload_of(rng).limits() for _ in range(LIKELY)]
+    return JobLimits(*(max(values) for values in zip(*(vars(limits).values() for limits in drawn), strict=True)))
+
+
+for name in PRESETS:
+    gymnasium.register(
+        f"hdeeprm_like/{name}-v0",
+        entry_point="hdeeprm_like.gym:environment",
+        vector_entry_point="hdeeprm_like.gym:environments",
+        kwargs={"preset": name},
+    )

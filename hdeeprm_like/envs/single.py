@@ -1,0 +1,345 @@
+"""One cluster as a Gymnasium environment; only this module and its vectorized neighbour import gymnasium."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdeeprm_like.cluster import metrics
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision.presets import Space
+from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.run.episodes import fragment
+from hdeeprm_like.run.play import Clock, Play, new_simulator
+from hdeeprm_like.run.steps import DRAWS, NO_DECISION, Steps, fits_steps
+from hdeeprm_like.types import Bools, Floats
+
+try:
+    import gymnasium
+except ModuleNotFoundError as missing:
+    raise OptionsError(
+        f"environments need the package {missing.name}; install hdeeprm_like with its extra rl: "
+        "pip install 'hdeeprm_like[rl]'"
+    ) from None
+
+RenderMode: TypeAlias = Literal["human", "rgb_array"]
+RENDER_MODES: tuple[RenderMode, ...] = get_args(RenderMode)
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
+RESET_OPTIONS = ("workload", "window")
+SHORTEST_RUN = 1e-5  # s, what Batsim gives a job without work, so that its slowdown exists
+
+WorkloadOf: TypeAlias = Callable[[np.random.Generator], Workload]
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Episodes that are random windows of a workload.
+
+    Attributes:
+        workload: the whole. jobs: of a window, at most; None takes the whole workload each time.
+    """
+
+    workload: Workload
+    jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.workload) == 0 or (self.jobs is not None and self.jobs < 1):
+            raise OptionsError(
+                f"windows of {self.jobs} of {len(self.workload)} jobs cannot be had; at least 1 is needed"
+            )
+
+    def __call__(self, rng: np.random.Generator) -> Workload:
+        """Return a window that begins at any job, equally likely; its clock starts with its first job."""
+        return fragment(self.workload, int(rng.integers(self.starts)), self.length)
+
+    @property
+    def length(self) -> int:
+        """How many jobs each window has."""
+        return len(self.workload) if self.jobs is None else min(self.jobs, len(self.workload))
+
+    @property
+    def starts(self) -> int:
+        """How many jobs a window can begin at."""
+        return len(self.workload) - self.length + 1
+
+    def most(self, cores: int) -> tuple[int, int]:
+        """Return how many jobs a window has, and how many cores of so many they take together at most."""
+        jobs = self.length
+        before = np.concatenate([[0], np.cumsum(np.minimum(self.workload.size, cores))])
+        return jobs, int(np.max(before[jobs:] - before[:-jobs]))
+
+
+def draws_of(generators: Iterable[np.random.Generator]) -> NDArray[np.uint64]:
+    """Return what windows and the seeds of random policies are drawn from, by the generator of each environment."""
+    return np.array([generator.integers(SEEDS) for generator in generators], np.uint64)
+
+
+class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
+    """A cluster whose queue an agent works off, by any of the decision spaces of `decision.spaces.PRESETS`.
+
+    Actions: ``Discrete(A)``; `action_names` tells them, ``info["action_mask"]`` and `action_masks` which are legal.
+
+    | actions | index | meaning |
+    |---|---|---|
+    | policies | 0 .. A-1 | start jobs by that pair of a job and a core policy (`decision.actions`) |
+    | | A-1, if *void* | start none |
+    | jobs | 0 .. M-1 | start the job in that slot of the window (`decision.slots`) |
+    | | M | wait |
+    | machines | n * M + i | start the job in slot i on node n |
+    | | N * M, if *waiting* | wait |
+
+    Of policies, an action that is not legal is an error; of the others it counts as waiting.
+
+    Observations: ``Box(0, 1, shape, float32)``; all are shares of a largest value, without a unit.
+
+    | observation | shape | index: meaning | module of `decision.observations` |
+    |---|---|---|---|
+    | normal | (N + P + 3 C + 21,) | nodes' memory, processors' bandwidth, cores, queue | summary |
+    | small | (N + P + 21,) | the same without the cores | summary |
+    | minimal | (21,) | 5 statistics of 4 requests of the queue, variation of its length | summary |
+    | image | (H, columns) | row: a time step ahead; columns: cores, slots, backlog | image |
+    | compact | (F,) | use of the cores ahead, slots, backlog in numbers | compact |
+    | horizon | (F,) | use at the next events, slots with what each job found | horizon |
+    | backfilling | (F,) | time left on each core, slots | backfilling |
+    | machines | (F,) | slots, what is free on each node | machines |
+
+    Those modules hold the table of indices of each, with limits and units.
+
+    Reward: what `decision.rewards` gives for the action: the objectives of the space by its mode. Each step returns the
+    reward of its own action, complete, so that the rewards of an episode add up to `decision.episode.Episode.reward`.
+
+    Start: the jobs of *workload_of* with the environment's own generator, or those of ``reset(options=...)``; then the
+    first instant at which a decision is wanted. The same seed gives the same episode.
+
+    End: *terminated* when all jobs are over; *truncated* after *max_steps*. Then ``info["metrics"]`` has the means
+    ``slowdown`` (1), ``bounded_slowdown`` (1), ``wait`` (s), and ``utilization`` (share), ``makespan`` (s) and ``jobs``
+    over the jobs that have ended. ``info["time"]`` is the cluster's clock in s; not every step moves it.
+    """
+
+    workload: Workload
+    """The jobs of the present episode."""
+
+    policy_seed: int
+    """Of the random policies in the present episode."""
+
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012 - as Gymnasium declares it
+
+    def __init__(
+        self,
+        space: Space,
+        platform: Platform,
+        workload_of: WorkloadOf,
+        *,
+        clock: Clock = "batsim",
+        limits: JobLimits | None = None,
+        max_steps: int | None = None,
+        render_mode: RenderMode | None = None,
+        record: bool = False,
+    ) -> None:
+        """Make an environment; `hdeeprm_like.envs.registration.environment` makes one from names and files.
+
+        Args:
+            space: what is seen, done and rewarded. platform: what exists.
+            workload_of: makes the jobs of an episode with a generator: `Windows` of a trace, or a model.
+            clock: ``batsim``: as Batsim keeps time; ``textbook``: all that has one time happens at once.
+            limits: the largest requests, which scale observations; None takes those of each episode.
+            max_steps: after which an episode is cut off; None for never.
+            render_mode: ``human`` opens a window, ``rgb_array`` returns pictures; None draws nothing.
+            record: whether ``play.episode`` keeps what is seen and done; steps take several times as long then.
+
+        Raises:
+            OptionsError: a value makes no sense.
+        """
+        if clock not in CLOCKS:
+            raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise OptionsError(
+                f"render mode {render_mode!r} is not known{did_you_mean(str(render_mode), RENDER_MODES)}"
+            )
+        if max_steps is not None and max_steps < 1:
+            raise OptionsError(f"max_steps is {max_steps}; at least 1 is needed")
+        self.space = space
+        self.platform = platform
+        self.clock: Clock = clock
+        self.max_steps = max_steps
+        self.render_mode = render_mode
+        self.record = record
+        self.workload_of = workload_of
+        self.limits = limits
+        sample = space.sample(platform) if limits is None else space.sample(platform, limits)
+        shape = sample.observer.shape if sample.observer is not None else (0,)
+        self.action_names = sample.actions.names
+        self.action_space = gymnasium.spaces.Discrete(sample.actions.size)
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, shape, np.float32)
+        self._play: Play | None = None
+        self._steps: Steps | None = None  # None where some part is not built in, or what happens is recorded
+        self._running = False
+        self._taken = 0
+        self._mask: Bools = np.zeros(sample.actions.size, np.bool_)
+        self._window: Any = None  # that shows pictures
+        self._draws: NDArray[np.uint64] = np.zeros(0, np.uint64)  # of windows and policy seeds
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: of this and the following episodes; None goes on with the generator.
+            options: ``workload``: a `Workload` or the path of one in Batsim's JSON, played in place of the
+                environment's own; ``window``: number of its first job, and of jobs.
+
+        Raises:
+            OptionsError: an option is not known or makes no sense.
+            WorkloadError: the agent is never asked for a decision.
+        """
+        super().reset(seed=seed)
+        if seed is not None or len(self._draws) == 0:
+            self._draws = draws_of([self.np_random])
+        given = dict(options or {})
+        for name in given:
+            if name not in RESET_OPTIONS:
+                raise OptionsError(f"reset: option {name!r} is not known{did_you_mean(name, RESET_OPTIONS)}")
+        for _ in range(DRAWS):
+            self.workload = self._jobs(given)
+            self.policy_seed = draw_below(self._draws, 0, SEEDS)
+            state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self.limits)
+            self._play = Play(new_simulator(self.clock, state, self.workload), self.space.system(state))
+            self._running, self._taken = self._play.advance(), 0
+            if self._running:
+                break
+        else:
+            raise WorkloadError(f"reset: {NO_DECISION}")
+        if self.render_mode == "human":
+            self.render()
+        self._steps = Steps(self._play) if not self.record and fits_steps(self._play) else None
+        observation, mask = self._play.observe()
+        self._mask = mask.copy()
+        return observation, {"action_mask": self._mask, "time": self._play.system.state.now}
+
+    def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+        """Apply an action and move to the next decision.
+
+        Returns:
+            Observation, reward of this action, whether the episode is over, whether it was cut off, ``info``.
+
+        Raises:
+            AgentError: the episode has not begun or is over; or the action is not legal in a space that does not
+                forgive that.
+        """
+        play, number = self.play, int(action)
+        if not self._running:
+            raise AgentError("step: the episode is over; reset() begins another")
+        if self._steps is None:
+            play.act(number)
+            running = play.advance()
+            if running:
+                play.system.settle()
+            (observation, mask), reward, now = play.observe(), play.system.rewards[-1], play.system.state.now
+        else:
+            play.system.check(number, self._mask)
+            observation, reward, now, running = self._steps(number)
+            mask = self._steps.mask
+        self._taken += 1
+        truncated = running and self._taken == self.max_steps
+        self._running = running and not truncated
+        self._mask = mask.copy()  # an action space may give the same one each time
+        info: dict[str, Any] = {"action_mask": self._mask, "time": now}
+        if not self._running:
+            info["metrics"] = self.metrics()
+        if self.render_mode == "human":
+            self.render()
+        return observation, reward, not running, truncated, info
+
+    def action_masks(self) -> Bools:
+        """Return (A,) which actions are legal now, as sb3-contrib asks for it."""
+        return self._mask
+
+    @property
+    def play(self) -> Play:
+        """The episode that is being played.
+
+        Raises:
+            AgentError: there is none yet.
+        """
+        if self._play is None:
+            raise AgentError("step: no episode has begun; call reset() first")
+        return self._play
+
+    def metrics(self) -> dict[str, float]:
+        """Return figures of the jobs that have ended until now; see the class."""
+        tasks, jobs = self.play.simulator.simulation.tasks, self.play.system.state.tables.jobs
+        done = np.isfinite(tasks["finish"])
+        submit, start, finish = jobs["submit"][done], tasks["start"][done], tasks["finish"][done]
+        size = jobs["size"][done].astype(np.int64)
+        wait, run = np.maximum(start - submit, 0.0), np.maximum(finish - start, SHORTEST_RUN)
+        found = {
+            "slowdown": metrics.slowdown(wait, run),
+            "bounded_slowdown": metrics.bounded_slowdown(wait, run),
+            "wait": wait,
+        }
+        means = {name: float(values.mean()) if len(values) else float("nan") for name, values in found.items()}
+        return means | {
+            "utilization": metrics.utilization(submit, submit + wait, submit + wait + run, size, self.platform.cores),
+            "makespan": metrics.makespan(finish),
+            "jobs": float(len(submit)),
+        }
+
+    def render(self) -> Any:
+        """Draw which job has which cores, and the queue, until now; return (height, width, 3) bytes of ``rgb_array``.
+
+        Raises:
+            OptionsError: the environment was made without a render mode.
+            ResultsError: there is no display for ``human``.
+        """
+        from hdeeprm_like.results.render import LiveWindow, draw_schedule, pixels
+
+        if self.render_mode is None:
+            raise OptionsError(f"render: make the environment with render_mode {' or '.join(map(repr, RENDER_MODES))}")
+        state = self.play.system.state
+        if self.render_mode == "human":
+            if self._window is None:
+                self._window = LiveWindow()
+            self._window.show(lambda figure: draw_schedule(figure, state))
+            return None
+        return pixels(lambda figure: draw_schedule(figure, state))
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+    def _jobs(self, options: Mapping[str, Any]) -> Workload:
+        """Return the jobs of the next episode."""
+        jobs = options.get("workload")
+        if isinstance(jobs, str | Path):
+            jobs = read_workload(
+                Path(jobs), reference_flops=self.platform.reference_flops, capacity=self.platform.cores
+            )
+        elif jobs is None and isinstance(self.workload_of, Windows) and "window" in options:
+            jobs = self.workload_of.workload
+        elif jobs is None:
+            source = self.workload_of
+            if isinstance(source, Windows):
+                return fragment(source.workload, draw_below(self._draws, 0, source.starts), source.length)
+            jobs = source(self.np_random)
+        elif not isinstance(jobs, Workload):
+            raise OptionsError(f"reset: workload: a Workload or a path is needed, not a {type(jobs).__name__}")
+        if "window" not in options:
+            return jobs
+        try:
+            first, number = (int(part) for part in options["window"])
+        except (TypeError, ValueError):
+            raise OptionsError(
+                "reset: window: the number of the first job and of jobs are needed, as (0, 100)"
+            ) from None
+        if first < 0 or number < 1 or first + number > len(jobs):
+            raise OptionsError(f"reset: window: {number} jobs from {first} on do not lie within {len(jobs)} jobs")
+        return fragment(jobs, first, number)

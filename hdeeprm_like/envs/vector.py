@@ -1,0 +1,213 @@
+"""Many clusters as one Gymnasium vector environment, advanced together in compiled code."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.presets import Space
+from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
+from hdeeprm_like.engine.state import countable
+from hdeeprm_like.envs.single import CLOCKS, Windows, WorkloadOf, draws_of
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.run.batch import AT_ONCE, NEXT_STEP
+from hdeeprm_like.run.play import Clock
+from hdeeprm_like.run.runs import Runs, stock_of
+from hdeeprm_like.run.steps import DRAWS, NO_DECISION
+from hdeeprm_like.types import Bools, Floats, Ints
+
+import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing
+from gymnasium.utils import seeding  # isort: skip
+from gymnasium.vector import AutoresetMode, VectorEnv  # isort: skip
+from gymnasium.vector.utils import batch_space  # isort: skip
+
+BLIND = ("small", "minimal", "compact", "horizon")  # observations that do not show which cores a job has
+
+NO_PLACES = np.zeros(0, np.int64)
+AUTORESETS = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP)
+
+
+class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
+    """B clusters, each as `SchedulingEnv` is; the same seed gives the same episodes.
+
+    Environment i of ``reset(seed=s)`` plays what ``SchedulingEnv`` plays after ``reset(seed=s + i)`` and then
+    ``reset()`` at each end, to the last bit, whatever the number of threads. All parts of the decision space must be
+    built in: one of the user's own is Python, for which `gymnasium.vector.SyncVectorEnv` is.
+
+    | array | shape | meaning |
+    |---|---|---|
+    | observations | (B, ...) float32 | what is to be seen |
+    | `action_masks` | (B, A) bool | which actions are legal, also as ``info["action_mask"]`` |
+    | rewards | (B,) float64 | of each action, complete |
+
+    With *copy* false, these are the arrays that the next `step` and `reset` write into: nothing is copied, also not by
+    ``torch.from_numpy``, and whoever keeps something longer copies it. ``info["time"]`` is (B,) the clocks in s.
+
+    At an end (``SAME_STEP``) the observation is already that of the next episode, and ``info`` has, as arrays of B rows
+    with a mask ``_...`` beside each: ``final_obs``, what was seen last, and ``episode``, with ``r``, the sum of
+    rewards, and ``l``, the steps. With ``NEXT_STEP`` the next `step` ignores the action and begins anew.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        platform: Platform,
+        workload_of: WorkloadOf,
+        num_envs: int,
+        *,
+        clock: Clock = "batsim",
+        limits: JobLimits | None = None,
+        max_steps: int | None = None,
+        threads: int = 1,
+        copy: bool = True,
+        autoreset: AutoresetMode = AutoresetMode.SAME_STEP,
+    ) -> None:
+        """Make the environments.
+
+        Args:
+            space, platform, workload_of, clock, limits, max_steps: as of `SchedulingEnv`; with *limits* episodes begin
+                faster than if each is looked through for its own.
+            threads: that the environments are divided among.
+            copy: whether arrays are handed out as copies. autoreset: see the class.
+
+        Raises:
+            OptionsError: a value makes no sense, or a part of the space is the user's own.
+        """
+        if clock not in CLOCKS:
+            raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
+        for name, number in (("num_envs", num_envs), ("threads", threads), ("max_steps", max_steps)):
+            if number is not None and number < 1:
+                raise OptionsError(f"{name} is {number}; at least 1 is needed")
+        if autoreset not in AUTORESETS:
+            raise OptionsError(f"autoreset is {autoreset}; {' or '.join(map(str, AUTORESETS))} is needed")
+        self._same_step = autoreset == AutoresetMode.SAME_STEP
+        how: dict[str, Any] = {"clock": clock, "threads": threads, "max_steps": max_steps}
+        if isinstance(workload_of, Windows):
+            ends = AT_ONCE if self._same_step else NEXT_STEP
+            self.runs = runs_of_windows(workload_of, space, platform, num_envs, limits, ends=ends, **how)
+        else:
+            self.runs = Runs(space, platform, num_envs, **how)
+        self.num_envs = num_envs
+        self.action_names = self.runs.action_names
+        self.single_action_space = gymnasium.spaces.Discrete(len(self.action_names))
+        self.single_observation_space = gymnasium.spaces.Box(0.0, 1.0, self.runs.shape, np.float32)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.metadata = {"render_modes": [], "autoreset_mode": autoreset}
+        self._copy = copy
+        self._workload_of = workload_of
+        self._limits = limits
+        self._generators = [np.random.default_rng() for _ in range(num_envs)]
+        self._begun = False
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Begin an episode in every environment.
+
+        Args:
+            seed: of the first one, the next have the next numbers; or one for each. None goes on with the generators.
+            options: ``reset_mask``, (B,) which environments begin; the others go on.
+
+        Raises:
+            OptionsError: an option is not known or makes no sense.
+            WorkloadError: an agent is never asked for a decision.
+        """
+        given = dict(options or {})
+        chosen = np.asarray(given.pop("reset_mask", np.ones(self.num_envs, np.bool_)))
+        if given:
+            raise OptionsError(f"reset: option {next(iter(given))!r} is not known{did_you_mean('', ['reset_mask'])}")
+        if chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_:
+            raise OptionsError(f"reset: reset_mask: ({self.num_envs},) truth values are needed")
+        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int | np.integer) else seed
+        if seeds is not None and len(seeds) != self.num_envs:
+            raise OptionsError(f"reset: {len(seeds)} seeds; {self.num_envs} are needed")
+        places = np.flatnonzero(chosen)
+        for place in places.tolist():
+            one = None if seeds is None else seeds[place]
+            if one is not None or not self._begun:
+                self._generators[place] = seeding.np_random(one)[0]
+                self.runs.draws[place] = draws_of([self._generators[place]])[0]
+        self._begun = True
+        self._begin(places)
+        self.runs.terminated[places] = self.runs.truncated[places] = self.runs.ended[places] = False
+        return self._out(self.runs.observations), self._info()
+
+    def step(self, actions: Ints) -> tuple[Floats, Floats, Bools, Bools, dict[str, Any]]:
+        """Carry out (B,) actions and move every environment to its next decision.
+
+        Returns:
+            Observations, rewards of these actions, which episodes are over, which were cut off, ``info``.
+
+        Raises:
+            AgentError: no episode has begun; or an action is not legal in a space that does not forgive that.
+        """
+        if not self._begun:
+            raise AgentError("step: no episode has begun; call reset() first")
+        runs, out = self.runs, self._out
+        made_here = not isinstance(self._workload_of, Windows)  # else compiled code draws the next episodes
+        over = np.flatnonzero(runs.ended) if made_here and not self._same_step else NO_PLACES
+        ended = runs.step(actions)
+        if len(over):
+            self._begin(over)
+            runs.rewards[over] = 0.0
+        info = self._final() if ended else {}
+        if ended and made_here and self._same_step:
+            self._begin(np.flatnonzero(runs.ended))
+        info |= self._info()
+        return out(runs.observations), out(runs.rewards), out(runs.terminated), out(runs.truncated), info
+
+    def action_masks(self) -> Bools:
+        """Return (B, A) which actions are legal now."""
+        return self.runs.masks
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the threads that the environments were divided among."""
+        self.runs.close()
+
+    def _info(self) -> dict[str, Any]:
+        return {"action_mask": self._out(self.runs.masks), "time": self._out(self.runs.now)}
+
+    def _final(self) -> dict[str, Any]:
+        """Return what `step` tells of the episodes that are over."""
+        runs, out = self.runs, self._out
+        which = out(runs.ended)
+        figures = {"r": out(runs.returns), "l": out(runs.lengths), "_r": which, "_l": which}
+        info = {"episode": figures, "_episode": which}
+        return info | {"final_obs": out(runs.final), "_final_obs": which} if self._same_step else info
+
+    def _begin(self, places: Ints) -> None:
+        """Begin the next episodes of some places; those without a decision are passed over."""
+        if isinstance(self._workload_of, Windows):
+            if not self.runs.begin(places):
+                raise WorkloadError(f"reset: {NO_DECISION}")
+            return
+        for _ in range(DRAWS):
+            for place in places.tolist():
+                jobs = self._workload_of(self._generators[place])
+                first, seed = self.runs.put(place, jobs), draw_below(self.runs.draws, place, SEEDS)
+                self.runs.load(place, first, len(jobs), 0.0, seed, self._limits or jobs.limits())
+            if self.runs.begin(places):
+                return
+            places = places[self.runs.over[places]]
+        raise WorkloadError(f"reset: {NO_DECISION}")
+
+    def _out(self, array: Any) -> Any:
+        return array.copy() if self._copy else array
+
+
+def runs_of_windows(
+    windows: Windows, space: Space, platform: Platform, count: int, limits: JobLimits | None, clock: Clock, **more: Any
+) -> Runs:
+    """Return runs whose episodes are drawn in compiled code; where nobody sees which cores a job has, they are counted.
+
+    Args:
+        limits: as of `Runs.draw_windows`. more: as of `Runs`.
+    """
+    counted = clock == "textbook" and space.observation in BLIND and countable(platform, windows.workload)
+    runs = Runs(space, platform, count, clock, stock=stock_of(windows.workload), named=not counted, **more)
+    runs.make_room(*windows.most(platform.cores))
+    runs.draw_windows(windows.starts, windows.length, limits)
+    return runs

@@ -1,0 +1,114 @@
+"""Pictures of a run that goes on: which job has which cores, and the queue, until now."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import RUNNING, WAITING
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.results.pictures import COLOURS, ORANGE, STYLE, from_zero, time_axis
+from hdeeprm_like.types import Floats, Ints
+
+WIDTH, HEIGHT, DPI = 8.0, 5.0, 100  # inches, inches, pixels per inch
+
+Drawing = Callable[[Figure], None]
+
+
+def draw_schedule(figure: Figure, state: State) -> None:
+    """Draw the cores over time, one colour for each job, and below them what the queue asks for."""
+    t = state.tables
+    known = t.jobs[: int(t.clock["submitted"][0])]
+    above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": (2, 1)})
+    seconds = time_axis(below, state.now)
+    boxes, jobs = job_boxes(state)
+    boxes[:, :, 0] /= seconds
+    colours = np.array(COLOURS[:-1])[jobs % (len(COLOURS) - 1)]
+    above.add_collection(PolyCollection(list(boxes), facecolors=colours.tolist(), linewidths=0.0))
+    above.set(ylim=(0, state.platform.cores), ylabel="core", xlabel="")
+    waiting, running = int(np.sum(known["status"] == WAITING)), int(np.sum(known["status"] == RUNNING))
+    free = int(t.clock["free_cores"][0])
+    above.set_title(f"{waiting} jobs wait, {running} run, {free} of {state.platform.cores} cores are free", loc="left")
+    times, cores = queued_cores(known, state.now)
+    below.fill_between(times / seconds, cores, step="post", color=ORANGE, alpha=0.35, linewidth=0.0)
+    below.step(times / seconds, cores, where="post", color=ORANGE)
+    below.set_ylabel("cores queued")
+    from_zero(below)
+
+
+def job_boxes(state: State) -> tuple[Floats, Ints]:
+    """Return the corners of a box per job and stretch of adjacent cores, (B, 4, 2) s and cores, and its job, (B,)."""
+    rows = state.tables.jobs
+    corners, owners = [], []
+    for j in np.flatnonzero(np.isfinite(rows["start"])).tolist():
+        begin, end = float(rows["start"][j]), float(rows["finish"][j])
+        end = end if np.isfinite(end) else state.now
+        cores = state.cores_of(j)
+        for stretch in np.split(cores, np.flatnonzero(np.diff(cores) > 1) + 1):
+            low, high = float(stretch[0]), float(stretch[-1]) + 1.0
+            corners.append([(begin, low), (end, low), (end, high), (begin, high)])
+            owners.append(j)
+    return np.array(corners, np.float64).reshape(-1, 4, 2), np.array(owners, np.int64)
+
+
+def queued_cores(jobs: NDArray[np.void], now: float) -> tuple[Floats, Floats]:
+    """Return when the number of cores that waiting jobs ask for changed, (T,) s, and that number since then, (T,)."""
+    waits = (jobs["status"] == WAITING) | np.isfinite(jobs["start"])
+    submit, start, size = jobs["submit"][waits], jobs["start"][waits], jobs["size"][waits]
+    left = np.isfinite(start)
+    times = np.concatenate([[0.0], submit, start[left], [now]])
+    change = np.concatenate([[0.0], size, -size[left], [0.0]])
+    order = np.argsort(times, kind="stable")
+    return times[order], np.cumsum(change[order])
+
+
+def pixels(draw: Drawing) -> NDArray[np.uint8]:
+    """Return a drawing as (height, width, 3) red, green and blue."""
+    with rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, HEIGHT), dpi=DPI)
+        canvas: Any = FigureCanvasAgg(figure)
+        draw(figure)
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba())[:, :, :3].copy()
+
+
+class LiveWindow:
+    """A window whose picture changes while a run goes on."""
+
+    def __init__(self) -> None:
+        """Open it.
+
+        Raises:
+            ResultsError: there is no display.
+        """
+        from matplotlib import pyplot
+
+        absent = "there is no display to show a picture on; use render_mode='rgb_array'"
+        try:
+            self._figure: Any = pyplot.figure(figsize=(WIDTH, HEIGHT))
+        except (ImportError, RuntimeError) as cause:
+            raise ResultsError(absent) from cause
+        if getattr(self._figure.canvas, "required_interactive_framework", None) is None:
+            self.close()
+            raise ResultsError(absent)
+        self._figure.show()
+
+    def show(self, draw: Drawing) -> None:
+        """Replace the picture."""
+        with rc_context(STYLE):
+            self._figure.clear()
+            draw(self._figure)
+            self._figure.canvas.draw_idle()
+            self._figure.canvas.flush_events()
+
+    def close(self) -> None:
+        """Close the window."""
+        from matplotlib import pyplot
+
+        pyplot.close(self._figure)

@@ -1,0 +1,220 @@
+"""What a simulation leaves behind: Batsim's output files and the over-utilization spans, made from its log."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pstates import P3
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import (
+    LOG_END,
+    LOG_PSTATE,
+    LOG_REJECT,
+    LOG_REQUEST,
+    LOG_START,
+    REJECTED,
+    Rows,
+)
+from hdeeprm_like.engine.tasks import KILLED, SHORTEST_RUN, SUCCESS, WALLTIME_REACHED
+from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.results.batsim_files import (
+    EnergyRow,
+    JobRow,
+    MachineStateRow,
+    PstateRow,
+    interval_set,
+    schedule_summary,
+    write_consumed_energy,
+    write_jobs,
+    write_machine_states,
+    write_pstate_changes,
+    write_schedule,
+)
+from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.types import Floats, Ints
+
+FINAL_STATES = {
+    SUCCESS: "COMPLETED_SUCCESSFULLY",
+    WALLTIME_REACHED: "COMPLETED_WALLTIME_REACHED",
+    KILLED: "COMPLETED_KILLED",
+}
+
+
+@dataclass(frozen=True)
+class PowerCurve:
+    """Power over time, constant between the P-state changes.
+
+    Attributes:
+        times: (K,) s, of the changes, beginning with 0.
+        watts: (K,) W from each time on.
+        joules: (K,) J until each time.
+    """
+
+    times: Floats
+    watts: Floats
+    joules: Floats
+
+    def energy(self, times: Floats) -> Floats:
+        """Return the energy in J used until each time."""
+        k = np.searchsorted(self.times, times, side="right") - 1
+        return np.asarray(self.joules[k] + self.watts[k] * (times - self.times[k]))
+
+
+class Record:
+    """The log of a finished simulation, read back into tables."""
+
+    def __init__(self, simulator: Simulator, workload: Workload) -> None:
+        self.state: State = simulator.state
+        self.platform: Platform = self.state.platform
+        self.workload = workload
+        self.tasks: Rows = simulator.simulation.tasks
+        self.sim = simulator.simulation.sim[0]
+        self.log: Rows = self.state.tables.log[: int(self.state.tables.clock["logged"][0])]
+
+    def entries(self, *kinds: int) -> Rows:
+        """Return the log entries of some kinds, in order."""
+        return self.log[np.isin(self.log["kind"], kinds)]
+
+    @cached_property
+    def job_rows(self) -> list[JobRow]:
+        """The jobs that ended or were rejected, in the order in which the server saw it."""
+        return [self.job_row(int(entry["row"])) for entry in self.entries(LOG_END, LOG_REJECT)]
+
+    def job_row(self, j: int) -> JobRow:
+        """Return the line of ``out_jobs.csv`` of one job."""
+        workload, task = self.workload, self.tasks[j]
+        name, _, job_id = workload.ids[j].partition("!")
+        rejected = self.state.tables.jobs["status"][j] == REJECTED
+        walltime = float(workload.walltime[j])
+        return JobRow(
+            job_id=job_id,
+            workload=name,
+            profile=workload.profiles[j],
+            submission_time=float(workload.submit[j]),
+            size=int(workload.size[j]),
+            walltime=walltime if np.isfinite(walltime) else -1.0,
+            success=bool(task["outcome"] == SUCCESS),
+            final_state="REJECTED" if rejected else FINAL_STATES[int(task["outcome"])],
+            starting_time=None if rejected else float(task["start"]),
+            execution_time=None if rejected else max(float(task["finish"] - task["start"]), SHORTEST_RUN),
+            allocated="" if rejected else interval_set(self.state.cores_of(j).tolist()),
+            energy=-1.0 if rejected else float(task["joules"]),
+        )
+
+    @cached_property
+    def power(self) -> PowerCurve:
+        """Power and energy of all cores over time."""
+        changes = self.entries(LOG_PSTATE)
+        times = np.concatenate([[0.0], changes["time"]])
+        watts = self.idle_watts + np.concatenate([[0.0], np.cumsum(self.watt_changes(changes))])
+        joules = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(times))])
+        return PowerCurve(times, watts, joules)
+
+    @property
+    def idle_watts(self) -> float:
+        """Power of the idle platform in W."""
+        return float(np.sum(self.platform.processor_watts[:, P3] * self.platform.processor_cores))
+
+    def watt_changes(self, changes: Rows) -> Floats:
+        """Return by how many W each P-state change of a core alters the power."""
+        cores, pstates = changes["row"], changes["value"]
+        order = np.lexsort((np.arange(len(cores)), cores))
+        before = np.full(len(cores), P3, np.int32)
+        same = cores[order][1:] == cores[order][:-1]
+        before[order[1:]] = np.where(same, pstates[order][:-1], P3)
+        processors = self.platform.core_processor[cores]
+        watts = self.platform.processor_watts
+        return np.asarray(watts[processors, pstates] - watts[processors, before])
+
+    @cached_property
+    def consumed_joules(self) -> float:
+        """Energy from the first submission to the end of the last job in J, as Batsim counts it."""
+        finish = self.tasks["finish"]
+        if not np.isfinite(finish).any():
+            return 0.0
+        until = np.array([np.nanmax(finish), self.workload.submit.min()])
+        last, first = self.power.energy(until)
+        return float(last - first)
+
+    def machine_seconds(self) -> dict[str, float]:
+        """Return the seconds that all cores computed and idled, each up to its last change as Batsim counts."""
+        last = np.zeros(self.platform.cores)
+        computing = 0.0
+        for entry in self.entries(LOG_END):
+            j = int(entry["row"])
+            last[self.state.cores_of(j)] = entry["time"]
+            computing += float(self.workload.size[j] * (self.tasks["finish"][j] - self.tasks["start"][j]))
+        return {"computing": computing, "idle": float(last.sum()) - computing}
+
+    def schedule(self, scheduling_time: float, simulation_time: float) -> dict[str, str | int | float]:
+        """Return the columns of ``out_schedule.csv``; the arguments are s of wall clock."""
+        return schedule_summary(
+            self.job_rows,
+            machines=self.platform.cores,
+            consumed_joules=self.consumed_joules,
+            machine_seconds=self.machine_seconds(),
+            grouped_switches=int(self.sim["grouped_switches"]),
+            machine_switches=int(self.sim["machine_switches"]),
+            scheduling_time=scheduling_time,
+            simulation_time=simulation_time,
+        )
+
+    def machine_states(self) -> Iterator[MachineStateRow]:
+        """Yield how many cores idle and compute, after each start, end and change of P-states."""
+        computing = 0
+        for time, kind, row, _ in self.entries(LOG_START, LOG_END, LOG_REQUEST).tolist():
+            if kind != LOG_REQUEST:
+                size = int(self.workload.size[row])
+                computing += size if kind == LOG_START else -size
+            yield time, 0, 0, 0, self.platform.cores - computing, computing
+
+    def requests(self) -> Iterator[tuple[float, Ints, int]]:
+        """Yield the time, the cores and the P-state of each SET_RESOURCE_STATE."""
+        for k in np.flatnonzero(self.log["kind"] == LOG_REQUEST).tolist():
+            time, _, cores, pstate = self.log[k].tolist()
+            yield time, self.log["row"][k + 1 : k + 1 + cores], pstate
+
+    def pstate_changes(self) -> Iterator[PstateRow]:
+        """Yield the P-states at time 0, and the request and completion of each change."""
+        yield 0.0, interval_set(range(self.platform.cores)), P3
+        for time, cores, pstate in self.requests():
+            machines = interval_set(cores.tolist())
+            yield time, machines, -1
+            yield time, machines, pstate
+
+    def consumed_energy(self) -> Iterator[EnergyRow]:
+        """Yield the energy used until each start ("s"), end ("e") and change of P-states ("p", before and after)."""
+        letters = {LOG_START: "s", LOG_END: "e", LOG_REQUEST: "p"}
+        entries = self.entries(LOG_START, LOG_END, LOG_REQUEST)
+        joules = self.power.energy(entries["time"]).tolist()
+        changes = self.entries(LOG_PSTATE)
+        steps = np.concatenate([[0.0], np.cumsum(self.watt_changes(changes))])
+        done = 0
+        time_before, joules_before = 0.0, 0.0
+        for (time, kind, row, _), used in zip(entries.tolist(), joules, strict=True):
+            elapsed = time - time_before
+            watts = self.idle_watts + float(steps[done])
+            yield time, used, letters[kind], watts, (used - joules_before) / elapsed if elapsed > 0 else None
+            if kind == LOG_REQUEST:
+                done += row
+                yield time, used, "p", self.idle_watts + float(steps[done]), None
+            time_before, joules_before = time, used
+
+    def blocked_spans(self, lack: int) -> Spans:
+        """Return the spans in which the selected job lacked something."""
+        return blocked_spans(self.state, lack)
+
+    def write(self, folder: Path, schedule: Mapping[str, str | int | float]) -> None:
+        """Write Batsim's five files, with *schedule* as ``out_schedule.csv``, and ``overutilizations.json``."""
+        write_jobs(folder / "out_jobs.csv", self.job_rows)
+        write_machine_states(folder / "out_machine_states.csv", self.machine_states())
+        write_pstate_changes(folder / "out_pstate_changes.csv", self.pstate_changes())
+        write_consumed_energy(folder / "out_consumed_energy.csv", self.consumed_energy())
+        write_schedule(folder / "out_schedule.csv", schedule)
+        write_json(folder / "overutilizations.json", overutilizations(self.state), indent=None)

@@ -1,0 +1,148 @@
+"""Episodes to learn from: fragments of a workload, and plays of them on the embedded simulator."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from hdeeprm_like.cluster.metrics import load
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.presets import Space
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.play import Clock, Play, new_simulator
+from hdeeprm_like.run.runs import Runs
+
+GROUP = 5  # fragments that stand together: three to learn from, one held out, one to choose agents by
+
+
+def fragment(workload: Workload, first: int, jobs: int) -> Workload:
+    """Return consecutive jobs of a workload; the clock starts with the first of them."""
+    rows = slice(first, first + jobs)
+    columns = {field.name: getattr(workload, field.name) for field in fields(workload) if field.name != "capacity"}
+    part = replace(workload, **{name: column[rows] for name, column in columns.items()})
+    return replace(part, submit=part.submit - part.submit[0])
+
+
+def demand(workload: Workload) -> int:
+    """Return how many cores would be busy at most if every job began when it came and ran as long as it requests."""
+    return int(load(workload.submit, workload.submit + workload.requested_time, workload.size)[1].max())
+
+
+@dataclass(frozen=True, eq=False)
+class Fragments:
+    """Fragments of a workload by number, the same for the same seed.
+
+    The workload is cut into stretches of five fragments. Those to learn from begin anywhere in the first three fifths
+    of a stretch, as far as they stay within; the fourth is held out, for the figures that are reported; by the last
+    agents and their options are chosen. So all see quiet and busy times, and no job serves two purposes.
+
+    Attributes:
+        workload: the whole. jobs: of a fragment. seed: of the places where those to learn from begin.
+        candidates: each fragment to learn from is the busiest of so many, since quiet times teach little.
+        compression: the jobs of each fragment to learn from come up to so many times faster than they did; the factor
+            is drawn log-uniformly, so that agents see many kinds of crowds even where the workload has few.
+    """
+
+    workload: Workload
+    jobs: int
+    seed: int = 0
+    candidates: int = 1
+    compression: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.candidates < 1:
+            raise OptionsError(f"candidates is {self.candidates}; at least 1 is needed")
+        if not 1.0 <= self.compression < np.inf:
+            raise OptionsError(f"compression is {self.compression}; a factor of at least 1 is needed")
+        if self.jobs < 1 or not self.stretches:
+            raise OptionsError(
+                f"fragments of {self.jobs} jobs cannot be had from {len(self.workload)} jobs; {GROUP} must fit in"
+            )
+
+    @property
+    def stretches(self) -> int:
+        """How many stretches there are, and so how many fragments are held out, and as many to choose by."""
+        return len(self.workload) // (GROUP * self.jobs)
+
+    def __call__(self, number: int) -> Workload:
+        """Return a fragment to learn from."""
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+        busiest = max((self._draw(rng) for _ in range(self.candidates)), key=demand)
+        return replace(busiest, submit=busiest.submit / self.compression ** rng.random())
+
+    def held_out(self, number: int) -> Workload:
+        """Return a fragment that is held out; they are numbered in the order of the workload, over and over."""
+        return fragment(self.workload, self._first(number % self.stretches) + (GROUP - 2) * self.jobs, self.jobs)
+
+    def validation(self, number: int) -> Workload:
+        """Return a fragment to choose agents by, numbered likewise."""
+        return fragment(self.workload, self._first(number % self.stretches) + (GROUP - 1) * self.jobs, self.jobs)
+
+    def _draw(self, rng: np.random.Generator) -> Workload:
+        stretch = int(rng.integers(self.stretches))
+        return fragment(self.workload, self._first(stretch) + int(rng.integers((GROUP - 3) * self.jobs + 1)), self.jobs)
+
+    def _first(self, stretch: int) -> int:
+        return stretch * GROUP * self.jobs
+
+
+@dataclass(frozen=True, eq=False)
+class Plays:
+    """Plays of episodes by number: what ``learning.training.train`` takes as *new_episode* and *evaluation*.
+
+    Attributes:
+        platform: what exists. workload_of: number to the jobs of an episode.
+        space: what is seen, done and rewarded.
+        limits_of: the workload whose largest requests scale observations; None takes each episode's own.
+        seed: of the random policies.
+        alike: how many consecutive episodes have the same jobs.
+        clock: Batsim's, or the textbook's.
+    """
+
+    platform: Platform
+    workload_of: Callable[[int], Workload]
+    space: Space
+    limits_of: Workload | None = None
+    seed: int = 0
+    alike: int = 1
+    clock: Clock = "batsim"
+    _runs: dict[int, Runs] = field(default_factory=dict, init=False, repr=False)  # by how many are played together
+
+    def __call__(self, number: int) -> Play:
+        """Return an episode at its beginning."""
+        workload = self.workload_of(number // self.alike)
+        limits = self.limits_of.limits() if self.limits_of is not None else None
+        state = self.space.state(self.platform, workload, self.seed + number, log=False, limits=limits)
+        return Play(new_simulator(self.clock, state, workload), self.space.system(state))
+
+    def together(self, first: int, count: int) -> Runs | None:
+        """Return consecutive episodes to be played in one; None if a part of the space is no built-in one.
+
+        They are what `__call__` returns for each number; the next call takes their rows back.
+        """
+        if count not in self._runs:
+            try:
+                self._runs[count] = Runs(self.space, self.platform, count, self.clock)
+            except OptionsError:
+                return None
+        runs = self._runs[count]
+        for place, number in enumerate(range(first, first + count)):
+            jobs = self.workload_of(number // self.alike)
+            limits = (self.limits_of or jobs).limits()
+            runs.load(place, runs.put(place, jobs), len(jobs), 0.0, self.seed + number, limits)
+        runs.begin(np.arange(count))
+        return runs
+
+
+def mean_slowdown(play: Play) -> float:
+    """Mean over the finished jobs of time in the system over run time (thesis 5.2.3), the fewer the better."""
+    tasks, jobs = play.simulator.simulation.tasks, play.system.state.tables.jobs
+    done = np.isfinite(tasks["finish"])
+    run = tasks["finish"][done] - tasks["start"][done]
+    return float(np.mean((tasks["finish"][done] - jobs["submit"][done]) / np.maximum(run, 1e-5)))
+
+
+def makespan(play: Play) -> float:
+    """Time at which the last job finished, in s; 0 if none did."""
+    return float(np.nanmax(play.simulator.simulation.tasks["finish"], initial=0.0))

@@ -1,0 +1,310 @@
+"""Batches of runs for Python: their jobs loaded, their decisions carried out on several threads."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision.observations.view import View
+from hdeeprm_like.decision.presets import NO_LIMITS, Space
+from hdeeprm_like.engine.bundles import SHARED
+from hdeeprm_like.engine.compiled import direct
+from hdeeprm_like.engine.event_clock import Textbook
+from hdeeprm_like.engine.state import fill_jobs
+from hdeeprm_like.engine.tables import JOB
+from hdeeprm_like.engine.tasks import TASK, fill_tasks
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
+from hdeeprm_like.run.batch import (
+    BEGIN,
+    EPISODE,
+    LOST,
+    REST,
+    RULES,
+    STAY,
+    Batch,
+    RunRows,
+    Stock,
+    advance_some,
+    first_illegal,
+)
+from hdeeprm_like.run.play import BATSIM, TEXTBOOK, Clock, Play
+from hdeeprm_like.run.steps import NO_DECISION, choices_of, fits_steps
+from hdeeprm_like.types import Bools, Floats, Ints
+
+LINE, WORD = 64, 16  # bytes that the blocks of runs and the columns in them begin at multiples of
+LEAST_JOBS = 2
+
+
+def blank(jobs: int) -> Workload:
+    """Return jobs that ask for nothing, to make room for others."""
+    none, names = np.zeros(jobs), ("",) * jobs
+    return Workload(names, names, none, none.astype(np.int64), none, none, none, none, none, none, none, 0)
+
+
+def stock_of(workload: Workload) -> Stock:
+    """Return the rows of the jobs of a workload as they are before a run."""
+    stock = empty_stock(len(workload))
+    fill_jobs(stock.jobs, workload)
+    fill_tasks(stock.tasks, workload)
+    return stock
+
+
+def empty_stock(jobs: int) -> Stock:
+    """Return a stock with room for so many jobs."""
+    return Stock(np.zeros(jobs, JOB), np.zeros(jobs, TASK))
+
+
+def in_lines(rows: int, size: int) -> NDArray[np.uint8]:
+    """Return rows of at least so many bytes that begin at lines of the cache, each at another of its sets."""
+    lines = -(-size // LINE) | 1
+    memory = np.zeros((rows * lines + 1) * LINE, np.uint8)
+    first = -memory.ctypes.data % LINE
+    return memory[first : first + rows * lines * LINE].reshape(rows, lines * LINE)
+
+
+def columns_of(rows: Any) -> Iterator[NDArray[Any]]:
+    """Yield the arrays of a run that each run of a batch has its own of."""
+    for name, part in zip(rows._fields, rows, strict=True):
+        if isinstance(part, tuple):
+            yield from columns_of(part)
+        elif name not in SHARED[type(rows)]:
+            yield part
+
+
+def with_columns(rows: Any, columns: Iterator[NDArray[Any]]) -> Any:
+    """Return the rows of a run with other arrays in the places of those that `columns_of` yields."""
+    parts = []
+    for name, part in zip(rows._fields, rows, strict=True):
+        if isinstance(part, tuple):
+            part = with_columns(part, columns)
+        elif name not in SHARED[type(rows)]:
+            part = next(columns)
+        parts.append(part)
+    return type(rows)(*parts)
+
+
+class Runs:
+    """B runs of one decision space on one platform, advanced together.
+
+    The jobs of an episode are some rows in a *stock*: windows of a trace share one, made jobs are put into it first.
+
+    Attributes:
+        observations: (B, ...) float32, masks: (B, A) which actions are legal now, rewards: (B,) of the last decisions,
+        now: (B,) clocks in s; written in place.
+        terminated, truncated, ended, final, returns, lengths, draws, episodes: of ``Batch``.
+        stock: what jobs are taken from.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        platform: Platform,
+        count: int,
+        clock: Clock = "batsim",
+        threads: int = 1,
+        stock: Stock | None = None,
+        named: bool = True,
+        ends: int = STAY,
+        max_steps: int | None = None,
+    ) -> None:
+        """Make room for so many runs, none of which has begun.
+
+        Args:
+            threads: that share the runs. stock: what jobs are taken from, None for what will be `put` into one.
+            named: of `State`. ends: what follows the end of an episode, of ``RULES``.
+            max_steps: after which one is cut off.
+
+        Raises:
+            OptionsError: a part of the space is the user's own.
+        """
+        self.space = space
+        self.platform = platform
+        self.count = count
+        self.stock = stock if stock is not None else empty_stock(0)
+        self._named = named
+        self._shelf = 0  # rows of the stock for each place, where jobs are put into it
+        self._rules = np.zeros(1, RULES)
+        self._rules["clock"] = BATSIM if clock == "batsim" else TEXTBOOK
+        self._rules["ends"], self._rules["max_steps"] = ends, max_steps or 0
+        sample = space.sample(platform)
+        self.action_names = sample.actions.names
+        self.shape = sample.observer.shape if sample.observer is not None else (0,)
+        self.observations: Floats = np.zeros((count, *self.shape), np.float32)
+        self.final: Floats = np.zeros_like(self.observations)
+        self.masks: Bools = np.ones((count, len(self.action_names)), np.bool_)
+        self.rewards, self.now, self.returns = (np.zeros(count) for _ in range(3))
+        self.lengths: Ints = np.zeros(count, np.int64)
+        self.terminated, self.truncated, self.ended = (np.zeros(count, np.bool_) for _ in range(3))
+        self.draws = np.zeros(count, np.uint64)
+        self._scale = NO_LIMITS  # of the rows as they are before a run
+        self._limits: Floats = np.zeros((count, 4))
+        self.episodes = np.zeros(count, EPISODE)
+        self.episodes["over"] = 1
+        self._batch = self._room_for(LEAST_JOBS, LEAST_JOBS)
+        self._room = LEAST_JOBS, LEAST_JOBS
+        nothing = np.zeros(0, np.int64)
+        self._advance_some = direct(advance_some, self._batch, self.stock, nothing, 0, 0)
+        self._forgiving = bool(self._batch.runs.choices.rule["slots"][0, 0])
+        self._first_illegal = direct(first_illegal, self.masks, self.episodes, self._forgiving, nothing)
+        self._ends = np.linspace(0, count, min(threads, count) + 1).astype(np.int64).tolist()
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 and count > 1 else None
+
+    @property
+    def over(self) -> Bools:
+        """(B,) which episodes are over."""
+        over: Bools = self.episodes["over"] != 0
+        return over
+
+    def put(self, place: int, jobs: Workload) -> int:
+        """Put the jobs of the next episode of a place into the stock; return the row of the first one."""
+        if len(jobs) > self._shelf:
+            wider = max(len(jobs), 2 * self._shelf, LEAST_JOBS)
+            stock = empty_stock(wider * self.count)
+            for old, new in zip(self.stock, stock, strict=True):
+                new.reshape(self.count, wider)[:, : self._shelf] = old.reshape(self.count, self._shelf)
+            self.episodes["first"] += np.arange(self.count) * (wider - self._shelf)
+            self.stock, self._shelf = stock, wider
+        first = place * self._shelf
+        rows = slice(first, first + len(jobs))
+        fill_jobs(self.stock.jobs[rows], jobs)
+        fill_tasks(self.stock.tasks[rows], jobs)
+        return first
+
+    def load(self, place: int, first: int, jobs: int, origin: float, seed: int, limits: JobLimits) -> None:
+        """Say what the next episode of a place is.
+
+        Args:
+            first: row of its first job in the stock. jobs: how many. origin: s on their clock when its own begins.
+            seed: of the random policies. limits: the largest requests, which scale observations.
+        """
+        size = self.stock.jobs["size"][first : first + jobs]
+        self.make_room(jobs, int(np.minimum(size, self.platform.cores).sum()))
+        e = self.episodes[place]
+        e["first"], e["jobs"], e["origin"], e["seed"] = first, jobs, origin, seed
+        self._limits[place] = astuple(limits)
+
+    def draw_windows(self, starts: int, jobs: int, limits: JobLimits | None) -> None:
+        """Let episodes be windows of the stock, before the first one begins.
+
+        Args:
+            starts: jobs that one can begin at. jobs: of a window. limits: as of `load`, None for those of each window.
+        """
+        self._rules["starts"], self._rules["window"], self._rules["limited"] = starts, jobs, limits is not None
+        if limits is not None:
+            self._scale = limits
+            self._batch = self._room_for(*self._room)
+
+    def begin(self, places: Ints) -> bool:
+        """Run the next episodes of some places to their first decisions; False if in some none is wanted."""
+        actions = np.full(self.count, REST)
+        actions[places] = BEGIN
+        return self._advance(actions) >= 0
+
+    def step(self, actions: Ints) -> int:
+        """Carry out (B,) actions where episodes are not over, and run to the next decisions; return how many ended.
+
+        Raises:
+            AgentError: there is no such action, or it is not legal now in a space that does not forgive that.
+            WorkloadError: in none of many windows a decision is wanted.
+        """
+        actions = np.asarray(actions, np.int64)
+        place = self._first_illegal(self.masks, self.episodes, self._forgiving, actions)
+        if place >= 0:
+            action, known = int(actions[place]), len(self.action_names)
+            name = f" ({self.action_names[action]}), which is not legal now" if 0 <= action < known else ""
+            raise AgentError(f"environment {place}: action {action}{name or f'; there are {known}, numbered from 0'}")
+        ended = self._advance(actions)
+        if ended < 0:
+            raise WorkloadError(NO_DECISION)
+        return ended
+
+    def rows(self, place: int) -> RunRows:
+        """Return the rows of one run, as those of a single one are."""
+        runs = self._batch.runs
+        rows: RunRows = with_columns(runs, iter([column[place] for column in columns_of(runs)]))
+        return rows
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def make_room(self, jobs: int, places: int) -> None:
+        """Let each run have room for so many jobs, and so many cores of theirs; twice as much as before at least."""
+        if jobs <= self._room[0] and places <= self._room[1]:
+            return
+        wanted = [old if new <= old else max(new, 2 * old) for new, old in zip((jobs, places), self._room, strict=True)]
+        self._room = wanted[0], wanted[1]
+        before, self._batch = self._batch, self._room_for(*wanted)
+        ring = before.runs.simulation
+        for place in range(self.count):  # a longer ring of letters begins at its first one
+            ring.mail[place] = np.roll(ring.mail[place], -int(ring.sim["mail_first"][place, 0]))
+        ring.sim["mail_first"] = 0
+        for old, new in zip(columns_of(before.runs), columns_of(self._batch.runs), strict=True):
+            new[tuple(slice(length) for length in old.shape)] = old
+
+    def _advance(self, actions: Ints) -> int:
+        """Return how many episodes have ended, or LOST."""
+        given = self._batch, self.stock, actions
+        if self._pool is None:
+            return self._advance_some(*given, 0, self.count)
+        others = [self._pool.submit(self._advance_some, *given, *ends) for ends in pairwise(self._ends[1:])]
+        ended = [self._advance_some(*given, 0, self._ends[1]), *(done.result() for done in others)]
+        return sum(ended) if min(ended) >= 0 else LOST
+
+    def _room_for(self, jobs: int, places: int) -> Batch:
+        """Return the rows of runs that have not begun."""
+        fresh = self._fresh(jobs, places)
+        columns, longer = list(columns_of(fresh)), columns_of(self._fresh(jobs + 1, places + 1))
+        by_job = [one.shape != two.shape for one, two in zip(columns, longer, strict=True)]  # written before it is read
+        # rows of whole lines come first, so that they begin at lines, and rows by job last
+        rows = max(self.count, 2)  # with one row alone numba would take it for another kind of array
+        order = sorted(range(len(columns)), key=lambda i: (by_job[i], columns[i].itemsize % LINE > 0))
+        sizes = np.array([-(-columns[i].nbytes // WORD) * WORD for i in order])
+        ends = np.cumsum(sizes)
+        begun = dict(zip(order, (ends - sizes).tolist(), strict=True))
+        blocks = in_lines(rows, int(ends[-1]))
+        stacked = []
+        for i, column in enumerate(columns):
+            steps = (blocks.shape[1], *column.strides)
+            many = np.ndarray((rows, *column.shape), column.dtype, blocks.data, begun[i], steps)
+            many[:] = column
+            stacked.append(many)
+        return Batch(
+            runs=with_columns(fresh, iter(stacked)),
+            blocks=blocks,
+            fresh=blocks[0, : ends[by_job.count(False) - 1]].copy(),
+            rules=self._rules,
+            episodes=self.episodes,
+            draws=self.draws,
+            limits=self._limits,
+            observations=self.observations.reshape(self.count, -1),
+            masks=self.masks,
+            rewards=self.rewards,
+            times=self.now,
+            terminated=self.terminated,
+            truncated=self.truncated,
+            ended=self.ended,
+            final=self.final.reshape(self.count, -1),
+            returns=self.returns,
+            lengths=self.lengths,
+        )
+
+    def _fresh(self, jobs: int, places: int) -> RunRows:
+        """Return the rows of one run that has not begun."""
+        state = self.space.state(self.platform, blank(jobs), log=False, limits=self._scale)
+        play = Play(Textbook(state, blank(jobs)), self.space.system(state))
+        if not fits_steps(play):
+            raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")
+        tables, simulation, clockwork, window, reward = play.rows
+        assert isinstance(play.system.observer, View)
+        sight = play.system.observer.rows
+        choices = choices_of(play.system.actions, int(self._rules["clock"][0]))
+        tables = tables._replace(allocation=np.zeros(places if self._named else 0, np.int32))
+        return RunRows(tables, simulation, clockwork, window, reward, sight, choices)

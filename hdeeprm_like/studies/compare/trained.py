@@ -1,0 +1,63 @@
+"""Playing trained agents on windows; imported only where one is compared, for it needs torch."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.formats.files import read_json
+from hdeeprm_like.launch.in_process import RECORD
+from hdeeprm_like.launch.learned import AgentChoice, Learner
+from hdeeprm_like.learning.training import weights_of
+from hdeeprm_like.studies.compare.policies import Trained
+
+
+@lru_cache(maxsize=8)
+def restored(folder: Path) -> Learner:
+    """Return the agent of a training with the weights that the training holds for the best, in its experiment.
+
+    Raises:
+        HDeepRMError: the folder holds no training, or its agent cannot be had.
+    """
+    if not (folder / RECORD).exists():
+        raise ResultsError(f"{folder}: has no {RECORD}; `hdeeprm-like train --output {folder}` leaves an agent there")
+    run = read_json(folder / RECORD, ResultsError)
+    before = run.get("resumable") if isinstance(run, dict) else None
+    if not isinstance(before, dict) or not isinstance(before.get("agent"), str):
+        raise ResultsError(f"{folder / RECORD}: is of no training")
+    experiment = load_experiment(folder / "options.json")
+    learner = Learner(experiment, AgentChoice(before["agent"], "cpu", input_model=folder))
+    learner.agent.greedy = True
+    return learner
+
+
+def weights_in(policy: Trained) -> Path:
+    """Return the file with the weights of an agent."""
+    return weights_of(policy.folder)
+
+
+def system_of(policy: Trained, machine: Platform, jobs: Workload) -> DecisionSystem:
+    """Return what an agent decides by on a machine; what it sees is scaled as it was in its training.
+
+    Raises:
+        OptionsError: the agent has learned to see, or to do, something of another shape.
+    """
+    learner = restored(policy.folder)
+    home, limits = learner.experiment.platform, learner.experiment.workload.limits()
+    system = learner.system(machine, limits, jobs, log=False)
+    own = learner.system(home, limits, learner.experiment.workload, log=False)
+    if shape_of(own) != shape_of(system):
+        raise OptionsError(
+            f"{policy.name}: has learned on {home.cores} cores to see {shape_of(own)}; on the {machine.cores} of the "
+            f"windows it would see {shape_of(system)}: compare with --platform, or observe what fits all machines"
+        )
+    return system
+
+
+def shape_of(system: DecisionSystem) -> str:
+    """Return the shapes of observations and actions in words."""
+    shape = system.observer.shape if system.observer is not None else (0,)
+    return f"{'x'.join(map(str, shape))} numbers and do {system.actions.size} actions"

@@ -1,0 +1,117 @@
+"""PyBatsim's own launcher runs our scheduler, with HDeepRM's options, as it runs anybody's."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from batsim_talk import assert_same_schedule, message, talk, write_inputs
+from server_inputs import free_port
+from small import jobs, platform, run
+
+from hdeeprm_like.batsim_server import cli as server
+from hdeeprm_like.entry import PYBATSIM
+from hdeeprm_like.formats.platform_xml import read_platform_xml
+from hdeeprm_like.formats.workload_json import read_workload
+
+LAUNCHER = Path(sys.executable).with_name("pybatsim")
+FOUR = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
+JOBS = jobs(
+    submit=[0.0, 0.0, 1.0, 2.0, 2.5, 9.0],
+    seconds=[3.0, 1.0, 2.0, 5.0, 1.0, 1.0],
+    size=[2, 1, 4, 3, 1, 5],
+    memory=[0.0, 10.0, 0.0, 0.0, 300.0, 0.0],
+    bandwidth=[0.0, 3.0, 0.0, 6.0, 3.0, 0.0],
+)
+
+
+def pybatsim(folder, options, *more):
+    """PyBatsim's launcher with our file, in a folder."""
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    words = [
+        str(LAUNCHER),
+        str(PYBATSIM),
+        "-s",
+        endpoint,
+        "-t",
+        "20000",
+        "-v",
+        "error",
+        "-o",
+        json.dumps(options),
+        *more,
+    ]
+    started = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return started, endpoint
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
+    section = {"seed": 5, "agent": {"type": "CLASSIC", "policy_pair": "smallest-low_power"}}
+    options = {"seed": 5, "platform_file_path": "platform.xml", "pybatsim": section} if whole else section
+    write_inputs(FOUR, JOBS, tmp_path)
+    scheduler, endpoint = pybatsim(tmp_path, options)
+    with scheduler:
+        try:
+            files = ["-p", f"{tmp_path}/platform.xml", "-w", f"{tmp_path}/workload.json", "-e", f"{tmp_path}/out"]
+            assert server.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "30"]) == 0
+            told, _ = scheduler.communicate(timeout=20)
+        finally:
+            scheduler.kill()
+    assert scheduler.returncode == 0, told
+    known = read_platform_xml(tmp_path / "platform.xml")
+    workload = read_workload(tmp_path / "workload.json", reference_flops=known.reference_flops)
+    finished = run(known, workload, ("smallest", "low_power"))
+    assert_same_schedule(finished, tmp_path / "out_jobs.csv")
+    spans = json.loads((tmp_path / "overutilizations.json").read_text())
+    assert spans["mem_bw"]["nb_procs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"agent": {"policy_pair": "shortest-high_gflop"}}, "did you mean 'high_gflops'?"),
+        ({"agent": {}}, "a CLASSIC agent follows one policy pair"),
+        ({"pybatsim": {}, "seed": 1, "seeds": 1}, "seeds: is not known; did you mean 'seed'?"),
+        ({"agent": {"type": "LEARNING"}}, "only CLASSIC agents"),
+    ],
+)
+def test_wrong_options_are_one_line(options, told, tmp_path):
+    scheduler, _ = pybatsim(tmp_path, options)
+    with scheduler:
+        said, _ = scheduler.communicate(timeout=30)
+    assert scheduler.returncode == 1
+    assert told in said
+    assert "Traceback" not in said
+
+
+def test_nonsense_is_one_line_and_the_end(tmp_path):
+    import zmq
+
+    scheduler, endpoint = pybatsim(tmp_path, {"agent": {"policy_pair": "first-low_power"}})
+    with scheduler, zmq.Context() as context, context.socket(zmq.REQ) as batsim:
+        batsim.setsockopt(zmq.LINGER, 0)
+        batsim.connect(endpoint)
+        batsim.send(b"\xff\xfe")
+        said, _ = scheduler.communicate(timeout=30)
+    assert scheduler.returncode == 1
+    assert said.splitlines()[-1] == "hdeeprm-like: the message is not UTF-8 (byte 0)"
+
+
+def test_pybatsims_validating_machine_is_refused(tmp_path):
+    write_inputs(FOUR, JOBS, tmp_path)
+    scheduler, endpoint = pybatsim(tmp_path, {"agent": {"policy_pair": "first-low_power"}}, "-p")
+    with scheduler:
+        files = ["-p", f"{tmp_path}/platform.xml", "-w", f"{tmp_path}/workload.json", "-e", f"{tmp_path}/out"]
+        assert server.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "5"]) == 1
+        said, _ = scheduler.communicate(timeout=30)
+    assert scheduler.returncode == 1
+    assert "hdeeprm-like: pybatsim --protect keeps messages from schedulers; run without it" in said.splitlines()
+
+
+def test_the_module_tells_where_the_file_is():
+    told = subprocess.run([sys.executable, "-m", "hdeeprm_like.entry"], capture_output=True, text=True, timeout=30)
+    assert Path(told.stdout.strip()) == PYBATSIM
+    assert PYBATSIM.is_file()
+    assert talk().answer(message(0.0)) == '{"now":0.0,"events":[]}'

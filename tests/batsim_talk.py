@@ -1,0 +1,95 @@
+"""Conversations with Batsim for the tests of the endpoint: made by our server, in process and without a socket."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+
+from hdeeprm_like.batsim.session import Conversation
+from hdeeprm_like.batsim_server import cli
+from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.formats.platform_xml import write_platform_xml
+from hdeeprm_like.formats.workload_json import write_workload
+from hdeeprm_like.launch.with_batsim import FirstAction
+from hdeeprm_like.results.batsim_files import parse_interval_set
+
+LIMITS = JobLimits(1.0, 1.0, 1.0, 1.0)
+
+
+class Agent(FirstAction):
+    """Applies its only pair, and keeps count."""
+
+    asked = 0
+
+    def act(self, observation, mask):
+        self.asked += 1
+        return 0
+
+
+def talk(platform=None, policy=("first", "high_gflops"), seed=0, exact=None, limits=LIMITS, agent=None):
+    """The decision system's side of a simulation that has not begun."""
+
+    def decide(platform, limits):
+        actions = PolicyPairs([policy])
+        return DecisionSystem(State(platform, None, actions.job_policies, seed, limits=limits), actions)
+
+    return Conversation(decide, agent or Agent(), platform, limits, exact)
+
+
+def message(now, *events):
+    """Events as (type, data), all at the time of the message."""
+    listed = [{"timestamp": now, "type": kind, "data": data} for kind, data in events]
+    return json.dumps({"now": now, "events": listed})
+
+
+def ordered(answer):
+    """What an answer orders, as (type, data)."""
+    return [(event["type"], event["data"]) for event in json.loads(answer)["events"]]
+
+
+def server_options(folder, *more):
+    """The server's options for platform.xml and workload.json of a folder."""
+    files = ["-p", folder / "platform.xml", "-w", folder / "workload.json", "-e", folder / "out"]
+    return cli.read_command_line([*map(str, files), "-E", *more])[0]
+
+
+def play_on_server(conversation, folder, *more):
+    """Play the inputs of a folder with our server; return the messages and whether the simulation ended."""
+    said = []
+
+    def ask(text):
+        said.append(text)
+        return conversation.answer(text).encode()
+
+    return said, cli.play(server_options(folder, *more), ask)
+
+
+def write_inputs(platform, workload, folder):
+    """Write what the server reads; return the profiles as the file has them."""
+    write_platform_xml(platform, folder / "platform.xml")
+    write_workload(workload, folder / "workload.json")
+    return {"w0": json.loads((folder / "workload.json").read_text())["profiles"]}
+
+
+def jobs_of(path):
+    """The rows of an ``out_jobs.csv`` by job."""
+    rows = csv.DictReader(Path(path).read_text().splitlines())
+    return {row["workload_name"] + "!" + row["job_id"]: row for row in rows}
+
+
+def assert_same_schedule(finished, path):
+    """Compare a run in process with an ``out_jobs.csv``: what ran when on which cores."""
+    rows, workload = jobs_of(path), finished.workload
+    assert sorted(rows) == sorted(workload.ids)
+    for j, identifier in enumerate(workload.ids):
+        row = rows[identifier]
+        cores = parse_interval_set(row["allocated_resources"]) or None
+        assert cores == finished.cores[j], identifier
+        if cores is not None:
+            times = [float(row["starting_time"]), float(row["finish_time"])]
+            mine = finished.simulator.simulation.tasks[j]
+            assert np.allclose(times, [mine["start"], max(mine["finish"], mine["start"] + 1e-5)], rtol=0, atol=2.1e-6)

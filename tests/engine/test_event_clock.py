@@ -1,0 +1,119 @@
+"""The textbook's clock: all of one time at once, and calls at the times that are asked for."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small import jobs, platform
+
+from hdeeprm_like.decision.baselines import new_plan
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.pairs import HIGH_GFLOPS, apply_pair
+from hdeeprm_like.engine.event_clock import Textbook, begin, next_event
+from hdeeprm_like.engine.state import Commands, State
+from hdeeprm_like.engine.tables import FIRST
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.studies.compare.windows import pool
+
+
+def play(workload, wake_at, one_by_one=False):
+    """Serve first come, first served on one core, asking for a call at ``wake_at(now)``; return what happened when."""
+    state = State(platform(), workload, policies=(FIRST,))
+    clock = Textbook(state, workload, one_by_one)
+    instants = []
+    while (instant := clock.next_instant()) is not None:
+        instants.append((instant.now, len(instant.completed), instant.submitted))
+        state.receive(instant)
+        apply_pair(state.tables, FIRST, HIGH_GFLOPS)
+        state.wake_at = wake_at(instant.now)
+        clock.apply(state.drain())
+    assert clock.unfinished == 0
+    return instants
+
+
+def asking(times):
+    asked = iter(times)
+    return lambda now: next(asked, np.inf)
+
+
+def test_all_that_has_one_time_happens_at_once():
+    assert play(jobs(submit=[0, 3, 3], seconds=3.0), asking([])) == [(0, 0, 1), (3, 1, 2), (6, 1, 0), (9, 1, 0)]
+
+
+def test_nothing_else_happens_at_a_call_unless_it_has_the_same_time():
+    workload = jobs(submit=[0, 7], seconds=5.0)
+    assert play(workload, asking([2, 4])) == [(0, 0, 1), (2, 0, 0), (4, 0, 0), (5, 1, 0), (7, 0, 1), (12, 1, 0)]
+    assert play(workload, asking([5, 7, 9])) == [(0, 0, 1), (5, 1, 0), (7, 0, 1), (9, 0, 0), (12, 1, 0)]
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_a_call_asked_for_in_the_past_comes_ten_microseconds_later(one_by_one):
+    found = play(jobs(seconds=5.0), asking([-3.0]), one_by_one)
+    assert found == [(0, 0, 1), (1e-5, 0, 0), (5, 1, 0)]
+
+
+def test_a_call_takes_the_place_of_an_earlier_one_and_stands_until_it_comes():
+    workload = jobs(submit=[0, 1, 2], seconds=5.0)
+    assert play(workload, asking([20, 4]))[2:5] == [(2, 0, 1), (4, 0, 0), (5, 1, 0)]
+    assert play(workload, asking([20]))[-2:] == [(15, 1, 0), (20, 0, 0)]
+
+
+def test_a_call_a_rounding_error_before_an_end_comes_with_it_and_never_early():
+    third = 0.1 + 0.2
+    assert play(jobs(seconds=third), asking([0.3])) == [(0, 0, 1), (third, 1, 0)]
+    assert play(jobs(seconds=0.3), asking([third])) == [(0, 0, 1), (0.3, 1, 0), (third, 0, 0)]
+
+
+def test_calls_can_be_asked_for_in_compiled_form():
+    workload = jobs(seconds=5.0)
+    state = State(platform(), workload)
+    clock = Textbook(state, workload)
+    assert clock.next_instant() is not None
+    clock.simulation.sim["call_asked"] = 3.0
+    begin(state.tables, clock.simulation, clock.clockwork)
+    assert next_event(state.tables, clock.simulation, clock.clockwork)
+    sim = clock.simulation.sim[0]
+    assert (sim["clock"], sim["called"], sim["call"]) == (3.0, 1, np.inf)
+    assert not next_event(state.tables, clock.simulation, clock.clockwork)
+
+
+def times(workload, name, named):
+    state = State(pool(16), workload, policies=(), log=False, named=named)
+    clock = Textbook(state, workload)
+    for _ in clock.run(new_plan(state, baseline(name))):
+        pass
+    clock_row = state.tables.clock[0]
+    assert (clock.unfinished, clock_row["free_cores"], state.tables.loads["busy"].tolist()) == (0, 16, [0])
+    return [clock.simulation.tasks[column].tolist() for column in ("start", "finish")], clock_row["joules"]
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**6), name=st.sampled_from(["fcfs", "sjf+easy", "fcfs+conservative", "wfp3+commit"]))
+def test_counting_cores_gives_the_schedule_and_the_energy_of_naming_them(seed, name):
+    rng = np.random.default_rng(seed)
+    submit, seconds = np.sort(rng.integers(0, 30, 20)), rng.integers(1, 20, 20)
+    workload = jobs(submit=submit, seconds=seconds, size=rng.integers(1, 17, 20), estimate=seconds + 3.0)
+    assert times(workload, name, named=False) == times(workload, name, named=True)
+
+
+def test_where_cores_have_no_names_nothing_may_depend_on_them():
+    with pytest.raises(ValueError, match="nothing but cores"):
+        State(pool(4), jobs(bandwidth=1.0), named=False)
+    with pytest.raises(ValueError, match="one processor"):
+        State(platform((1e3, [(1, 1.0, 1.0, 1.0)] * 2)), jobs(), named=False)
+    state = State(pool(4), jobs(size=3), named=False)
+    with pytest.raises(ValueError, match="have names"):
+        Simulator(state, jobs(size=3))
+    clock = Textbook(state, jobs(size=3))
+    state.receive(clock.next_instant())
+    apply_pair(state.tables, FIRST, HIGH_GFLOPS)
+    assert [(j, cores.tolist()) for j, cores in state.drain().starts] == [(0, [])]
+    assert state.tables.clock["free_cores"] == 1
+
+
+def test_kills_are_refused():
+    workload = jobs(seconds=5.0)
+    clock = Textbook(State(platform(), workload), workload)
+    with pytest.raises(OptionsError, match="no kills"):
+        clock.apply(Commands(kills=[0]))

@@ -1,0 +1,56 @@
+"""The waiting jobs: heaps hold to a sorted list."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from slow import JOB_KEYS
+from small import jobs, platform
+
+from hdeeprm_like.decision.policies.pairs import JOB_POLICIES
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import RANDOM_JOB, RUNNING
+from hdeeprm_like.engine.waiting_queue import dequeue, draw, enqueue, select_job
+
+few = st.sampled_from([0.0, 1.0, 2.0, 3.5])
+
+
+@given(st.lists(st.tuples(few, st.integers(1, 3), few, few), min_size=1, max_size=30), st.data())
+def test_every_heap_serves_like_a_sorted_list_whatever_leaves_in_between(asked, data):
+    estimate, size, memory, bandwidth = zip(*asked, strict=True)
+    workload = jobs(estimate=np.array(estimate), size=size, memory=memory, bandwidth=bandwidth)
+    t = State(platform(), workload).tables
+    waiting, coming = set(), list(range(len(workload)))
+    while coming or waiting:
+        if coming and (not waiting or data.draw(st.booleans())):
+            enqueue(t, coming[0])
+            waiting.add(coming.pop(0))
+        else:
+            policy = data.draw(st.sampled_from(sorted(JOB_POLICIES)))
+            j = select_job(t, JOB_POLICIES[policy])
+            if policy != "random":
+                assert j == min(waiting, key=lambda j: (JOB_KEYS[policy](workload, j), j))
+            dequeue(t, j)
+            t.jobs["status"][j] = RUNNING
+            waiting.remove(j)
+        count = t.clock["waiting"][0]
+        assert set(t.queue[:count].tolist()) == waiting
+        assert t.jobs["seat"][t.queue[:count]].tolist() == list(range(count))
+
+
+def test_only_the_heaps_of_policies_in_use_are_kept():
+    t = State(platform(), jobs(estimate=[3.0, 1.0]), policies=(JOB_POLICIES["shortest"], RANDOM_JOB)).tables
+    for j in range(2):
+        enqueue(t, j)
+    assert (t.heap_size >= 0).tolist() == [False, True, False, False, False]
+    assert select_job(t, JOB_POLICIES["shortest"]) == 1
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(1, 1000))
+def test_a_drawn_number_is_below_its_bound(seed, bound):
+    t = State(platform(), jobs(), seed=seed).tables
+    assert all(0 <= draw(t, bound) < bound for _ in range(5))
+
+
+def test_the_generator_is_splitmix64():
+    t = State(platform(), jobs(), seed=1234567).tables  # first output of the reference: 6457827717110365317
+    assert draw(t, 2**53) == 6457827717110365317 >> 11

@@ -1,0 +1,311 @@
+"""The embedded simulator: exact against a slow reference, the same in compiled code and step by step."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_worlds import platforms, workloads
+from slow import CORE_KEYS, JOB_KEYS, slow_run
+from small import begun, jobs, platform, run
+
+from hdeeprm_like.cluster.platform import Network
+from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES, apply_pair
+from hdeeprm_like.engine.lifecycle import log_blocked
+from hdeeprm_like.engine.state import Commands, State
+from hdeeprm_like.engine.tables import COMPLETED, FIRST, LOG_END, LOG_PSTATE, REJECTED, SMALLEST
+from hdeeprm_like.engine.tasks import KILLED, LOOPBACK, SUCCESS, TASK, WALLTIME_REACHED, seconds_to_master
+from hdeeprm_like.run.simulator import Simulator
+
+policy_pairs = st.tuples(st.sampled_from(sorted(JOB_POLICIES)), st.sampled_from(sorted(CORE_POLICIES)))
+ranked_pairs = st.tuples(st.sampled_from(sorted(JOB_KEYS)), st.sampled_from(sorted(CORE_KEYS)))
+
+
+@settings(max_examples=60)
+@given(platforms, workloads(ties=False, most=15), ranked_pairs)
+def test_jobs_start_and_end_when_a_slow_obvious_simulator_says_so(cluster, workload, policy):
+    start, finish, cores, joules = slow_run(cluster, workload, policy)
+    finished = run(cluster, workload, policy)
+    tasks = finished.simulator.simulation.tasks
+    for j in range(len(workload)):
+        assert finished.cores[j] == cores.get(j)
+        assert tasks["start"][j] == pytest.approx(start.get(j, np.nan), abs=1e-4, nan_ok=True)
+        assert tasks["finish"][j] == pytest.approx(finish.get(j, np.nan), abs=1e-4, nan_ok=True)
+    assert finished.state.joules == pytest.approx(joules, rel=1e-5)
+
+
+def step_by_step(cluster, workload, policy, seed):
+    """Run with one Python call for each step, every decision across as commands."""
+    simulator, pair = begun(cluster, workload, policy, seed)
+    state = simulator.state
+    while (instant := simulator.next_instant()) is not None:
+        state.receive(instant)
+        apply_pair(state.tables, *pair)
+        simulator.apply(state.drain())
+    log_blocked(state.tables)
+    return simulator
+
+
+@given(platforms, workloads(), policy_pairs, st.integers(0, 2**63 - 1))
+def test_the_compiled_loop_does_what_the_loop_in_python_does(cluster, workload, policy, seed):
+    compiled = run(cluster, workload, policy, seed).simulator
+    python = step_by_step(cluster, workload, policy, seed)
+    for name in ("sim", "tasks"):
+        ours, theirs = getattr(compiled.simulation, name), getattr(python.simulation, name)
+        assert ours.tobytes() == theirs.tobytes()
+    for name in ("clock", "jobs", "processors", "nodes", "allocation", "core_pstate"):
+        assert getattr(compiled.state.tables, name).tobytes() == getattr(python.state.tables, name).tobytes()
+    used = int(compiled.state.tables.clock["logged"][0])
+    assert compiled.state.tables.log[:used].tobytes() == python.state.tables.log[:used].tobytes()
+
+
+@given(platforms, workloads(), policy_pairs)
+def test_every_job_is_completed_once_or_rejected(cluster, workload, policy):
+    finished = run(cluster, workload, policy)
+    assert finished.simulator.unfinished == 0
+    assert set(finished.status.tolist()) <= {COMPLETED, REJECTED}
+    ended = finished.record.entries(LOG_END)["row"].tolist()
+    assert sorted(ended) == np.flatnonzero(finished.status == COMPLETED).tolist()
+
+
+@given(platforms, workloads(), policy_pairs)
+def test_no_core_serves_two_jobs_at_once_and_no_node_gives_more_memory_or_gpus_than_it_has(cluster, workload, policy):
+    finished = run(cluster, workload, policy)
+    tasks = finished.simulator.simulation.tasks
+    ran = np.flatnonzero(finished.status == COMPLETED)
+    assert np.all(tasks["start"][ran] >= workload.submit[ran])
+    for j in ran:
+        assert len(set(finished.cores[j])) == workload.size[j]
+        mine = [cluster.processor_node[cluster.core_processor[core]] for core in finished.cores[j]]
+        used = np.bincount(mine, minlength=cluster.nodes) * workload.memory[j]
+        gpus = np.bincount(mine, minlength=cluster.nodes) * workload.gpus[j]
+        for other in ran:
+            beside = tasks["start"][other] <= tasks["start"][j] < tasks["finish"][other]
+            if other == j or not beside:
+                continue
+            assert not set(finished.cores[j]) & set(finished.cores[other])
+            theirs = [cluster.processor_node[cluster.core_processor[core]] for core in finished.cores[other]]
+            used += np.bincount(theirs, minlength=cluster.nodes) * workload.memory[other]
+            gpus += np.bincount(theirs, minlength=cluster.nodes) * workload.gpus[other]
+        assert np.all(used <= cluster.node_memory * (1 + 1e-9))
+        assert np.all(gpus <= cluster.node_gpus * (1 + 1e-9))
+
+
+def lives(finished):
+    """For each core its changes of P-state, as (from, to, P-state)."""
+    changes = {core: [(0.0, 3)] for core in range(finished.state.platform.cores)}
+    for time, _, core, pstate in finished.record.entries(LOG_PSTATE).tolist():
+        changes[core].append((time, pstate))
+    return {
+        core: [(a, b, p) for (a, p), (b, _) in zip(own, [*own[1:], (np.inf, 0)], strict=True)]
+        for core, own in changes.items()
+    }
+
+
+@given(platforms, workloads(), policy_pairs)
+def test_the_integral_of_power_is_the_energy_and_that_of_speed_the_work(cluster, workload, policy):
+    finished = run(cluster, workload, policy)
+    tasks, life = finished.simulator.simulation.tasks, lives(finished)
+    flops, watts = cluster.processor_flops, cluster.processor_watts
+
+    def integral(core, figure, begin, end):
+        p = cluster.core_processor[core]
+        return sum(figure[p, s] * max(0.0, min(b, end) - max(a, begin)) for a, b, s in life[core])
+
+    total = sum(integral(core, watts, 0.0, finished.state.now) for core in life)
+    assert finished.state.joules == pytest.approx(total, rel=1e-6, abs=1e-3)
+    for j in np.flatnonzero(finished.status == COMPLETED):
+        begin, end, cores = tasks["start"][j], tasks["finish"][j], finished.cores[j]
+        energy = sum(integral(core, watts, begin, end) for core in cores)
+        assert finished.energy[j] == pytest.approx(energy, rel=1e-9, abs=1e-9)
+        if workload.delay[j] >= 0 or tasks["outcome"][j] != SUCCESS:
+            continue
+        cuts = sorted({begin, end, *(a for core in cores for a, _, _ in life[core] if begin < a < end)})
+        done = sum(min(integral(core, flops, a, b) for core in cores) for a, b in pairwise(cuts))
+        assert done == pytest.approx(workload.ops[j], rel=1e-9, abs=10.0)  # 1e-9 s at 3.7 GFLOP/s are 4 flop
+
+
+@given(platforms, workloads(), policy_pairs)
+def test_the_energy_that_batsim_reports_is_that_of_the_cores_from_first_submission_to_last_end(
+    cluster, workload, policy
+):
+    finished = run(cluster, workload, policy)
+    if not np.any(finished.status == COMPLETED):
+        assert finished.record.consumed_joules == 0.0
+        return
+    begin, end = workload.submit.min(), np.nanmax(finished.simulator.simulation.tasks["finish"])
+    total = sum(
+        cluster.processor_watts[cluster.core_processor[core], s] * max(0.0, min(b, end) - max(a, begin))
+        for core, own in lives(finished).items()
+        for a, b, s in own
+    )
+    assert finished.record.consumed_joules == pytest.approx(total, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("job", "ends", "outcome"),
+    [
+        ({"seconds": 4.0, "walltime": 4.00000001}, 4.0, SUCCESS),
+        ({"seconds": 4.0, "walltime": 3.5}, 3.5, WALLTIME_REACHED),
+        ({"seconds": 4.0, "walltime": 5.0}, 4.0, SUCCESS),
+        ({"delay": 4.0, "walltime": 4.0}, 4.0, WALLTIME_REACHED),  # a delay may not
+        ({"delay": 4.0, "walltime": 4.1}, 4.0, SUCCESS),
+        ({"delay": 4.0, "walltime": 2.0}, 2.0, WALLTIME_REACHED),
+        ({"delay": 4.0}, 4.0, SUCCESS),
+        ({"delay": 0.0}, 0.0, SUCCESS),
+        ({"seconds": 0.0}, 0.0, SUCCESS),
+        ({"seconds": 0.0, "walltime": 1.0}, 0.0, SUCCESS),
+    ],
+)
+def test_a_job_ends_by_its_work_or_its_walltime(job, ends, outcome):
+    finished = run(platform(), jobs(**job))
+    assert finished.finish_time.tolist() == [ends]
+    assert finished.simulator.simulation.tasks["outcome"].tolist() == [outcome]
+
+
+def test_slow_cores_can_drive_a_job_into_its_walltime_but_not_a_delay():
+    workload = jobs(seconds=[4.0, 0.0], delay=[-1.0, 4.0], walltime=[5.0, 4.5], bandwidth=6.0)
+    finished = run(platform((1e3, [(2, 1.0, 1.0, 10.0)])), workload)
+    assert finished.finish_time.tolist() == [5.0, 4.0]  # 3 of 4 s done at 4 s, the last one takes 1 s
+    slower = run(platform((1e3, [(2, 1.0, 1.0, 10.0)])), jobs(seconds=4.0, walltime=[5.3, 5.4], bandwidth=6.0))
+    assert slower.simulator.simulation.tasks["outcome"].tolist() == [WALLTIME_REACHED, SUCCESS]
+
+
+def test_a_job_without_work_is_reported_to_have_run_for_ten_microseconds():
+    (row,) = run(platform(), jobs(seconds=0.0)).record.job_rows
+    assert (row.starting_time, row.execution_time) == (pytest.approx(0.0, abs=1e-6), 1e-5)
+
+
+class Scripted:
+    """Plays a scripted decision at each instant and keeps the instants."""
+
+    def __init__(self, cluster, workload):
+        self.simulator, self.pair = begun(cluster, workload)
+        self.instants = []
+
+    def play(self, decide):
+        state = self.simulator.state
+        while (instant := self.simulator.next_instant()) is not None:
+            self.instants.append(instant)
+            state.receive(instant)
+            apply_pair(state.tables, *self.pair)
+            decide(state, instant)
+            self.simulator.apply(state.drain())
+        return self
+
+
+def test_a_killed_job_ends_at_once_and_frees_its_cores():
+    def kill_at_five(state, instant):
+        state.wake_at = 5.0 if instant.now == 0.0 else np.inf
+        state.kills = [0] if instant.now == 5.0 else []
+
+    played = Scripted(platform(), jobs(seconds=[10.0, 2.0])).play(kill_at_five)
+    tasks = played.simulator.simulation.tasks
+    assert np.round(tasks["finish"], 6).tolist() == [5.0, 7.0]
+    assert tasks["outcome"].tolist() == [KILLED, SUCCESS]
+    assert played.simulator.unfinished == 0
+
+
+def test_killing_what_does_not_run_does_nothing():
+    def kill_all(state, instant):
+        state.kills = [1, 0, 0] if instant.completed else []
+
+    played = Scripted(platform(), jobs(seconds=[3.0, 2.0])).play(kill_all)
+    tasks = played.simulator.simulation.tasks
+    assert tasks["outcome"].tolist() == [SUCCESS, KILLED]  # the second had just begun
+    assert np.round(tasks["finish"], 6).tolist() == [3.0, 3.0]
+
+
+def test_the_decision_system_is_called_when_it_asks_but_not_within_ten_microseconds():
+    asked = iter([4.0, 4.000002, 4.5])
+
+    def call(state, instant):
+        state.wake_at = next(asked, np.inf)
+
+    played = Scripted(platform(), jobs(seconds=10.0)).play(call)
+    assert [instant.now for instant in played.instants] == [0.0, 4.0, 4.00001, 4.5, 10.0]
+    assert played.instants[1] == (4.0, [], 0, True)
+
+
+def test_the_jobs_of_time_zero_are_told_of_before_the_end_of_submissions_is():
+    # as in golden/batsim4/hdeeprm_learning_*: JOB_SUBMITTED twice, and NOTIFY in the next message
+    workload = jobs(submit=0.0, seconds=[2.0, 2.0])
+    played = Scripted(platform(), workload).play(lambda state, instant: None)
+    assert [(instant.now, instant.submitted, instant.arrivals_over) for instant in played.instants[:2]] == [
+        (0.0, 2, False),
+        (2.0, 0, True),
+    ]
+
+
+def test_a_call_in_the_past_comes_at_once():
+    def call(state, instant):
+        state.wake_at = 1.0 if instant.now == 6.0 else np.inf
+
+    played = Scripted(platform(), jobs(submit=[0, 6], seconds=10.0)).play(call)
+    assert [instant.now for instant in played.instants] == [0.0, 6.0, 6.00001, 10.0, 20.0]
+
+
+def test_an_instant_tells_all_that_came_at_once_in_the_byte_order_of_the_ids():
+    workload = jobs(submit=[3.0, 3.0, 3.0, 1.0], ids=["w0!2", "w0!10", "w0!1", "w0!9"], seconds=5.0)
+    assert workload.ids == ("w0!9", "w0!1", "w0!10", "w0!2")
+    played = Scripted(platform((1e3, [(9, 1.0, 1.0, 1.0)])), workload).play(lambda state, instant: None)
+    assert [(instant.now, instant.submitted) for instant in played.instants[:2]] == [(1.0, 1), (3.0, 3)]
+
+
+def test_waiting_jobs_are_offered_once_more_when_no_more_jobs_come_and_nothing_runs():
+    simulator, pair = begun(platform(), jobs(seconds=1.0))
+    instants = []
+    while (instant := simulator.next_instant()) is not None:
+        instants.append(instant)
+        simulator.state.receive(instant)
+        if instant.arrivals_over:
+            apply_pair(simulator.state.tables, *pair)
+        simulator.apply(simulator.state.drain())
+    assert [instant.arrivals_over for instant in instants] == [False, True, True]
+    assert simulator.unfinished == 0
+
+
+def test_a_decision_system_that_never_decides_leaves_its_jobs_unfinished():
+    simulator, _ = begun(platform(), jobs(seconds=[1.0, 1.0]))
+    while (instant := simulator.next_instant()) is not None:
+        simulator.state.receive(instant)
+        simulator.apply(Commands())
+    assert simulator.unfinished == 2
+
+
+def test_a_simulation_without_a_log_gives_the_same_times():
+    workload = jobs(submit=np.arange(20.0), seconds=7.0, size=2, bandwidth=6.0)
+    cluster = platform((1e3, [(5, 1.0, 10.0, 10.0)]))
+    finished = run(cluster, workload)
+    state = State(cluster, workload, log=False)
+    simulator = Simulator(state, workload)
+    list(simulator.run_pair(0, CORE_POLICIES["high_gflops"]))
+    ours, theirs = simulator.simulation.tasks, finished.simulator.simulation.tasks
+    for column in set(TASK.names) - {"watts", "joules"}:  # the energy of each job goes with the log
+        assert ours[column].tobytes() == theirs[column].tobytes()
+    assert theirs["joules"].all()
+    assert not ours["joules"].any()
+    assert len(state.tables.log) == 0
+
+
+def test_a_job_policy_that_the_state_keeps_no_queue_for_is_an_error():
+    cluster, workload = platform(), jobs(seconds=[1.0])
+    simulator = Simulator(State(cluster, workload, policies=(FIRST,)), workload)
+    with pytest.raises(ValueError, match="no queue for job policy 2"):
+        list(simulator.run_pair(SMALLEST, CORE_POLICIES["high_gflops"]))
+    list(simulator.run_pair(FIRST, CORE_POLICIES["high_gflops"]))
+    assert simulator.unfinished == 0
+
+
+def test_the_message_of_an_ended_job_takes_the_latencies_and_the_narrowest_link():
+    network = Network(("8Gbps",), ("10us",), "4Gbps", "5us")
+    assert seconds_to_master(platform(network=network)) == pytest.approx([15e-6 + 1 / 0.5e9])
+    assert seconds_to_master(platform()).tolist() == [LOOPBACK]
+
+
+def test_a_slow_network_delays_what_the_decision_system_hears_but_not_the_end():
+    network = Network(("8Gbps",), ("0.25s",), "8Gbps", "0.25s")
+    finished = run(platform(network=network), jobs(seconds=[4.0, 4.0]))
+    assert finished.start_time.tolist() == [0.0, 4.5]
+    assert finished.finish_time.tolist() == [4.0, 8.5]

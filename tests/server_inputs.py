@@ -1,0 +1,122 @@
+"""Platforms, workloads and schedulers for the tests of the server."""
+
+import json
+import random
+import socket
+
+from hdeeprm_like.batsim_server.options import ServerOptions
+from hdeeprm_like.results.batsim_files import interval_set
+
+HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
+MASTER = '<zone id="master" routing="Full"><host id="master_host" speed="1Gf"/></zone>'
+
+
+def platform_xml(hosts, latency="0us", prop="wattage_per_state", speeds="1Gf,0.5Gf", watts="30:40:100, 30:40:80"):
+    """Hosts h0, h1, ... behind links of 10 Gbps."""
+    inside = "".join(
+        f'<host id="h{i}" speed="{speeds}"><prop id="{prop}" value="{watts}"/></host>'
+        f'<link id="l{i}" bandwidth="10Gbps" latency="{latency}" sharing_policy="SPLITDUPLEX"/>'
+        f'<route src="h{i}" dst="r" symmetrical="NO"><link_ctn id="l{i}" direction="UP"/></route>'
+        f'<route src="r" dst="h{i}" symmetrical="NO"><link_ctn id="l{i}" direction="DOWN"/></route>'
+        for i in range(hosts)
+    )
+    return (
+        f'{HEAD}<zone id="main" routing="Full">{MASTER}<zone id="c" routing="Full"><router id="r"/>{inside}</zone>'
+        '<link id="b" bandwidth="10Gbps" latency="0us" sharing_policy="SPLITDUPLEX"/>'
+        '<zoneRoute src="c" dst="master" gw_src="r" gw_dst="master_host" symmetrical="NO">'
+        '<link_ctn id="b" direction="UP"/></zoneRoute></zone></platform>\n'
+    )
+
+
+def workload(jobs, profiles, nb_res=4):
+    """Jobs as tuples: submission time, machines, profile, walltime or None."""
+    listed = [
+        {"id": number, "subtime": submit, "res": size, "profile": profile}
+        | ({} if walltime is None else {"walltime": walltime})
+        for number, (submit, size, profile, walltime) in enumerate(jobs)
+    ]
+    return {"nb_res": nb_res, "jobs": listed, "profiles": profiles}
+
+
+def random_workload(seed, jobs, machines, delays_only=False):
+    """Jobs that come every 20 s, of a few dozen profiles."""
+    dice = random.Random(seed)
+    profiles = {f"d{i}": {"type": "delay", "delay": round(dice.uniform(1, 400), 2)} for i in range(30)}
+    if not delays_only:
+        for i in range(30):
+            profiles[f"p{i}"] = {"type": "parallel_homogeneous", "cpu": dice.uniform(1e9, 4e11), "com": 0}
+    time, listed = 0.0, []
+    for _ in range(jobs):
+        time += dice.expovariate(0.05)
+        size = dice.choice([1, 2, 4, dice.randint(1, machines // 2)])
+        listed.append((round(time, 2), size, dice.choice(sorted(profiles)), 1000))
+    return workload(listed, profiles, machines)
+
+
+def write_inputs(folder, content, xml=None):
+    """Write a platform of 4 hosts (or *xml*) and a workload; return options that use them."""
+    (folder / "p.xml").write_text(xml or platform_xml(4))
+    (folder / "w.json").write_text(json.dumps(content))
+    return ServerOptions(folder / "p.xml", (folder / "w.json",), export=str(folder / "out"))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def reply(now, *events):
+    """A reply; events are (type, data) at the time of the reply."""
+    listed = [{"timestamp": now, "type": kind, "data": data} for kind, data in events]
+    return json.dumps({"now": now, "events": listed}).encode()
+
+
+class Filler:
+    """Starts every job that fits, oldest first, and remembers all that it is told."""
+
+    def __init__(self):
+        self.queue = []
+        self.free = set()
+        self.taken = {}
+        self.heard = []
+
+    def ask(self, text):
+        message = json.loads(text)
+        decisions = []
+        for event in message["events"]:
+            data = event["data"]
+            self.heard.append((event["timestamp"], event["type"], data))
+            if event["type"] == "SIMULATION_BEGINS":
+                self.free = set(range(data["nb_resources"]))
+            elif event["type"] == "JOB_SUBMITTED":
+                self.queue.append((data["job_id"], data["job"]["res"]))
+            elif event["type"] == "JOB_COMPLETED":
+                self.free |= self.taken.pop(data["job_id"])
+        waiting, self.queue = self.queue, []
+        for identifier, size in waiting:
+            if size > len(self.free):
+                self.queue.append((identifier, size))
+                continue
+            self.taken[identifier] = set(sorted(self.free)[:size])
+            self.free -= self.taken[identifier]
+            decisions.append(("EXECUTE_JOB", {"job_id": identifier, "alloc": interval_set(self.taken[identifier])}))
+        return reply(message["now"], *decisions)
+
+    def told(self, kind):
+        return [(time, data) for time, told, data in self.heard if told == kind]
+
+
+class Script:
+    """Answers with given replies in turn, then with nothing to do."""
+
+    def __init__(self, *replies):
+        self.replies = list(replies)
+        self.texts = []
+
+    def ask(self, text):
+        self.texts.append(text)
+        if self.replies:
+            answer = self.replies.pop(0)
+            return answer(json.loads(text)) if callable(answer) else answer
+        return reply(json.loads(text)["now"])

@@ -1,0 +1,244 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.schedule import FIGURES
+from hdeeprm_like.decision.observations.summary import features
+from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
+from hdeeprm_like.experiment import load_platform
+from hdeeprm_like.studies.compare import run as comparing
+from hdeeprm_like.studies.compare.policies import policies_named
+from hdeeprm_like.studies.compare.run import Comparison, compare, windows_named
+from hdeeprm_like.studies.compare.statistics import half_width, p_values_of
+from hdeeprm_like.studies.compare.windows import pool
+
+pytest.importorskip("scipy")
+
+AGENTS = Path(__file__).parents[2] / "agents"
+LEARNING = AGENTS.parent / "platforms" / "learning.json"
+
+
+@pytest.fixture
+def trace(tmp_path):
+    rng = np.random.default_rng(3)
+    submit = np.cumsum(rng.integers(0, 60, 80))
+    lines = ["; MaxProcs: 8"]
+    for number, time in enumerate(submit.tolist(), start=1):
+        run, size = rng.integers(1, 300), rng.integers(1, 9)
+        lines.append(f"{number} {time} -1 {run} {size} -1 -1 {size} {2 * run} -1 1 {number % 3} 1 -1 1 -1 -1 -1")
+    path = tmp_path / "t.swf"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def comparison(trace, policies="fcfs,sjf+easy,f1+conservative", **more):
+    return Comparison(trace, policies_named(policies), **{"windows": 3, "jobs": 40, "seed": 1, **more})
+
+
+def test_all_policies_run_the_same_windows_and_the_folder_holds_tables_and_pictures(trace, tmp_path):
+    summary, tests = compare(comparison(trace), tmp_path / "out", progress=False)
+    assert summary.policy.tolist() == ["fcfs+strict", "sjf+easy", "f1+conservative"]
+    assert (summary.wait_max >= summary.wait_p95).all()
+    assert ((summary.utilization > 0) & (summary.utilization <= 1)).all()
+    results = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert results.groupby("policy").window.apply(list).tolist() == [[0, 1, 2]] * 3
+    assert set(tests.test) == {"ANOVA", "Welch", "Wilcoxon"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "results.csv",
+        "summary.csv",
+        "tests.csv",
+        "compare.json",
+        "boxplot.png",
+        "ranking.png",
+    }
+
+
+def test_what_is_there_is_not_run_again(trace, tmp_path, monkeypatch):
+    compare(comparison(trace, "fcfs"), tmp_path / "out", progress=False)
+    run = []
+    whole = comparing.schedule
+    monkeypatch.setattr(comparing, "schedule", lambda *given: run.append(given[2].name) or whole(*given))
+    summary, _ = compare(comparison(trace, "fcfs,sjf"), tmp_path / "out", progress=False)
+    assert run == ["sjf+strict"] * 3
+    assert summary.policy.tolist() == ["fcfs+strict", "sjf+strict"]
+
+
+def test_other_processes_give_the_same(trace, tmp_path):
+    compare(comparison(trace), tmp_path / "one", processes=1, progress=False)
+    compare(comparison(trace), tmp_path / "two", processes=2, progress=False)
+    assert (tmp_path / "one" / "results.csv").read_text() == (tmp_path / "two" / "results.csv").read_text()
+
+
+def test_a_folder_of_another_comparison_is_refused(trace, tmp_path):
+    compare(comparison(trace), tmp_path / "out", progress=False)
+    with pytest.raises(ResultsError, match="another seed"):
+        compare(comparison(trace, seed=2), tmp_path / "out", progress=False)
+
+
+def test_the_command_prints_tails_beside_the_mean(trace, tmp_path, capsys):
+    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easyP", "--windows", "2x30"]
+    assert main([*line, "--output", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert "sjf+easyP" in told
+    assert "max wait" in told
+    assert "Max job load" not in told
+    assert main([*line, "--output", str(tmp_path / "out"), "--all"]) == 0
+    assert "Max job load" in capsys.readouterr().out
+
+
+def test_every_figure_is_a_column_and_the_energy_of_the_pool_is_that_of_its_cores(trace, tmp_path):
+    compare(comparison(trace), tmp_path / "out", progress=False)
+    results = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert results.columns.tolist() == ["policy", "window", *FIGURES]
+    assert not results.isna().any().any()
+    # 8 cores of 1 W: at least 5 % of that all the time, all of it when all cores serve
+    core_seconds = results.utilization * 8 * results.makespan
+    assert (results.energy > core_seconds).all()
+    assert (results.energy < core_seconds + 0.25 * (8 * results.makespan - core_seconds) + 1e-6).all()
+
+
+@pytest.fixture
+def narrow_trace(tmp_path):
+    """Sizes up to the 4 cores of `LEARNING`, 10 MB each."""
+    rng = np.random.default_rng(4)
+    submit = np.cumsum(rng.integers(0, 60, 60))
+    lines = []
+    for number, time in enumerate(submit.tolist(), start=1):
+        run, size = rng.integers(1, 300), rng.integers(1, 4)
+        lines.append(f"{number} {time} -1 {run} {size} -1 10000 {size} {run} -1 1 {number % 3} 1 -1 1 -1 -1 -1")
+    path = tmp_path / "narrow.swf"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
+    asked = comparison(narrow_trace, "fcfs,sjf+greedy", platform=LEARNING)
+    compare(asked, tmp_path / "out", progress=False)
+    results = pd.read_csv(tmp_path / "out" / "results.csv")
+    machine = load_platform(LEARNING)
+    assert (results.energy > machine.processor_watts[:, 3].min() * results.makespan).all()
+    with pytest.raises(ResultsError, match=r"another (cores|platform)"):
+        compare(comparison(narrow_trace, "fcfs"), tmp_path / "out", progress=False)
+    with pytest.raises(OptionsError, match=r"--cores: .*learning\.json tells how many there are"):
+        compare(comparison(narrow_trace, "fcfs", platform=LEARNING, cores=4), tmp_path / "two", progress=False)
+
+
+def test_a_job_that_no_platform_holds_is_named(narrow_trace, tmp_path):
+    lines = narrow_trace.read_text().replace(" 10000 ", f" {10**12} ")
+    narrow_trace.write_text(lines)
+    with pytest.raises(WorkloadError, match=r"job 0 of the window that begins at .* was never run by fcfs\+strict"):
+        compare(comparison(narrow_trace, "fcfs", platform=LEARNING), tmp_path / "out", progress=False)
+
+
+def trained(folder, selection, observation="minimal", episodes=3):
+    """The folder of a training, of few episodes: what it does is not the point."""
+    content = json.loads((AGENTS / "reinforce.json").read_text())
+    for key in ("workload_file_path", "platform_file_path"):
+        content[key] = str((AGENTS / content[key]).resolve())
+    content["pybatsim"]["env"] |= {"actions": {"selection": selection}, "observation": observation}
+    folder.mkdir()
+    options = folder / "experiment.json"
+    options.write_text(json.dumps(content))
+    line = ["train", "-q", "--options", str(options), "--agent", str(AGENTS / "reinforce.py")]
+    assert main([*line, "--output", str(folder / "training"), "--episodes", str(episodes)]) == 0
+    return folder / "training"
+
+
+@pytest.mark.parametrize("clock", ["textbook", "batsim"])
+@pytest.mark.parametrize(("job_policy", "same"), [("first", "fcfs+strict"), ("shortest", "sjf+strict")])
+def test_an_agent_that_can_do_one_thing_only_does_what_the_baseline_does(trace, tmp_path, job_policy, same, clock):
+    folder = trained(tmp_path / "agent", [{job_policy: ["high_gflops"]}])
+    compare(comparison(trace, f"{same},agent:{folder}", clock=clock), tmp_path / "out", progress=False)
+    results = pd.read_csv(tmp_path / "out" / "results.csv").set_index(["policy", "window"])
+    pd.testing.assert_frame_equal(results.loc[same], results.loc[f"agent:{folder}"])
+
+
+def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, monkeypatch):
+    folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])
+    asked = comparison(trace, f"fcfs,agent:{folder}")
+    compare(asked, tmp_path / "out", progress=False)
+    run = []
+    whole = comparing.schedule
+    monkeypatch.setattr(comparing, "schedule", lambda *given: run.append(given[2].name) or whole(*given))
+    compare(comparison(trace, "fcfs,sjf"), tmp_path / "out", progress=False)
+    compare(comparison(trace, "sjf"), tmp_path / "out", progress=False)
+    assert set(run) == {"sjf+strict"}
+    (folder / "best.pt").unlink(missing_ok=True)
+    assert main(["train", "-q", "--resume", str(folder), "--episodes", "6"]) == 0
+    run.clear()
+    compare(asked, tmp_path / "out", progress=False)
+    assert run.count(f"agent:{folder}") == 3
+
+
+def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(trace, tmp_path, capsys):
+    folder = trained(tmp_path / "agent", [{"first": ["high_gflops", "low_power"]}], observation="normal")
+    line = ["compare", "--trace", str(trace), "--policies", f"fcfs,agent:{folder}", "--windows", "2x30"]
+    assert main([*line, "--output", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    own, there = features(load_platform(LEARNING), "normal"), features(pool(8), "normal")
+    assert f"on 4 cores to see {own} numbers and do 2 actions" in told[0]
+    assert f"on the 8 of the windows it would see {there} numbers and do 2 actions" in told[0]
+    assert not (tmp_path / "out" / "results.csv").exists()
+
+
+def test_a_folder_without_a_training_is_refused(trace, tmp_path):
+    with pytest.raises(ResultsError, match=r"has no run\.json; `hdeeprm-like train --output"):
+        compare(comparison(trace, f"agent:{tmp_path}"), tmp_path / "out", progress=False)
+
+
+def test_torch_is_imported_only_where_an_agent_is_compared(trace, tmp_path):
+    line = ["compare", "-q", "--trace", str(trace), "--policies", "fcfs", "--windows", "2x30"]
+    code = "import sys; from hdeeprm_like.cli.main import main; main(sys.argv[1:]); sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code, *line, "--output", str(tmp_path / "out")], check=True)
+
+
+@pytest.mark.parametrize(
+    ("policies", "message"),
+    [
+        ("fcfs,sfj", r"order 'sfj' is not known; did you mean 'sjf'\?"),
+        ("fcfs,fcfs+strict", "listed twice"),
+        ("fcfs,agent:", "the folder of a training is missing, as agent:runs/training"),
+        ("agent:a,agent:a", "agent:a is listed twice"),
+    ],
+)
+def test_wrong_policies_are_one_line(policies, message):
+    with pytest.raises(OptionsError, match=message):
+        policies_named(policies)
+
+
+def test_windows_are_two_numbers():
+    assert windows_named("10x1024") == (10, 1024)
+    with pytest.raises(OptionsError, match="as 10x1024"):
+        windows_named("10")
+
+
+def test_equal_policies_do_not_differ_and_far_ones_do():
+    table = pd.DataFrame(
+        {
+            "policy": ["a"] * 8 + ["b"] * 8 + ["c"] * 8,
+            "window": [*range(8)] * 3,
+            **{name: [*range(8), *range(8), *range(100, 108)] for name in ("bounded_slowdown", "wait", "utilization")},
+        }
+    )
+    tests = p_values_of(table).set_index(["figure", "first", "second", "test"]).p
+    assert tests["wait", "a", "b", "Wilcoxon"] == tests["wait", "a", "b", "Welch"] == 1.0
+    assert tests["wait", "a", "c", "Wilcoxon"] == pytest.approx(2 / 2**8)  # all eight differences have one sign
+    assert tests["wait", "", "", "ANOVA"] < 1e-10
+
+
+def test_the_interval_of_a_mean_is_students():
+    assert half_width(np.array([1.0, 2.0, 3.0])) == pytest.approx(4.303 / np.sqrt(3), rel=1e-3)
+    assert np.isnan(half_width(np.array([1.0])))
+
+
+def test_a_missing_scipy_is_one_line(monkeypatch, capsys, trace, tmp_path):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    assert main(["compare", "--trace", str(trace), "--policies", "sjf", "--output", str(tmp_path / "o")]) == 2
+    assert "pip install 'hdeeprm_like[compare]'" in capsys.readouterr().err
