@@ -81,7 +81,7 @@ def test_calls_can_be_asked_for_in_compiled_form():
 def times(workload, name, named):
     state = State(pool(16), workload, policies=(), log=False, named=named)
     clock = Textbook(state, workload)
-    for _ in clock.run(new_plan(state, baseline(name))):
+    for _ in run_on_events(clock, new_plan(state, baseline(name))):
         pass
     clock_row = state.tables.clock[0]
     assert (clock.unfinished, clock_row["free_cores"], state.tables.loads["busy"].tolist()) == (0, 16, [0])
