@@ -9,7 +9,7 @@ import numpy as np
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.platform_xml import write_platform_xml
@@ -34,8 +34,8 @@ def talk(platform=None, policy=("first", "high_gflops"), seed=0, exact=None, lim
     """The decision system's side of a simulation that has not begun."""
 
     def decide(platform, limits):
-        actions = PolicyPairs([policy])
-        return DecisionSystem(State(platform, None, actions.job_policies, seed, limits=limits), actions)
+        actions = PolicyActions([policy])
+        return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 
     return Conversation(decide, agent or Agent(), platform, limits, exact)
 

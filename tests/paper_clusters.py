@@ -5,7 +5,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.run.play import Play
+from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Simulator
 
 

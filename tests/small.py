@@ -7,11 +7,14 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
-from hdeeprm_like.engine.state import State
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, baseline
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.results.overutilization import overutilizations
 from hdeeprm_like.results.run_log import Record
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run import loop
+from hdeeprm_like.run.simulator import Simulator, run_policy
 
 MOMENT = 1e-6  # s; Batsim's messages take nanoseconds each
 
@@ -124,14 +127,66 @@ class Finished:
         return [self.state.cores_of(j).tolist() if started[j] else None for j in range(len(self.workload))]
 
 
+class Stepper(Simulator):
+    """A simulator that is moved from instant to instant, as Batsim is over the wire."""
+
+    def next_instant(self):
+        """Run until there is something to decide and return what happened; None when nothing can happen any more."""
+        self.state.make_room()
+        sim = self.simulation.sim[0]
+        if not sim["opened"]:
+            sim["opened"] = 1
+            open_it(self.state.tables, self.simulation, self.clock)
+        if not move(self.state.tables, self.simulation, self.clock):
+            return None
+        completed = self.simulation.completed[: sim["completed"]].tolist()
+        instant = Instant(float(sim["now"]), completed, int(sim["submitted"]), bool(sim["no_more"]))
+        sim["completed"] = sim["submitted"] = sim["called"] = 0
+        return instant
+
+    def apply(self, commands):
+        """Begin to apply what was decided."""
+        self.kill(commands.kills)
+        self.simulation.sim["call_asked"] = commands.wake_at
+        answer(self.state.tables, self.simulation, self.clock)
+
+
+@compiled
+def open_it(t: object, s: object, c: object) -> None:
+    loop.open_clock(t, s, c)
+
+
+@compiled
+def move(t: object, s: object, c: object) -> bool:
+    return loop.next_instant(t, s, c)
+
+
+@compiled
+def answer(t: object, s: object, c: object) -> None:
+    loop.apply_decisions(t, s, c)
+
+
+def textbook(state, workload, one_by_one=False):
+    """A stepper on the clock of events."""
+    return Stepper(state, workload, "one-by-one" if one_by_one else "textbook")
+
+
 def begun(platform, workload, policy=("first", "high_gflops"), seed=0):
     """A simulator before its first event, and the numbers of the policy pair."""
     pair = JOB_POLICIES[policy[0]], CORE_POLICIES[policy[1]]
-    return Simulator(State(platform, workload, policies=pair[:1], seed=seed), workload), pair
+    return Stepper(State(platform, workload, policies=pair[:1], seed=seed), workload), pair
 
 
 def run(platform, workload, policy=("first", "high_gflops"), seed=0):
     """Run a workload to its end under one policy pair."""
-    simulator, pair = begun(platform, workload, policy, seed)
-    list(simulator.run_pair(*pair))
+    simulator, _ = begun(platform, workload, policy, seed)
+    list(run_policy(simulator, PolicyActions([policy])))
     return Finished(simulator, workload)
+
+
+def run_baseline(platform, workload, name, clock="textbook", **state):
+    """The simulator of a workload that has run to its end under a baseline."""
+    actions = PolicyActions([baseline(name)])
+    simulator = Simulator(State(platform, workload, needs=actions.needs, **state), workload, clock)
+    list(run_policy(simulator, actions))
+    return simulator

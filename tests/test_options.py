@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.observations.view import KINDS
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.decision.rewards import MODES, OBJECTIVES
 from hdeeprm_like.errors import OptionsError
@@ -37,7 +37,7 @@ def test_the_options_know_all_policies_and_objectives_that_exist():
     assert get_args(Preset) == tuple(PRESETS)
     assert get_args(Mode) == MODES
     assert len(ALL_PAIRS) == 36
-    assert PolicyPairs(ALL_PAIRS, void=True).size == 37
+    assert PolicyActions(ALL_PAIRS, void=True).size == 37
 
 
 def options(selection, **agent):

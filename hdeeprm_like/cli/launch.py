@@ -73,10 +73,7 @@ def run_launch(options: argparse.Namespace) -> int | None:
     elif options.agent or options.input_model or options.output_model:
         raise OptionsError(f"{options.options}: pybatsim.agent.type: --agent and models are for LEARNING agents")
     from hdeeprm_like.launch.in_process import launch_classic
-    from hdeeprm_like.run.simulator import is_compiled
 
-    if not is_compiled() and not options.quiet:
-        sys.stderr.write(f"{PROGRAM}: compiling the simulator, once for this machine (about 20 s)\n")
     output = options.output or Path(f"run-{options.options.stem}")
     if options.simulator == "embedded":
         refuse_batsim_flags(options)

@@ -1,27 +1,92 @@
-"""What an agent can do at an instant: action spaces (thesis 3.2.3.2)."""
+"""What an agent can do at an instant: start jobs by one of some policies (thesis 3.2.3.2).
+
+A policy is a pair of the thesis, a baseline, or a job policy of the user's own with a core policy.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES, apply_pair, choose_cores
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline
+from hdeeprm_like.decision.policies.easy import decide
+from hdeeprm_like.decision.policies.pairs import apply_pair
+from hdeeprm_like.decision.policies.plans import Plans, make_room, needs_of, new_plans
+from hdeeprm_like.engine.allocation import choose_cores
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.lifecycle import start_job
-from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import NOTHING
+from hdeeprm_like.engine.numbers import RANDOM_JOB
+from hdeeprm_like.engine.state import Needs, State
+from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Bools, Floats, Ints
+from hdeeprm_like.types import Bools, Floats, Ints, Rows
 
 JobPolicy: TypeAlias = Callable[[State, Ints], Floats]
 """A job policy of the user's own: the state and the waiting jobs, (J',) rows, to (J',) keys; the smallest key is first,
 and of equal ones the job submitted first."""
 
 Pair: TypeAlias = tuple[str | JobPolicy, str]
+Policy: TypeAlias = Pair | Baseline
 OWN = -1  # the number of job policies that are functions
 
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICIES for core in CORE_POLICIES)
 
 VOID = "void"
+
+PAIR, BASELINE = 0, 1  # kinds of policies
+CHOICE = np.dtype([("void", "i4"), ("constant", "i8")], align=True)
+# void: 1 where the last action is to start none; constant: the action at every instant, -1 where an agent is asked
+
+
+class Choices(Bundle, shared=("numbers",)):
+    """Policies as actions in compiled code; A actions but the void one.
+
+    Attributes:
+        rule: (1,) CHOICE. numbers: (A, 3) kind, then numbers of job and core policy, or of the baseline in *plans*.
+        plans: what the baselines remember.
+    """
+
+    rule: Rows
+    numbers: Ints
+    plans: Plans
+
+
+class PairChoices(Choices):
+    """Those of pairs alone."""
+
+
+class BaselineChoices(Choices):
+    """Those of baselines alone."""
+
+
+@compiled
+def apply_policy(t: Tables, c: Choices, action: int) -> None:
+    """Start jobs by the policy of an action, or none by the void one."""
+    if action >= len(c.numbers):
+        t.clock[0].blocked = NOTHING
+    elif c.numbers[action, 0] == PAIR:
+        apply_pair(t, c.numbers[action, 1], c.numbers[action, 2])
+    else:
+        decide(t, c.plans, c.numbers[action, 1])
+
+
+@compiled
+def apply_one_pair(t: Tables, c: Choices, action: int) -> None:
+    """Do the same where all policies are pairs."""
+    if action >= len(c.numbers):
+        t.clock[0].blocked = NOTHING
+    else:
+        apply_pair(t, c.numbers[action, 1], c.numbers[action, 2])
+
+
+@compiled
+def apply_one_baseline(t: Tables, c: Choices, action: int) -> None:
+    """Do the same where all policies are baselines."""
+    if action >= len(c.numbers):
+        t.clock[0].blocked = NOTHING
+    else:
+        decide(t, c.plans, c.numbers[action, 1])
 
 
 class ActionSpace(Protocol):
@@ -30,7 +95,6 @@ class ActionSpace(Protocol):
     Attributes:
         size: number of actions, A.
         names: (A,) of the actions, for logs and pictures.
-        job_policies: numbers of the job policies that ``State`` must keep queues for.
         forgiving: whether an action that is not legal is taken for waiting instead of refused.
     """
 
@@ -46,11 +110,6 @@ class ActionSpace(Protocol):
         """Names of the actions."""
         ...
 
-    @property
-    def job_policies(self) -> tuple[int, ...]:
-        """Job policies that the state must keep queues for."""
-        ...
-
     def mask(self, state: State) -> Bools:
         """Return (A,) which actions are legal now; at least one is."""
         ...
@@ -60,50 +119,45 @@ class ActionSpace(Protocol):
         ...
 
 
-class PolicyPairs:
-    """Each action is a job policy and a core policy, applied until the selected job does not fit; one an instant.
+class PolicyActions:
+    """Each action is a policy, applied to the queue as it is; one an instant.
 
     | action | name | meaning |
     |---|---|---|
-    | 0 .. len(pairs)-1 | ``shortest-high_gflops`` | start jobs by this pair |
-    | len(pairs), if *void* | ``void`` | start none; illegal when nothing else can ever happen |
+    | 0 .. len(policies)-1 | ``shortest-high_gflops`` | start jobs by this pair until the selected one does not fit |
+    | | ``sjf+easy`` | start what this baseline starts |
+    | len(policies), if *void* | ``void`` | start none; illegal when nothing else can ever happen |
 
     A job policy may also be a `JobPolicy`; its name is that of the function.
 
     Attributes:
-        pairs: the pairs, in the order of their numbers. void: whether the last action is to do nothing.
-        numbers: of the policies of each pair, `OWN` for a function.
+        policies: in the order of their numbers. void: whether the last action is to do nothing.
+        names: of the actions. needs: the sorted lists of jobs that they look at.
 
     Source: thesis 3.2.3.2, table 3.2.
     """
 
     forgiving = False
 
-    def __init__(self, pairs: Sequence[Pair] = ALL_PAIRS, void: bool = False) -> None:
-        if not pairs:
+    def __init__(self, policies: Sequence[Policy] = ALL_PAIRS, void: bool = False) -> None:
+        if not policies:
             raise OptionsError("an action space needs at least one policy pair")
-        self.pairs = tuple((job, core) for job, core in pairs)
+        self.policies = tuple(policies)
         self.void = void
-        self.numbers = tuple(
-            (
-                _number(job, JOB_POLICIES, "job policy") if isinstance(job, str) else OWN,
-                _number(core, CORE_POLICIES, "core policy"),
-            )
-            for job, core in self.pairs
-        )
-        named = (job if isinstance(job, str) else getattr(job, "__name__", "own") for job, _ in self.pairs)
-        self.names = (
-            *(f"{name}-{core}" for name, (_, core) in zip(named, self.pairs, strict=True)),
-            *((VOID,) if void else ()),
-        )
-        if len(set(self.pairs)) < len(self.pairs):
-            twice = next(pair for pair in self.pairs if self.pairs.count(pair) > 1)
-            raise OptionsError(f"policy pair '{self.names[self.pairs.index(twice)]}' is listed twice")
-        self._all = np.ones(self.size, np.bool_)
-        self._all.flags.writeable = False
-        self._no_void = self._all.copy()
-        self._no_void[-1] = not void
-        self._no_void.flags.writeable = False
+        self.baselines = tuple(policy for policy in self.policies if isinstance(policy, Baseline))
+        self.numbers = np.array([self._numbers(policy) for policy in self.policies], np.int64)
+        self.names = (*map(name_of, self.policies), *((VOID,) if void else ()))
+        if len(set(self.policies)) < len(self.policies):
+            twice = next(policy for policy in self.policies if self.policies.count(policy) > 1)
+            raise OptionsError(f"policy pair '{self.names[self.policies.index(twice)]}' is listed twice")
+        self._plans: tuple[State, Plans] | None = None
+
+    def _numbers(self, policy: Policy) -> tuple[int, int, int]:
+        if isinstance(policy, Baseline):
+            return BASELINE, self.baselines.index(policy), 0
+        job, core = policy
+        number = _number(job, JOB_POLICIES, "job policy") if isinstance(job, str) else OWN
+        return PAIR, number, _number(core, CORE_POLICIES, "core policy")
 
     @property
     def size(self) -> int:
@@ -111,28 +165,72 @@ class PolicyPairs:
         return len(self.names)
 
     @property
-    def job_policies(self) -> tuple[int, ...]:
-        """Numbers of the job policies in use, what ``State`` keeps queues for."""
-        return tuple(sorted({job for job, _ in self.numbers if job != OWN}))
+    def built_in(self) -> bool:
+        """Whether no job policy is the user's own."""
+        return not bool(((self.numbers[:, 0] == PAIR) & (self.numbers[:, 1] == OWN)).any())
+
+    @property
+    def needs(self) -> Needs:
+        """The sorted lists of jobs that they look at."""
+        pairs = self.numbers[self.numbers[:, 0] == PAIR, 1].tolist()
+        found = Needs(tuple((order, False) for order in sorted(set(pairs) - {OWN, RANDOM_JOB})))
+        for baseline in self.baselines:
+            found |= needs_of(baseline)
+        return found
+
+    def choices(self, state: State, constant: int = -1) -> Choices:
+        """Return the actions in compiled code for a run at its beginning.
+
+        Args:
+            constant: the action to be taken at every instant; -1 where an agent is asked.
+
+        Raises:
+            OptionsError: a baseline looks at actual run times, which nobody knows.
+            ValueError: the state does not keep the lists of jobs that they look at.
+        """
+        state.require(self.needs, self.names[0])
+        rule = np.zeros(1, CHOICE)
+        rule["void"], rule["constant"] = self.void, constant
+        kinds = set(self.numbers[:, 0].tolist())
+        made = Choices if len(kinds) > 1 else PairChoices if kinds == {PAIR} else BaselineChoices
+        return made(rule, self.numbers, new_plans(state, self.baselines))
 
     def mask(self, state: State) -> Bools:
         """Return which actions are legal now: all, but the void one only while something else can still happen."""
-        if not self.void:
-            return self._all
+        mask = np.ones(self.size, np.bool_)
         clock = state.tables.clock[0]
-        return self._no_void if clock["arrivals_over"] and clock["running"] == 0 else self._all
+        if self.void and clock["arrivals_over"] and clock["running"] == 0:
+            mask[-1] = False
+        return mask
 
     def apply(self, action: int, state: State) -> bool:
-        """Start jobs by the pair; False, for an instant takes one action."""
-        if action == len(self.numbers):
+        """Start jobs by the policy; False, for an instant takes one action."""
+        if action == len(self.policies):
             state.tables.clock["blocked"] = NOTHING
             return False
-        policy = self.pairs[action][0]
-        if isinstance(policy, str):
-            apply_pair(state.tables, *self.numbers[action])
+        policy, (kind, first, second) = self.policies[action], self.numbers[action].tolist()
+        if kind == BASELINE:
+            if self._plans is None or self._plans[0] is not state:
+                self._plans = state, new_plans(state, self.baselines)
+            make_room(self._plans[1], len(state.tables.jobs))
+            decide(state.tables, self._plans[1], first)
+        elif first == OWN:
+            job = policy[0] if not isinstance(policy, Baseline) else None
+            assert callable(job)
+            apply_own(state, job, second)
         else:
-            apply_own(state, policy, self.numbers[action][1])
+            if first != RANDOM_JOB:
+                state.require(Needs(((first, False),)), self.names[action])
+            apply_pair(state.tables, first, second)
         return False
+
+
+def name_of(policy: Policy) -> str:
+    """Return the name of a policy: ``"shortest-high_gflops"``, ``"sjf+easy"``."""
+    if isinstance(policy, Baseline):
+        return policy.name
+    job, core = policy
+    return f"{job if isinstance(job, str) else getattr(job, '__name__', 'own')}-{core}"
 
 
 def apply_own(state: State, policy: JobPolicy, core_policy: int) -> None:
@@ -155,25 +253,6 @@ def apply_own(state: State, policy: JobPolicy, core_policy: int) -> None:
             clock["blocked"], clock["blocked_job"] = lacks, j
             return
         start_job(t, j)
-
-
-def pair_of(name: str) -> tuple[str, str]:
-    """Return the job and the core policy of ``"shortest-high_gflops"``.
-
-    Raises:
-        OptionsError: it is no pair of known policies.
-    """
-    job, dash, core = name.partition("-")
-    if not dash:
-        raise OptionsError(f"policy pair {name!r} is not of the form 'job_policy-core_policy'")
-    _number(job, JOB_POLICIES, "job policy")
-    _number(core, CORE_POLICIES, "core policy")
-    return job, core
-
-
-def selected_pairs(selection: Sequence[Mapping[str, Sequence[str]]]) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of an ``actions.selection`` in its order: ``[{"shortest": ["high_gflops", "low_power"]}]``."""
-    return tuple((job, core) for entry in selection for job, cores in entry.items() for core in cores)
 
 
 def _number(name: str, known: Mapping[str, int], what: str) -> int:

@@ -13,21 +13,33 @@ counts as waiting (000, section 4.4; 001, section III.B); masks tell it beforeha
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, book, choose_cores, write_allocation
-from hdeeprm_like.decision.window.following import note_starts
+from hdeeprm_like.decision.names import CORE_POLICIES
 from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.statistics import read_changes
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots, fits_slot, is_over, wait
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.allocation import book, choose_cores, write_allocation
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.fitting import fits_on
 from hdeeprm_like.engine.lifecycle import start_job
-from hdeeprm_like.engine.placements import HIGH_GFLOPS
+from hdeeprm_like.engine.numbers import HIGH_GFLOPS
 from hdeeprm_like.engine.processor_index import rank
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Bools
+from hdeeprm_like.types import Bools, Ints
 
 WAIT = "wait"
+
+
+class SlotChoices(Bundle, shared=("core_policy",)):
+    """Jobs of the window as actions in compiled code.
+
+    Attributes:
+        core_policy: (1,) its number.
+    """
+
+    core_policy: Ints
 
 
 @compiled
@@ -73,8 +85,14 @@ def apply_slot(t: Tables, w: Window, core_policy: int, action: int) -> bool:
         started = action < slots * len(t.nodes) and start_on_node(t, w, action // slots, action % slots)
     else:
         started = action < slots and start_in_slot(t, w, core_policy, action)
-    note_starts(t, w)
+    read_changes(t, w)
     return True if started else wait(t, w)
+
+
+@inlined
+def act_by_slot(t: Tables, w: Window, c: SlotChoices, action: int) -> bool:
+    """Carry out an action; return whether the agent may act again in this instant."""
+    return apply_slot(t, w, c.core_policy[0], action)
 
 
 @compiled
@@ -91,7 +109,7 @@ def write_slot_mask(t: Tables, w: Window, mask: Bools) -> None:
         free = t.clock[0].free_cores
         for i in range(slots):
             mask[i] = w.wants[i] <= free
-        if w.rule[0].looks:
+        if w.rule[0].demanding:
             for i in range(slots):
                 mask[i] = fits_slot(t, w, i)
         last = slots
@@ -134,10 +152,9 @@ class JobSlots:
         """Number of actions."""
         return len(self.names)
 
-    @property
-    def job_policies(self) -> tuple[int, ...]:
-        """None of the policies that ``State`` keeps queues for."""
-        return ()
+    def choices(self) -> "SlotChoices":
+        """Return the actions in compiled code."""
+        return SlotChoices(np.array([self.core_policy]))
 
     def mask(self, state: State) -> Bools:
         """Return (A,) which actions are legal now."""

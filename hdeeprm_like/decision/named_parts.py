@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from hdeeprm_like.decision.actions import JobPolicy, Pair
+from hdeeprm_like.decision.names import JOB_POLICIES
 from hdeeprm_like.decision.observations.view import KINDS
-from hdeeprm_like.decision.policies.pairs import JOB_POLICIES
 from hdeeprm_like.decision.presets import Actions, Space
 from hdeeprm_like.decision.rewards import OBJECTIVES, Objective
 from hdeeprm_like.errors import OptionsError, did_you_mean

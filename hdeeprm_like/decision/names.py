@@ -9,12 +9,41 @@ This module names and numbers them and imports nothing heavy; ``orders`` and ``b
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hdeeprm_like.engine.placements import BEST_FIT, TETRIS
+from hdeeprm_like.engine.numbers import (
+    BEST_FIT,
+    F1,
+    F2,
+    F3,
+    F4,
+    FCFS,
+    FIRST,
+    FIRST_FIT,
+    HIGH_CORES,
+    HIGH_GFLOPS,
+    HIGH_MEM,
+    HIGH_MEM_BW,
+    LAF,
+    LCFS,
+    LJF,
+    LOW_MEM,
+    LOW_MEM_BW,
+    LOW_POWER,
+    MULTIFACTOR,
+    ORACLE,
+    RANDOM_CORE,
+    RANDOM_JOB,
+    SAF,
+    SHORTEST,
+    SJF,
+    SMALLEST,
+    TETRIS,
+    UNICEP,
+    UNICEP_PUBLISHED,
+    WFP3,
+    WFP3_PUBLISHED,
+    XFACTOR,
+)
 from hdeeprm_like.errors import OptionsError, did_you_mean
-
-FCFS, LCFS, SJF, SMALLEST, LJF, SAF, LAF, F1, F2, F3, F4, ORACLE, WFP3_PUBLISHED, UNICEP_PUBLISHED = range(14)
-WFP3, UNICEP, XFACTOR, MULTIFACTOR = range(20, 24)  # from FIRST_CHANGING on: what they compare changes with time
-FIRST_CHANGING = WFP3
 
 ORDERS = {
     "fcfs": FCFS,
@@ -54,9 +83,26 @@ MODES = {
 
 PERFECT = "P"  # at the end of a mode: with actual run times
 
-CORE_POLICY_NAMES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")
-PACKINGS = {"best_fit": BEST_FIT, "tetris": TETRIS}  # those that score nodes, see ``packing``
-PLACEMENT_NAMES = (*CORE_POLICY_NAMES, "first_fit", *PACKINGS)
+JOB_POLICIES = {
+    "random": RANDOM_JOB,
+    "first": FIRST,
+    "shortest": SHORTEST,
+    "smallest": SMALLEST,
+    "low_mem": LOW_MEM,
+    "low_mem_bw": LOW_MEM_BW,
+}
+CORE_POLICIES = {
+    "random": RANDOM_CORE,
+    "high_gflops": HIGH_GFLOPS,
+    "high_cores": HIGH_CORES,
+    "high_mem": HIGH_MEM,
+    "high_mem_bw": HIGH_MEM_BW,
+    "low_power": LOW_POWER,
+}
+CORE_POLICY_NAMES = tuple(CORE_POLICIES)
+PACKINGS = {"best_fit": BEST_FIT, "tetris": TETRIS}  # those that score nodes, see ``engine.packing``
+PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # what baselines know besides
+PLACEMENT_NAMES = tuple(PLACEMENTS)
 
 SHORTHANDS = {"bfbp": "fcfs+packing-best_fit", "tetris": "fcfs+packing-tetris"}
 

@@ -4,22 +4,22 @@ The parts combine freely: one window, one action space, one observation, one rew
 of the five papers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Pair, PolicyPairs
+from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions
 from hdeeprm_like.decision.job_actions import JobSlots
-from hdeeprm_like.decision.observations.summary import KINDS as SUMMARIES
-from hdeeprm_like.decision.observations.view import Kind, View
+from hdeeprm_like.decision.names import JOB_POLICIES, baseline, is_baseline
+from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
-from hdeeprm_like.decision.window.rows import Opens
+from hdeeprm_like.decision.window.rows import Opens, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
-from hdeeprm_like.engine.state import State
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.engine.state import THESIS, Needs, State
+from hdeeprm_like.errors import OptionsError, did_you_mean
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
 NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
@@ -28,13 +28,32 @@ Actions: TypeAlias = Literal["policies", "jobs", "machines"]
 NO_LIMITS = JobLimits(time=1.0, cores=1.0, memory=1.0, bandwidth=1.0)
 
 
+def policy_named(name: str) -> Policy:
+    """Return the policy of ``"shortest-high_gflops"`` or ``"sjf+easy"``.
+
+    Raises:
+        OptionsError: there is none of that name.
+    """
+    job, dash, core = name.partition("-")
+    if dash and job in JOB_POLICIES:
+        return job, core
+    return baseline(name) if is_baseline(job) else (job, core)
+
+
+def classic_policies(job_policy: str, core_policy: str) -> PolicyActions:
+    """Return the only action of a classic agent: a policy pair of the thesis, or a baseline with a core policy."""
+    if job_policy in JOB_POLICIES:
+        return PolicyActions([(job_policy, core_policy)])
+    return PolicyActions([baseline(f"{job_policy}-{core_policy}")])
+
+
 @dataclass(frozen=True)
 class Space:
     """A way of letting an agent schedule; see the modules of its parts for what the values mean.
 
     Attributes:
-        actions: policy pairs, jobs of the window, or jobs of the window x machines; or a function that makes an
-            action space for a run.
+        actions: policies, jobs of the window, or jobs of the window x machines; or the names of some policies, as
+            ``["sjf+easy", "shortest-high_gflops"]``; or a function that makes an action space for a run.
         pairs, void: of ``policies``. core_policy: of ``jobs``. waiting: whether one can wait, of ``machines``.
         head, tail: slots of the window. opens, step: when the agent is asked.
         observation: a kind of `View`; or a function that makes an observer for a run.
@@ -44,8 +63,8 @@ class Space:
         objectives: what is rewarded, with weights. reward: mode. gamma: of the mode ``discounted``.
     """
 
-    actions: Actions | NewActions = "policies"
-    pairs: tuple[Pair, ...] = ALL_PAIRS
+    actions: Actions | NewActions | Sequence[str] = "policies"
+    pairs: tuple[Policy, ...] = ALL_PAIRS
     void: bool = False
     core_policy: str = "high_gflops"
     waiting: bool = False
@@ -62,10 +81,38 @@ class Space:
     reward: Mode = "sample"
     gamma: float = 0.99
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.actions, str) and not callable(self.actions):
+            object.__setattr__(self, "pairs", tuple(policy_named(one) for one in self.actions))
+            object.__setattr__(self, "actions", "policies")
+
     @property
-    def job_policies(self) -> tuple[int, ...]:
-        """Job policies that the state must keep queues for."""
-        return PolicyPairs(self.pairs, self.void).job_policies if self.actions == "policies" else ()
+    def slots(self) -> int:
+        """Slots of the window."""
+        return self.head + self.tail
+
+    @property
+    def finds(self) -> bool:
+        """Whether the window keeps what jobs find when they are submitted."""
+        own = not isinstance(self.observation, str)
+        return own or bool(isinstance(self.observation, str) and OBSERVATIONS[self.observation].features)
+
+    @property
+    def lists(self) -> bool:
+        """Whether somebody looks at the window or at the running jobs."""
+        shown = not isinstance(self.observation, str) or OBSERVATIONS[self.observation].lists
+        return self.actions != "policies" or self.slots > 0 or shown
+
+    def needs(self, limits: JobLimits) -> Needs:
+        """Return the sorted lists of jobs that its parts look at; those of the user's own may look at all of them."""
+        found = needs_of_window(self.slots, self.lists)
+        if self.actions == "policies":
+            found |= PolicyActions(self.pairs, self.void).needs
+        elif callable(self.actions):
+            found |= Needs(tuple((order, False) for order in THESIS))
+        if isinstance(self.observation, str):
+            found |= needs_of_view(OBSERVATIONS[self.observation], limits)
+        return found
 
     def state(
         self,
@@ -74,9 +121,18 @@ class Space:
         seed: int = 0,
         log: bool = True,
         limits: JobLimits | None = None,
+        named: bool = True,
     ) -> State:
         """Return the state of a run at its beginning; see `State`."""
-        return State(platform, jobs, self.job_policies, seed, log, limits, whole=self.actions == "machines")
+        if isinstance(self.observation, str) and self.observation not in OBSERVATIONS:
+            raise OptionsError(
+                f"observation {self.observation!r} is not known{did_you_mean(self.observation, OBSERVATIONS)}"
+            )
+        if limits is None and jobs is not None:
+            limits = jobs.limits()
+        whole = self.actions == "machines"
+        needs = self.needs(limits or NO_LIMITS)
+        return State(platform, jobs, (), seed, log, limits, whole=whole, named=named, needs=needs)
 
     def system(self, state: State) -> DecisionSystem:
         """Return the decision system of a run.
@@ -86,35 +142,34 @@ class Space:
         """
         if self.actions == "policies" and (self.opens == "ticks" or self.step > 0.0):
             raise OptionsError("policies are applied at events; time steps need the actions jobs or machines")
-        if self.opens == "fitting" and self.head + self.tail == 0:
+        if self.opens == "fitting" and self.slots == 0:
             raise OptionsError("an agent that is asked when a job of the window fits needs a window with slots")
         machines = self.actions == "machines"
-        finds = self.observation in ("compact", "horizon") or not isinstance(self.observation, str)
-        lists = self.actions != "policies" or self.head + self.tail > 0 or self.observation not in SUMMARIES
-        window = JobWindow(state, self.head, self.tail, self.opens, self.step, machines, finds, lists)
-        actions: ActionSpace
-        if self.actions == "policies":
-            actions = PolicyPairs(self.pairs, self.void)
-        elif self.actions == "jobs" or self.actions == "machines":
-            actions = JobSlots(state, window, self.core_policy, self.waiting)
-        else:
-            actions = self.actions(state, window)
-        observer: Observer
-        if isinstance(self.observation, str):
-            observer = View(
-                state,
-                window,
-                self.observation,
-                horizon=self.horizon,
-                backlog=self.backlog,
-                step=self.step or 1.0,
-                memory_units=self.memory_units,
-                queue_sensitivity=self.queue_sensitivity,
-            )
-        else:
-            observer = self.observation(state, window)
+        window = JobWindow(state, self.head, self.tail, self.opens, self.step, machines, self.finds, self.lists)
         reward = Reward(self.objectives, self.reward, self.gamma, self.step or 1.0)
-        return DecisionSystem(state, actions, observer, reward, window)
+        return DecisionSystem(state, self._actions(state, window), self._observer(state, window), reward, window)
+
+    def _actions(self, state: State, window: JobWindow) -> ActionSpace:
+        if self.actions == "policies":
+            return PolicyActions(self.pairs, self.void)
+        if self.actions == "jobs" or self.actions == "machines":
+            return JobSlots(state, window, self.core_policy, self.waiting)
+        assert callable(self.actions)
+        return self.actions(state, window)
+
+    def _observer(self, state: State, window: JobWindow) -> Observer:
+        if not isinstance(self.observation, str):
+            return self.observation(state, window)
+        return View(
+            state,
+            window,
+            self.observation,
+            horizon=self.horizon,
+            backlog=self.backlog,
+            step=self.step or 1.0,
+            memory_units=self.memory_units,
+            queue_sensitivity=self.queue_sensitivity,
+        )
 
     def sample(self, platform: Platform, limits: JobLimits = NO_LIMITS) -> DecisionSystem:
         """Return the decision system of a run without jobs, which tells shapes and names."""

@@ -29,20 +29,19 @@ second in its present state, so that their integral over the run is the metric t
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1
-from hdeeprm_like.decision.window.following import pace_of
 from hdeeprm_like.decision.window.rows import NONE, Window
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots
-from hdeeprm_like.engine.bundles import bundle
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import RUNNING, WAITING, Rows, Tables
+from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Floats
+from hdeeprm_like.types import Floats, Rows
 
 SLOWDOWN, COMPLETION, UTILIZATION, MAKESPAN, ENERGY, EDP = 0, 1, 2, 3, 4, 5
 WINDOW_SLOWDOWN, UNUSED_CORES, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, USED_CORES = 6, 7, 8, 9, 10, 11
@@ -59,14 +58,17 @@ REWARD = np.dtype(
         ("gamma", "f8"),
         ("step", "f8"),  # s of a time step
         ("level", "f8"),  # of the objective at the last decision
+        ("own", "f8"),  # weighted sum of the user's own objectives now, which Python writes
+        ("last", "f8"),  # reward of the last decision
+        ("pauses", "i4"),  # 1 where there are such objectives, which are looked at after each instant
+        ("due", "i4"),  # 1 while it is not known yet
         ("mode", "i4"),
     ],
     align=True,
 )
 
 
-@bundle("weights")
-class RewardRows(NamedTuple):
+class RewardRows(Bundle, shared=("weights",)):
     """A reward in compiled code.
 
     Attributes:
@@ -173,7 +175,7 @@ def objective_value(t: Tables, w: Window, objective: int, ahead: float) -> float
 @compiled
 def weighted_value(t: Tables, w: Window, r: RewardRows, ahead: float) -> float:
     """Return the weighted sum of the objectives, in *ahead* s."""
-    total = 0.0
+    total = float(r.rule[0].own)
     for objective in range(NUMBER_OF_OBJECTIVES):
         if r.weights[objective] != 0.0:
             total += r.weights[objective] * objective_value(t, w, objective, ahead)
@@ -204,23 +206,29 @@ def pass_time(t: Tables, w: Window, r: RewardRows, now: float) -> None:
 
 
 @compiled
-def reward_at_once(t: Tables, w: Window, r: RewardRows, started: bool) -> float:
-    """Return the reward of a decision that is known right after it, in the modes where it is."""
-    return 0.0 if started and r.rule[0].mode == WAITS else weighted_value(t, w, r, 0.0)
+def reward_at_once(t: Tables, w: Window, r: RewardRows, started: bool) -> None:
+    """Reward a decision right after it, in the modes where that is known; in the others its reward is due."""
+    rule = r.rule[0]
+    if rule.mode == SAMPLE or rule.mode == WAITS:
+        rule.last = 0.0 if started and rule.mode == WAITS else weighted_value(t, w, r, 0.0)
+    else:
+        rule.due = 1
 
 
 @compiled
-def settle(t: Tables, w: Window, r: RewardRows) -> float:
-    """Return the reward of the last decision at the next one, or the end, and begin anew."""
+def settle(t: Tables, w: Window, r: RewardRows) -> None:
+    """Give the last decision the reward that was due, at the next one or at the end, and begin anew."""
     rule = r.rule[0]
+    rule.due = 0
+    if rule.mode == SAMPLE or rule.mode == WAITS:
+        return
     if rule.mode == CHANGE:
         level = weighted_value(t, w, r, 0.0)
-        change = level - rule.level
+        rule.last = level - rule.level
         rule.level = level
-        return float(change)
-    total = rule.total
-    rule.total, rule.discount = 0.0, 1.0
-    return float(total)
+    else:
+        rule.last = rule.total
+        rule.total, rule.discount = 0.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -242,10 +250,10 @@ class BuiltIn:
         """
         if self.number in (WINDOW_SLOWDOWN, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT):
             raise OptionsError(f"objective {self.name!r} needs the window of a run; name it in the options instead")
-        window = JobWindow(state)
+        window = JobWindow(state, lists=False)
         jobs = state.tables.jobs
         times = jobs["requested_time"][(jobs["status"] == WAITING) | (jobs["status"] == RUNNING)]
-        window.rows.rule["urgency"] = sum(map(pace_of, times.tolist()))
+        window.rows.rule["urgency"] = sum(1.0 / time if time > 0.0 else 1.0 for time in times.tolist())
         return objective_value(state.tables, window.rows, self.number, 0.0)
 
 
@@ -274,7 +282,6 @@ class Reward:
 
     Attributes:
         objectives: with their weights. mode: see the module.
-        at_once: whether a reward is known right after its decision.
         rows: its state, and the weights of the built-in objectives. compiled: whether there are no others.
     """
 
@@ -302,40 +309,17 @@ class Reward:
         if not self.objectives:
             raise OptionsError("a reward needs at least one objective")
         self.mode = mode
-        self.at_once = mode in ("sample", "waits")
         rule = np.zeros(1, REWARD)
         rule["mode"], rule["gamma"], rule["step"], rule["discount"] = MODES.index(mode), gamma, step, 1.0
         self.rows = RewardRows(rule, np.zeros(NUMBER_OF_OBJECTIVES))
         self.compiled = all(isinstance(one, BuiltIn) for one in self.objectives)
+        rule["pauses"] = not self.compiled
         for one, weight in self.objectives.items():
             if isinstance(one, BuiltIn):
                 self.rows.weights[one.number] += weight
 
-    def pass_time(self, state: State, window: JobWindow, now: float) -> None:
-        """Take note that nothing happens until *now* (s); called before the state moves there."""
-        if self.compiled:
-            pass_time(state.tables, window.rows, self.rows, now)
-        elif now > state.now and self.mode in ("integral", "discounted"):
-            gain(self.rows, self._value(state, window, 0.5 * (now - state.now)), now - state.now)
-
-    def after(self, state: State, window: JobWindow, started: bool) -> float:
-        """Return the reward of a decision right after it; *started* tells whether it started a job."""
-        if self.compiled:
-            return reward_at_once(state.tables, window.rows, self.rows, started)
-        return 0.0 if started and self.mode == "waits" else self._value(state, window, 0.0)
-
-    def settle(self, state: State, window: JobWindow) -> float:
-        """Return the reward of the last decision at the next one, or the end, and begin anew."""
-        if self.compiled or self.mode != "change":
-            return settle(state.tables, window.rows, self.rows)
-        before = float(self.rows.rule["level"][0])
-        self.rows.rule["level"] = self._value(state, window, 0.0)
-        return float(self.rows.rule["level"][0]) - before
-
-    def _value(self, state: State, window: JobWindow, ahead: float) -> float:
-        """Return the weighted sum where some objective is a Python function."""
-        total = weighted_value(state.tables, window.rows, self.rows, ahead)
-        for one, weight in self.objectives.items():
-            if not isinstance(one, BuiltIn):
-                total += weight * one(state)
-        return float(total)
+    def refresh(self, state: State) -> None:
+        """Look at the user's own objectives, which change at instants and by decisions only."""
+        if not self.compiled:
+            own = (weight * one(state) for one, weight in self.objectives.items() if not isinstance(one, BuiltIn))
+            self.rows.rule["own"] = float(sum(own))

@@ -14,14 +14,143 @@ import numpy as np
 
 from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.episode import Episode
-from hdeeprm_like.decision.rewards import Reward
-from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.decision.rewards import (
+    NUMBER_OF_OBJECTIVES,
+    REWARD,
+    Reward,
+    RewardRows,
+    pass_time,
+    reward_at_once,
+    settle,
+)
+from hdeeprm_like.decision.window.rows import NoWindow, Window, make_room
+from hdeeprm_like.decision.window.statistics import arrive, read_changes
+from hdeeprm_like.decision.window.window import JobWindow, NoJobWindow, opens
+from hdeeprm_like.engine.bundles import Bundle, BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.state import Instant, State
+from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.types import Bools, Floats
+from hdeeprm_like.types import Bools, Floats, Ints
 
 NO_FEATURES = np.zeros(0, np.float32)
 NO_FEATURES.flags.writeable = False
+
+
+class Core(Bundle):
+    """What happens at an instant is taken in by these together."""
+
+    tables: Tables
+    window: Window
+    reward: RewardRows
+
+
+class Completed(Bundle):
+    """Rows of the jobs that a message tells have ended."""
+
+    jobs: Ints
+
+
+@compiled
+def take_in(core: Core, now: float, completed: Completed, submitted: int, arrivals_over: bool) -> None:
+    """Move to the next instant: reward the time that has passed, change the cluster, bring the window there.
+
+    Args:
+        now: s. submitted: how many jobs came, the next rows. arrivals_over: whether no more will come.
+    """
+    take_in_jobs(core, now, completed.jobs, len(completed.jobs), submitted, arrivals_over)
+
+
+@inlined
+def take_in_jobs(core: Core, now: float, completed: Ints, count: int, submitted: int, arrivals_over: bool) -> None:
+    """Do the same, with the first *count* of the completed jobs."""
+    let_time_pass(core.tables, core.window, core.reward, now)
+    receive(core.tables, now, completed, count, submitted, arrivals_over)
+    bring_window(core.tables, core.window)
+
+
+@compiled
+def note_action(core: Core, started_before: int) -> None:
+    """Let window and reward take note of an action, given how many jobs had started in the instant before it."""
+    look_at_changes(core.tables, core.window)
+    started = core.tables.clock[0].started_now > started_before
+    reward_action(core.tables, core.window, core.reward, started)
+
+
+@compiled
+def settle_reward(core: Core) -> None:
+    """Give the last decision the reward that was due."""
+    settle_in(core.tables, core.window, core.reward)
+
+
+# --- runs without a window or a reward are compiled without what these do
+
+
+@by_type
+def let_time_pass(t: BundleType, w: BundleType, r: BundleType, now: object) -> object:
+    """Reward the time until *now*."""
+    return nothing_of_four if r.kind == "NoReward" else pass_time
+
+
+@by_type
+def bring_window(t: BundleType, w: BundleType) -> object:
+    """Bring the window to a new instant."""
+    return nothing_of_two if w.kind == "NoWindow" else arrive
+
+
+@by_type
+def look_at_changes(t: BundleType, w: BundleType) -> object:
+    """Let the window take note of the jobs that have started."""
+    return nothing_of_two if w.kind == "NoWindow" else read_changes
+
+
+@by_type
+def reward_action(t: BundleType, w: BundleType, r: BundleType, started: object) -> object:
+    """Reward an action as far as that is known at once."""
+    return nothing_of_four if r.kind == "NoReward" else reward_at_once
+
+
+@by_type
+def settle_in(t: BundleType, w: BundleType, r: BundleType) -> object:
+    """Give the last decision the reward that was due."""
+    return nothing_of_three if r.kind == "NoReward" else settle
+
+
+@by_type
+def wants_decision(t: BundleType, w: BundleType) -> object:
+    """Tell whether a decision is wanted now."""
+    return jobs_wait if w.kind == "NoWindow" else opens
+
+
+@inlined
+def jobs_wait(t: Tables, w: NoWindow) -> bool:
+    """Tell whether jobs wait."""
+    return bool(t.clock[0].waiting > 0)
+
+
+@inlined
+def nothing_of_two(a: object, b: object) -> None:
+    """Do nothing."""
+
+
+@inlined
+def nothing_of_three(a: object, b: object, c: object) -> None:
+    """Do nothing."""
+
+
+@inlined
+def nothing_of_four(a: object, b: object, c: object, d: object) -> None:
+    """Do nothing."""
+
+
+class NoReward(RewardRows):
+    """The reward of a run in which nothing is learned: always 0."""
+
+
+def no_reward() -> NoReward:
+    """Return it."""
+    return NoReward(np.zeros(1, REWARD), np.zeros(NUMBER_OF_OBJECTIVES))
 
 
 class Observer(Protocol):
@@ -57,7 +186,7 @@ class DecisionSystem:
     Attributes:
         state: the cluster and its jobs. actions: what can be done. window: of the queue; without slots if not given.
         observer: None for agents that look at nothing. reward: None where nothing is learned; rewards are 0 then.
-        open: whether a decision is wanted now.
+        open: whether a decision is wanted now. core: what compiled functions read and write of it.
     """
 
     def __init__(
@@ -72,7 +201,9 @@ class DecisionSystem:
         self.actions = actions
         self.observer = observer
         self.reward = reward
-        self.window = window if window is not None else JobWindow(state)
+        self.window = window if window is not None else NoJobWindow(state)
+        self.core = Core(state.tables, self.window.rows, reward.rows if reward is not None else no_reward())
+        self._reward_rows = self.core.reward.rule
         self.open = False
         self._seen: tuple[Floats, Bools] | None = None
         self._observations: list[Floats] = []
@@ -82,15 +213,19 @@ class DecisionSystem:
         self._times: list[float] = []
 
     def receive(self, instant: Instant) -> None:
-        """Move to the next instant."""
-        if self.reward is not None:
-            self.reward.pass_time(self.state, self.window, instant.now)
-        self.state.receive(instant)
-        self.window.follow(self.state, instant.completed)
-        self.arrive(self.window.opens(self.state))
+        """Move to the next instant, as a message tells of it."""
+        state = self.state
+        state.make_room()
+        make_room(self.window.rows, len(state.tables.jobs))
+        completed = Completed(np.asarray(instant.completed, np.int32))
+        take_in(self.core, instant.now, completed, instant.submitted, instant.arrivals_over)
+        state.kills = []
+        self.arrive(self.window.opens(state))
 
     def arrive(self, wanted: bool) -> None:
         """Open a decision if one is wanted at the instant that the state is at."""
+        if self.reward is not None:
+            self.reward.refresh(self.state)
         self.open = wanted
         self._seen = None
 
@@ -115,15 +250,15 @@ class DecisionSystem:
         self._chosen.append(int(action))
         clock = self.state.tables.clock[0]
         self._times.append(float(clock["now"]))
-        started = clock["started_now"]
+        started = int(clock["started_now"])
         again = self.actions.apply(int(action), self.state)
-        self.window.note_starts(self.state)
         self._seen = None
+        if self.reward is not None:
+            self.reward.refresh(self.state)
+        note_action(self.core, started)
         self.open = bool(again and self.window.opens(self.state))
-        if self.reward is None:
-            self._rewards.append(0.0)
-        elif self.reward.at_once:
-            self._rewards.append(self.reward.after(self.state, self.window, bool(clock["started_now"] > started)))
+        if not self._reward_rows["due"][0]:
+            self._rewards.append(float(self._reward_rows["last"][0]))
 
     def check(self, action: int, mask: Bools) -> None:
         """Raise an AgentError unless an action can be applied where *mask* tells what is legal."""
@@ -135,11 +270,9 @@ class DecisionSystem:
 
     def settle(self) -> None:
         """Give the last decision the reward that was not known at once; drivers call it when the run is over."""
-        if self.reward is None or self.reward.at_once:
-            return
-        reward = self.reward.settle(self.state, self.window)
+        settle_reward(self.core)
         if len(self._rewards) < len(self._chosen):
-            self._rewards.append(reward)
+            self._rewards.append(float(self._reward_rows["last"][0]))
 
     @property
     def rewards(self) -> list[float]:

@@ -9,8 +9,9 @@ when another is submitted, come out as in Batsim: in the same messages, hence wi
 import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.lifecycle import pstate_of, receive, write_log
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.lifecycle import forget_starts, pstate_of, started_job, write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, Tables
 from hdeeprm_like.engine.tasks import (
     KILLED,
@@ -25,6 +26,7 @@ from hdeeprm_like.engine.tasks import (
     progress,
     sift,
 )
+from hdeeprm_like.types import Floats
 
 SHORTEST_CALL = 1e-5  # s, Batsim lengthens shorter waits
 
@@ -32,7 +34,17 @@ SUBMIT, NO_MORE, END, COMMAND, READY, CALL = 0, 1, 2, 3, 4, 5  # letters; an END
 KINDS = 8
 
 
-@compiled
+class BatsimClock(Bundle, shared=("delay",)):
+    """What this clock adds to a ``Simulation``.
+
+    Attributes:
+        delay: (P,) s that the message of an ended job takes from a core of each processor to the server.
+    """
+
+    delay: Floats
+
+
+@inlined
 def wire_time(time: float) -> float:
     """Return a time as the wire carries it, rounded to the microsecond exactly as printf and a parser would."""
     scaled = time * 1e6
@@ -47,7 +59,7 @@ def wire_time(time: float) -> float:
     return float(whole / 1e6)
 
 
-@compiled
+@inlined
 def post(s: Simulation, kind: int, row: int) -> None:
     """Put a letter into the mailbox."""
     sim = s.sim[0]
@@ -56,7 +68,7 @@ def post(s: Simulation, kind: int, row: int) -> None:
     sim.mail += 1
 
 
-@compiled
+@inlined
 def next_event(s: Simulation) -> float:
     """Return the time of the next event, infinite if nothing can happen."""
     sim = s.sim[0]
@@ -186,7 +198,7 @@ def apply_command(t: Tables, s: Simulation) -> None:
     sim, clock = s.sim[0], t.clock[0]
     stage = sim.stage - clock.rejected_now
     if stage >= 0 and stage < clock.started_now:
-        j = t.started_now[stage]
+        j = started_job(t, stage)
         launch(t, s, j)
         write_log(t, sim.clock, LOG_START, j, 0)
     stage -= clock.started_now
@@ -232,14 +244,14 @@ def resume_submitter(s: Simulation) -> None:
 
 
 @compiled
-def take_letter(t: Tables, s: Simulation) -> None:
+def take_message(t: Tables, s: Simulation, c: BatsimClock) -> None:
     """Receive the first letter of the mailbox, which takes its time, and act on it."""
     sim = s.sim[0]
     letter = s.mail[sim.mail_first]
     sim.mail_first = sim.mail_first + 1 if sim.mail_first + 1 < len(s.mail) else 0
     sim.mail -= 1
     kind, j = letter % KINDS, letter // KINDS
-    advance(t, s, sim.clock + (s.delay[t.core_processor[s.tasks[j].lowest]] if kind == END else LOOPBACK))
+    advance(t, s, sim.clock + (c.delay[t.core_processor[s.tasks[j].lowest]] if kind == END else LOOPBACK))
     if kind == SUBMIT:
         submit_all_due(s)
         sim.submitting = 1
@@ -275,7 +287,8 @@ def forget_decisions(t: Tables) -> None:
     clock = t.clock[0]
     for i in range(clock.touched):
         t.loads[t.touched[i]].touched = 0
-    clock.touched = clock.started_now = clock.rejected_now = 0
+    clock.touched = clock.rejected_now = 0
+    forget_starts(t)
 
 
 @compiled
@@ -297,7 +310,7 @@ def deliver(t: Tables, s: Simulation) -> bool:
 
 
 @compiled
-def next_message(t: Tables, s: Simulation) -> bool:
+def next_instant(t: Tables, s: Simulation, c: BatsimClock) -> bool:
     """Run until the server tells the decision system something to decide on; False when nothing can happen any more."""
     sim = s.sim[0]
     while True:
@@ -309,10 +322,11 @@ def next_message(t: Tables, s: Simulation) -> bool:
         fire_ends(t, s)  # of the moment in which the last letter was received
         if sends:
             if deliver(t, s):
+                sim.now, sim.no_more = wire_time(sim.clock), sim.over == 2
                 return True
             begin_answer(t, s)
         elif sim.mail > 0:
-            take_letter(t, s)
+            take_message(t, s, c)
         else:
             date = next_event(s)
             if date == np.inf:
@@ -333,9 +347,13 @@ def open_simulation(t: Tables, s: Simulation) -> None:
         resume_submitter(s)
 
 
-@compiled
-def take_news(t: Tables, s: Simulation) -> None:
-    """Move the decision system's state to the instant that the message just sent tells of."""
-    sim = s.sim[0]
-    receive(t, wire_time(sim.clock), s.completed[: sim.completed], sim.submitted, sim.over == 2)
-    sim.completed = sim.submitted = sim.called = 0
+@inlined
+def apply_decisions(t: Tables, s: Simulation, c: BatsimClock) -> None:
+    """Begin to apply what was decided."""
+    begin_answer(t, s)
+
+
+@inlined
+def open_clock(t: Tables, s: Simulation, c: BatsimClock) -> None:
+    """Begin a simulation."""
+    open_simulation(t, s)

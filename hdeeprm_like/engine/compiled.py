@@ -1,190 +1,193 @@
-"""The one door to numba: functions on arrays, compiled at their first call and cached on disk.
+"""The one door to numba: functions on arrays, compiled when they are first called and kept on disk.
 
-numba recompiles a function when its own file changes, but not when a function or a constant that it uses from another
-file does. So the machine code lies in a folder named after the content of all files that it can be made of.
+| mark | for |
+|---|---|
+| `compiled` | functions that Python or other compiled functions call |
+| `inlined` | small functions in hot loops: they become part of each function that calls them |
+| `released` | functions that several threads run at once: they let the interpreter go |
+
+In all of them x / 0 is infinite or nan, as in numpy. Only what Python calls lies on disk, where numba keeps its machine
+code: beside the source, in the user's cache, or under ``NUMBA_CACHE_DIR``. numba looks only at the file of a function
+to tell whether its machine code is still good, but ours are made of functions and constants of many files. So the
+content of all these files is part of the key: stale machine code never runs.
 """
 
 import functools
 import hashlib
+import inspect
+import logging
 import os
-import shutil
-import tempfile
-import time
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import llvmlite.binding
 import numba
-import numpy as np
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.np import arrayobj
+from numba.core import event
+from numba.extending import overload, typeof_impl
+
+from hdeeprm_like.engine import inner
+
+log = logging.getLogger(__name__)
 
 PACKAGE = Path(__file__).parent.parent
 SOURCES = ("cluster", "engine", "decision", "run", "learning")  # folders that compiled functions are made of
-KEPT = 4  # folders of machine code of other sources
-UNUSED = 86400.0  # s after which such a folder is taken for unused; a running process may need a newer one
+FUNCTIONS = 250  # about so many are compiled at the first call of a large one, for the progress
+DELAY = 1.0  # s of compiling before anybody is told
 
-OURS = f"_ZN{len(PACKAGE.name)}{PACKAGE.name}"  # what the names of this package's functions begin with in machine code
-
-BRISK: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}  # no reference counts, x / 0 is infinite or nan
-
-BARE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
 F = TypeVar("F", bound=Callable[..., object])
 
+quiet = False  # whether nobody is told that something is being compiled; command lines set it
 
+
+@functools.cache
 def source_digest() -> str:
-    """Return a name for the content of every file that compiled code is made of."""
-    digest = hashlib.sha256()
+    """Return a name for the content of every file that compiled code is made of, and for how it is compiled."""
+    digest = hashlib.sha256(f"{numba.config.BOUNDSCHECK} {inner.WAY}".encode())
     for folder in SOURCES:
         for path in sorted((PACKAGE / folder).rglob("*.py")):
-            name, content = path.relative_to(PACKAGE).as_posix(), path.read_bytes()
-            digest.update(name.encode() + b"\0" + content + b"\0")
+            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def cache_folder() -> Path:
-    """Return a folder of the user's own for the machine code of these sources; old ones are cleared away."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hdeeprm_like"
-    folder = home / source_digest()
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.utime(folder)
-        others = sorted(home.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for old in others[KEPT:]:
-            if old.stat().st_mtime < time.time() - UNUSED:
-                shutil.rmtree(old, ignore_errors=True)
-    except OSError:  # no home to write to: the machine code lasts as long as the process
-        folder = Path(tempfile.mkdtemp(prefix="hdeeprm_like-"))
-    return folder
-
-
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(cache_folder())
-
-
-# Functions are small here so that people can read them; those that stay calls make whole steps up to a fifth slower.
-# This is for all that numba compiles in the process; it makes larger code of what others compile, no other results.
-llvmlite.binding.set_option("hdeeprm_like", "-inline-threshold=2000")
-
-_wrap_around = arrayobj.fix_integer_index
-
-
-def _as_given(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-    """Let no index of this package's functions count from the end; to find out whether it does costs a tenth of all."""
-    if not builder.function.name.startswith(OURS):
-        return _wrap_around(context, builder, kind, index, size)
-    return context.cast(builder, index, kind, numba.types.intp if kind.signed else numba.types.uintp)
-
-
-arrayobj.fix_integer_index = _as_given
-
-
-class BareLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """The code of a function that becomes part of those that call it.
-
-    numba optimizes and translates each function with all that it calls, once for itself and once more in each caller;
-    only those that Python calls need it.
-    """
-
-    def _optimize_final_module(self) -> None:
-        """Leave that to the callers."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    @property
-    def codegen(self) -> "BareLibrary":
-        """Whom numba tells where the function's constants in Python are; there are none."""
-        return self
-
-    def set_env(self, name: str, environment: object) -> None:
-        """Forget them."""
-
-    def get_pointer_to_function(self, name: str) -> int:
-        """There is no machine code."""
-        self._ensure_finalized()
-        return 0
-
-
-class BareCompiler(Compiler):  # type: ignore[misc]
-    """numba's compiler for such functions."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.state.library = BareLibrary(self.state.targetctx.codegen(), "bare")
-
-
 class Compiled:
-    """A compiled function: bare machine code for other compiled functions, and a way in for Python once it calls.
-
-    numba otherwise makes a way in for every function, which costs much of the time of compiling. What is bare becomes
-    part of those who call it, so only the functions that Python calls lie on disk.
-    """
+    """A compiled function: for other compiled functions, and with a way in for Python once Python calls it."""
 
     def __init__(self, function: Callable[..., object], **options: Any) -> None:
         functools.update_wrapper(self, function)
-        self._options = options
-        self._bare = numba.njit(pipeline_class=BareCompiler, **BARE, **options)(function)
-
-    @property
-    def _numba_type_(self) -> Any:
-        """What other compiled functions take it for."""
-        return numba.types.Dispatcher(self._bare)
+        self._nogil = {"nogil": True} if options.pop("nogil", False) else {}
+        self.inner = inner.compile_inner(function, **OPTIONS, **options)
 
     @functools.cached_property
     def entry(self) -> Any:
-        """The function with a way in for Python."""
-        return numba.njit(cache=True, **self._options)(cast(Any, self).__wrapped__)
+        """The function with a way in for Python, whose key on disk holds the content of all sources."""
+        function = cast(Any, self).__wrapped__
+        names = ", ".join(inspect.signature(function).parameters)
+        # the digest is a variable of the enclosing function, which numba makes part of the key
+        source = (
+            f"def make(digest):\n    def {function.__name__}({names}):\n        digest\n"
+            f"        return function({names})\n    return {function.__name__}\n"
+        )
+        place: dict[str, Any] = {"function": self.inner, "__name__": function.__module__}
+        exec(compile(source, inspect.getfile(function), "exec"), place)  # names of our own functions alone go in
+        made = place["make"](source_digest())
+        made.__qualname__ = function.__qualname__
+        made.__module__ = function.__module__
+        return numba.njit(cache=True, **OPTIONS, **self._nogil)(made)
 
     def __call__(self, *arguments: object) -> object:
         """Call it from Python."""
-        return self.entry(*arguments)
+        if self.entry.signatures:
+            return self.entry(*arguments)
+        with told_of_compiling():
+            return self.entry(*arguments)
+
+
+@typeof_impl.register(Compiled)  # type: ignore[untyped-decorator]
+def _typeof_compiled(function: Compiled, context: Any) -> Any:
+    return numba.types.Dispatcher(function.inner)
 
 
 def compiled(function: F) -> F:
-    """Compile *function* with numba, keep the machine code on disk, and keep its Python type for the checker.
-
-    It can make no arrays and return none: numba then counts no references to those it is given, which otherwise takes
-    more than half of the time of a simulation. No index counts from the end, and a division by 0 raises nothing.
-    """
-    return cast(F, Compiled(function, **BRISK))
-
-
-def compiled_with_memory(function: F) -> F:
-    """Compile and keep a function that makes arrays, which numba counts the references to; x / 0 raises in it."""
+    """Compile *function* with numba and keep its Python type for the checker."""
     return cast(F, Compiled(function))
 
 
+def inlined(function: F) -> F:
+    """Compile a small function into each of its callers, however large these are."""
+    return cast(F, Compiled(function, forceinline=True))
+
+
 def released(function: F) -> F:
-    """The same as `compiled` for a function that several threads run at once: it lets the interpreter go."""
-    return cast(F, Compiled(function, nogil=True, **BRISK))
+    """Compile a function that lets the interpreter go where Python calls it."""
+    return cast(F, Compiled(function, nogil=True))
+
+
+def by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function for compiled code that stands for others: which one follows from the types of its arguments.
+
+    So one loop serves all clocks, observations and action spaces, and each run compiles only those that it has.
+
+    Args:
+        choose: returns the compiled function for numba's types of the arguments; it never runs in compiled code.
+    """
+    names = ", ".join(inspect.signature(choose).parameters)
+
+    def stands_for(*arguments: Any) -> Any:
+        raise TypeError(f"{choose.__name__} can be called from compiled functions only")
+
+    stands_for.__name__ = choose.__name__
+    source = f"def {choose.__name__}({names}):\n    return chosen({names})\n"
+
+    def implementation(*types: Any) -> Any:
+        place: dict[str, Any] = {"chosen": choose(*types)}
+        exec(source, place)  # names of our own functions alone go in
+        return place[choose.__name__]
+
+    options = {**OPTIONS, **inner.OPTIONS, "forceinline": True}
+    typed: dict[str, Any] = {"implementation": implementation}
+    exec(f"def typed({names}):\n    return implementation({names})\n", typed)
+    overload(stands_for, jit_options=options, strict=False)(typed["typed"])
+    return stands_for
 
 
 def direct(function: F, *arguments: object) -> F:
-    """Return the machine code of a compiled function for arguments of these types.
+    """Return the machine code of a compiled function for arguments of these types, compiled now if it is not on disk.
 
-    numba looks at the type of every array of every bundle at each call, which takes longer than a step of a simulation.
-    Nobody looks any more where this is called: whoever does so answers for the types.
+    Calling it saves the look at the types of the arguments: whoever does so answers for them.
     """
     entry = cast(Any, function).entry
-    kinds = entry, *map(_kind, arguments)
-    if kinds not in _codes:
-        _codes[kinds] = entry.compile(tuple(numba.typeof(argument) for argument in arguments))
-    return cast(F, _codes[kinds])
+    kinds = tuple(numba.typeof(argument) for argument in arguments)
+    with told_of_compiling():
+        return cast(F, entry.compile(kinds))
 
 
-_codes: dict[tuple[object, ...], Any] = {}  # machine code by function and kinds of arguments
+class _Progress(event.Listener):  # type: ignore[misc]
+    """Counts the functions that are being compiled."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+
+    def on_start(self, happening: Any) -> None:
+        """Begin the bar with the first function."""
+        global _told
+        if self.bar is None:
+            from tqdm import tqdm
+
+            text = "hdeeprm_like: compiling, once for this machine"
+            if not (quiet or _told):
+                sys.stderr.write(f"{text} (up to a minute)\n")
+                _told = True
+            self.bar = tqdm(desc="compiling", total=FUNCTIONS, unit=" functions", delay=DELAY, mininterval=1.0, leave=False, disable=quiet or None)
+
+    def on_end(self, happening: Any) -> None:
+        """Move the bar on."""
+        self.bar.update(1)
 
 
-def _kind(argument: object) -> object:
-    """Return what tells numba's types apart; the types of all rows of an episode take milliseconds to find out."""
-    if isinstance(argument, tuple):
-        return type(argument), *map(_kind, argument)
-    if isinstance(argument, np.ndarray):
-        flags = argument.flags
-        return argument.dtype, argument.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
-    return type(argument)
+_telling = _told = False
+
+
+@contextmanager
+def told_of_compiling() -> Iterator[None]:
+    """Tell on stderr, with progress, if something has to be compiled in this block."""
+    global _telling
+    if _telling:
+        yield
+        return
+    _telling, listener = True, _Progress()
+    try:
+        with event.install_listener("numba:compile", listener):
+            yield
+    finally:
+        _telling = False
+        if listener.bar is not None:
+            listener.bar.close()
+
+
+def is_bounds_checked() -> bool:
+    """Tell whether every index is checked (``NUMBA_BOUNDSCHECK=1``)."""
+    return bool(numba.config.BOUNDSCHECK) and os.environ.get("NUMBA_BOUNDSCHECK") != "0"

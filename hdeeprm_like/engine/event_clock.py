@@ -6,32 +6,25 @@ clock to compare with figures of other simulators. Jobs share bandwidth and lose
 cores and the log of them are left out.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.batsim_clock import SHORTEST_CALL
-from hdeeprm_like.engine.bundles import bundle
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.lifecycle import write_log
-from hdeeprm_like.engine.state import Commands, Instant, State
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_START, Tables
 from hdeeprm_like.engine.tasks import (
     SUCCESS,
     TIMER_PRECISION,
     WALLTIME_REACHED,
     Simulation,
-    new_simulation,
     remove,
     sift,
 )
-from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Ints
 
 
-@bundle()
-class Clockwork(NamedTuple):
+class EventClock(Bundle):
     """What this clock adds to a ``Simulation``.
 
     Attributes:
@@ -44,48 +37,8 @@ class Clockwork(NamedTuple):
     slowed: Ints
 
 
-class Textbook:
-    """Runs the jobs of a workload on the cluster of a state; a driver like ``Simulator``.
-
-    Attributes:
-        state: the cluster that it moves. simulation: the jobs that run, see ``Simulation``.
-    """
-
-    def __init__(self, state: State, workload: Workload, one_by_one: bool = False) -> None:
-        self.state = state
-        self.simulation = new_simulation(state.platform, workload)
-        self.clockwork = Clockwork(np.array([one_by_one], np.int64), np.zeros(state.platform.processors, np.int8))
-
-    def next_instant(self) -> Instant | None:
-        """Run until there is something to decide and return what happened; None when nothing can happen any more."""
-        self.state.make_room()
-        s = self.simulation
-        if not next_event(self.state.tables, s, self.clockwork):
-            return None
-        sim = s.sim[0]
-        completed = s.completed[: sim["completed"]].tolist()
-        return Instant(float(sim["clock"]), completed, int(sim["submitted"]), bool(sim["over"]))
-
-    def apply(self, commands: Commands) -> None:
-        """Start what was decided, and call when that was asked for.
-
-        Raises:
-            OptionsError: a job is to be killed.
-        """
-        if commands.kills:
-            raise OptionsError("the textbook's clock knows no kills; use Batsim's")
-        self.simulation.sim["call_asked"] = commands.wake_at
-        begin(self.state.tables, self.simulation, self.clockwork)
-
-    @property
-    def unfinished(self) -> int:
-        """How many jobs have neither ended nor been rejected."""
-        clock = self.state.tables.clock[0]
-        return int(len(self.simulation.tasks) - clock["completed"] - clock["rejected"])
-
-
 @compiled
-def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
+def next_instant(t: Tables, s: Simulation, c: EventClock) -> bool:
     """Move to the next event, or to all of its time, and gather what happened; False when nothing can any more.
 
     A call comes with what happens at its time, else alone; never early.
@@ -120,7 +73,8 @@ def next_event(t: Tables, s: Simulation, c: Clockwork) -> bool:
         sim.submitted += 1
         if alone:
             break
-    sim.over = sim.next_job == sim.jobs
+    sim.over = sim.no_more = sim.next_job == sim.jobs
+    sim.now = date
     return True
 
 
@@ -146,7 +100,7 @@ def expect(t: Tables, s: Simulation, j: int) -> None:
 
 
 @compiled
-def begin(t: Tables, s: Simulation, c: Clockwork) -> None:
+def apply_decisions(t: Tables, s: Simulation, c: EventClock) -> None:
     """Let the started jobs run, and find the ends of those again that bandwidth has slowed down or let go.
 
     The call that was asked for takes the place of an earlier one.
@@ -156,7 +110,7 @@ def begin(t: Tables, s: Simulation, c: Clockwork) -> None:
         sim.call = max(sim.call_asked, sim.clock + SHORTEST_CALL)
         sim.call_asked = np.inf
     for i in range(clock.started_now):
-        j = t.started_now[i]
+        j = started_job(t, i)
         s.tasks[j].start = sim.clock
         write_log(t, sim.clock, LOG_START, j, 0)
         expect(t, s, j)
@@ -175,3 +129,8 @@ def begin(t: Tables, s: Simulation, c: Clockwork) -> None:
                 last = j
                 expect(t, s, j)
                 sift(s, s.seats[j], j)
+
+
+@inlined
+def open_clock(t: Tables, s: Simulation, c: EventClock) -> None:
+    """Begin a simulation: nothing is to be done."""

@@ -7,13 +7,16 @@ import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.compiled import compiled, compiled_with_memory
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.processor_index import counts_cores, rank
+from hdeeprm_like.engine.running_jobs import add_running, remove_running
 from hdeeprm_like.engine.tables import (
     COMPLETED,
     CORES,
+    ENDED,
     GPUS,
     IDLE_CORE,
+    KINDS_OF_CHANGES,
     LOG_BLOCKED,
     LOG_OVERSUBSCRIBED,
     LOG_REJECT,
@@ -21,6 +24,8 @@ from hdeeprm_like.engine.tables import (
     NOTHING,
     REJECTED,
     RUNNING,
+    STARTED,
+    SUBMITTED,
     Tables,
 )
 from hdeeprm_like.engine.waiting_queue import dequeue, enqueue
@@ -29,7 +34,7 @@ from hdeeprm_like.types import Ints
 OVER = 1.0 + 1e-12  # sums of bandwidth requests are oversubscribed beyond rounding only
 
 
-@compiled
+@inlined
 def write_log(t: Tables, time: float, kind: int, row: int, value: int) -> None:
     """Append an entry to the log, if one is kept."""
     if len(t.log) == 0:
@@ -40,7 +45,7 @@ def write_log(t: Tables, time: float, kind: int, row: int, value: int) -> None:
     entry.time, entry.kind, entry.row, entry.value = time, kind, row, value
 
 
-@compiled
+@inlined
 def pstate_of(t: Tables, core: int) -> int:
     """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
     load = t.loads[t.core_processor[core]]
@@ -49,7 +54,7 @@ def pstate_of(t: Tables, core: int) -> int:
     return P2 if load.busy > 0 else P3
 
 
-@compiled
+@inlined
 def power_of(t: Tables, p: int) -> float:
     """Return the power in W of a processor's cores."""
     processor, load = t.processors[p], t.loads[p]
@@ -59,7 +64,7 @@ def power_of(t: Tables, p: int) -> float:
     return float(load.busy * processor.watts[serving] + idle_cores * processor.watts[idle])
 
 
-@compiled
+@inlined
 def touch(t: Tables, p: int) -> None:
     """Remember that the cores of a processor may have changed P-state in this instant."""
     if t.loads[p].touched:
@@ -70,7 +75,7 @@ def touch(t: Tables, p: int) -> None:
     clock.touched += 1
 
 
-@compiled
+@inlined
 def book_work(t: Tables, j: int) -> None:
     """Book what a running job has computed until now."""
     job, now = t.jobs[j], t.clock[0].now
@@ -140,6 +145,27 @@ def change_busy(t: Tables, p: int, cores: int) -> None:
     touch(t, p)
 
 
+@inlined
+def note_change(t: Tables, kind: int, j: int) -> None:
+    """Append to the list of changes."""
+    clock = t.clock[0]
+    t.changes[clock.changes] = KINDS_OF_CHANGES * j + kind
+    clock.changes += 1
+
+
+@inlined
+def started_job(t: Tables, i: int) -> int:
+    """Return the job of number *i* of those started in this instant."""
+    return int(t.changes[t.clock[0].first_start + i] // KINDS_OF_CHANGES)
+
+
+@inlined
+def forget_starts(t: Tables) -> None:
+    """Let the jobs started from now on be those of this instant."""
+    clock = t.clock[0]
+    clock.first_start, clock.started_now = clock.changes, 0
+
+
 @compiled
 def start_job(t: Tables, j: int) -> None:
     """Start a waiting job on ``allocation[placed : placed + size]``, which is booked and marked as its own."""
@@ -162,7 +188,8 @@ def start_job(t: Tables, j: int) -> None:
             i += 1
         change_busy(t, p, i - begin)
     update_speed(t, j)
-    t.started_now[clock.started_now] = j
+    add_running(t, j)
+    note_change(t, STARTED, j)
     clock.started_now += 1
 
 
@@ -172,6 +199,8 @@ def end_job(t: Tables, j: int) -> None:
     clock = t.clock[0]
     job = t.jobs[j]
     book_work(t, j)
+    remove_running(t, j)
+    note_change(t, ENDED, j)
     job.status, job.finish, job.speed = COMPLETED, clock.now, 0.0
     clock.running -= 1
     clock.completed += 1
@@ -203,7 +232,7 @@ def end_job(t: Tables, j: int) -> None:
         rank(t, p)
 
 
-@compiled
+@inlined
 def places(cores: float, memory: float, gpus: float, core_memory: float, core_gpus: float) -> float:
     """Return for how many cores of a job there is room on a node.
 
@@ -290,6 +319,7 @@ def submit_job(t: Tables, j: int) -> None:
     lacks = lacking_when_idle(t, j)
     if lacks == NOTHING:
         enqueue(t, j)
+        note_change(t, SUBMITTED, j)
         return
     t.jobs[j].status, t.jobs[j].lacks = REJECTED, lacks
     t.rejected_now[clock.rejected_now] = j
@@ -299,26 +329,26 @@ def submit_job(t: Tables, j: int) -> None:
 
 
 @compiled
-def receive(t: Tables, now: float, completed: Ints, submitted: int, arrivals_over: bool) -> None:
+def receive(t: Tables, now: float, completed: Ints, count: int, submitted: int, arrivals_over: bool) -> None:
     """Move the cluster to the next instant: forget what was decided in the last one, release, then submit.
 
     Args:
-        now: s. completed: job rows. submitted: how many more rows of jobs have been submitted.
+        now: s. completed: job rows, the first *count* of them. submitted: how many more rows of jobs came.
     """
     clock = t.clock[0]
     clock.joules += clock.watts * (now - clock.now)
     clock.now = now
     clock.wake_at = np.inf
-    clock.started_now = 0
     clock.rejected_now = 0
     for i in range(clock.touched):
         t.loads[t.touched[i]].touched = 0
     clock.touched = 0
     clock.arrivals_over = arrivals_over
-    for j in completed:
-        end_job(t, j)
+    for i in range(count):
+        end_job(t, completed[i])
     for _ in range(submitted):
         submit_job(t, clock.submitted)
+    forget_starts(t)
     if clock.waiting == 0:
         clock.blocked = NOTHING
 
@@ -347,16 +377,16 @@ def set_available(t: Tables, core: int, available: bool) -> None:
         t.clock[0].free_cores += change
 
 
-@compiled_with_memory
-def changed_pstates(t: Tables, cores: Ints, pstates: Ints) -> int:
+@compiled
+def changed_pstates(t: Tables, touched: Ints, cores: Ints, pstates: Ints) -> int:
     """Write the cores that have come into another P-state than asked for last, in ascending order; return how many.
 
     Args:
-        cores, pstates: (C,) to write to.
+        touched: processors to look at, in ascending order. cores, pstates: (C,) to write to.
     """
     found = 0
-    for p in np.sort(t.touched[: t.clock[0].touched]):
-        processor = t.processors[p]
+    for i in range(len(touched)):
+        processor = t.processors[touched[i]]
         for core in range(processor.first_core, processor.first_core + processor.cores):
             pstate = pstate_of(t, core)
             if pstate != t.core_pstate[core]:

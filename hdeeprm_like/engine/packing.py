@@ -16,7 +16,7 @@ import numpy as np
 
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import places_on
-from hdeeprm_like.engine.placements import TETRIS
+from hdeeprm_like.engine.numbers import TETRIS
 from hdeeprm_like.engine.processor_index import has_room
 from hdeeprm_like.engine.tables import Tables
 

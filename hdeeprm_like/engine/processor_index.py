@@ -10,21 +10,21 @@ one before.
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.placements import HIGH_CORES, HIGH_GFLOPS, HIGH_MEM, HIGH_MEM_BW, LOW_POWER
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.numbers import HIGH_CORES, HIGH_GFLOPS, HIGH_MEM, HIGH_MEM_BW, LOW_POWER
 from hdeeprm_like.engine.tables import RANKINGS, WIDTH, Tables
 from hdeeprm_like.engine.waiting_queue import draw
 
 ALL = 1 << 62  # more cores than there are
 
 
-@compiled
+@inlined
 def counts_cores(t: Tables) -> bool:
     """Tell whether the cores of the only processor are counted and have no names, see `State`."""
     return len(t.allocation) == 0
 
 
-@compiled
+@inlined
 def processor_key(t: Tables, policy: int, p: int) -> float:
     """Return what a core policy maximizes; ties go to the lowest core number, that is to the lowest processor.
 
@@ -42,7 +42,7 @@ def processor_key(t: Tables, policy: int, p: int) -> float:
     return float(-processor.watts[0])
 
 
-@compiled
+@inlined
 def has_room(t: Tables, n: int, memory: float, gpus: float) -> bool:
     """Tell whether a node has so many MB and GPUs free, but for the rounding errors of what its jobs took."""
     node, room = t.nodes[n], t.rooms[n]
@@ -71,7 +71,7 @@ def rank_processor(t: Tables, p: int) -> None:
     group.key[LOW_POWER - HIGH_GFLOPS, i] = processor_key(t, LOW_POWER, p)
 
 
-@compiled
+@inlined
 def best_key(t: Tables, ranking: int, row: int) -> float:
     """Return the largest key in a group."""
     group = t.tree[row]
@@ -95,16 +95,34 @@ def rank_group(t: Tables, level: int, seat: int) -> None:
     group.most[i], group.least[i], group.cores[i] = most, least, cores
 
 
-@compiled
 def rank_all(t: Tables) -> None:
-    """Write the whole tree."""
-    for p in range(len(t.processors)):
-        rank_processor(t, p)
-    for n in range(len(t.nodes)):
-        t.rooms[n].ranked_memory = t.rooms[n].free_memory
-    for level in range(1, len(t.levels)):
-        for seat in range(t.levels[level] - t.levels[level - 1]):
-            rank_group(t, level, seat)
+    """Write the whole tree of an idle cluster."""
+    groups, nodes = t.tree, t.processors["node"]
+    free, memory = t.loads["free"], t.rooms["free_memory"][nodes]
+    keys = np.stack(
+        [
+            t.processors["flops"][:, 0],
+            free.astype(np.float64),
+            memory,
+            t.processors["bandwidth"] - t.loads["used_bandwidth"],
+            -t.processors["watts"][:, 0],
+        ]
+    )
+    most, least, cores = memory + 2.0 * ROUNDING * t.nodes["memory"][nodes], memory, free
+    taken = free == 0
+    keys, most, least = np.where(taken, -np.inf, keys), np.where(taken, -np.inf, most), np.where(taken, np.inf, least)
+    for first in t.levels.tolist():
+        count = -(-len(cores) // WIDTH)
+        gap = count * WIDTH - len(cores)
+        keys = np.pad(keys, ((0, 0), (0, gap)), constant_values=-np.inf).reshape(RANKINGS, count, WIDTH)
+        most = np.pad(most, (0, gap), constant_values=-np.inf).reshape(count, WIDTH)
+        least = np.pad(least, (0, gap), constant_values=np.inf).reshape(count, WIDTH)
+        cores = np.pad(cores, (0, gap)).reshape(count, WIDTH)
+        level = slice(first, first + count)
+        groups["key"][level], groups["cores"][level] = keys.transpose(1, 0, 2), cores
+        groups["most"][level], groups["least"][level] = most, least
+        keys, most, least, cores = keys.max(2), most.max(1), least.min(1), cores.sum(1)
+    t.rooms["ranked_memory"] = t.rooms["free_memory"]
 
 
 @compiled

@@ -3,15 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
 
 STRIDE = 0x9E3779B97F4A7C15  # that a state moves by at each draw
 SEEDS = 2**53  # as many as a draw can tell apart
 
 
-@compiled
-def share(z: np.uint64) -> float:
-    """Return what a state stands for, from 0 to below 1."""
+@inlined
+def uniform(z: np.uint64) -> float:
+    """Return the number that a state stands for, from 0 to below 1."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
@@ -22,4 +22,4 @@ def share(z: np.uint64) -> float:
 def draw_below(states: NDArray[np.uint64], i: int, n: int) -> int:
     """Move the state at a place on and return an integer from 0 to below *n*, all equally likely."""
     states[i] += np.uint64(STRIDE)
-    return int(share(states[i]) * n)
+    return int(uniform(states[i]) * n)

@@ -9,9 +9,13 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import lifecycle as kernels
+from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, SHORTEST, SMALLEST
 from hdeeprm_like.engine.processor_index import rank_all
-from hdeeprm_like.engine.tables import HEAPS, WAITING, Rows, Tables, new_tables, with_room
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.engine.running_jobs import BY_START
+from hdeeprm_like.engine.tables import KINDS_OF_CHANGES, WAITING, Tables, make_room, new_tables
+from hdeeprm_like.types import Floats, Ints, Rows
+
+THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that look at a sorted list
 
 
 class Instant(NamedTuple):
@@ -60,6 +64,21 @@ class Commands:
     wake_at: float = np.inf
 
 
+class Needs(NamedTuple):
+    """The sorted lists of jobs that somebody looks at; each an order and whether it looks at actual run times.
+
+    Attributes:
+        orders: of the waiting jobs, numbers of ``numbers``. ends: of the running jobs, BY_START or BY_SIZE.
+    """
+
+    orders: tuple[tuple[int, bool], ...] = ()
+    ends: tuple[tuple[int, bool], ...] = ()
+
+    def __or__(self, other: "Needs") -> "Needs":
+        """Return the lists of both."""
+        return Needs(tuple(dict.fromkeys(self.orders + other.orders)), tuple(dict.fromkeys(self.ends + other.ends)))
+
+
 class State:
     """The cluster and its jobs now.
 
@@ -72,24 +91,32 @@ class State:
         known: rows of ``tables.jobs`` that hold a job, submitted or not.
         kills: job rows to end.
         named: whether it is known which cores a job has.
+        needs: the sorted lists of jobs that are kept. users: how many users have jobs.
+        knows_run_times: whether actual run times are known, as to a simulator of the jobs.
     """
 
     def __init__(
         self,
         platform: Platform,
         jobs: Workload | None,
-        policies: tuple[int, ...] = tuple(range(HEAPS)),
+        policies: tuple[int, ...] = THESIS,
         seed: int = 0,
         log: bool = True,
         limits: JobLimits | None = None,
         whole: bool = False,
         named: bool = True,
+        needs: Needs | None = None,
+        users: Ints | None = None,
+        epoch: float = 0.0,
     ) -> None:
         """Make an idle cluster.
 
         Args:
             jobs: that will be submitted, None where they become known on the way (see ``append``).
-            policies: the job policies that will be asked for. seed: of the random policies.
+            policies: the job policies of the thesis that will be asked for. seed: of the random policies.
+            needs: which sorted lists of jobs to keep, in place of those that *policies* need.
+            users: (J,) any numbers, for policies that share fairly; one user if missing.
+            epoch: s on the trace's clock when the simulation's shows 0; F1 to F4 look at it.
             log: whether to keep one. limits: must be given where *jobs* is not.
             whole: whether a node takes all cores of a job; one too large for any node is rejected then.
             named: False to count cores in place of naming those of each job, which takes the same time for jobs of any
@@ -109,11 +136,20 @@ class State:
         self._places = 1 if jobs is None else int(np.minimum(jobs.size, platform.cores).sum()) + 1
         self._changed = np.zeros(platform.cores, np.int32), np.zeros(platform.cores, np.int8)
         places = self._places if named else 0
-        self.tables: Tables = new_tables(platform, self.known, places, policies, seed, 1 if log else 0)
-        self.tables.clock["whole"] = whole
+        orders = tuple((policy, False) for policy in policies if policy != RANDOM_JOB)
+        needs = needs or Needs(orders, ((BY_START, False),))
+        self.needs = needs
+        self.users = 1
+        self.knows_run_times = jobs is not None
+        rows = 1 if log else 0
+        self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows)
+        self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
         rank_all(self.tables)
         if jobs is not None:
-            fill_jobs(self.tables.jobs, jobs)
+            fill_jobs(self.tables.jobs, jobs, platform.reference_flops)
+            if users is not None:
+                _, self.tables.jobs["user"] = np.unique(users, return_inverse=True)
+                self.users = int(self.tables.jobs["user"].max(initial=0)) + 1
         self._enough = kernels.room_for_an_instant(self.tables)  # entries; an instant never needs more than that
         if log:
             self.make_room()
@@ -138,6 +174,12 @@ class State:
         return np.flatnonzero(self.tables.jobs["status"] == WAITING)
 
     @property
+    def started_now(self) -> Ints:
+        """Rows of the jobs started in this instant, in the order of the decisions."""
+        clock = self.tables.clock[0]
+        return self.tables.changes[clock["first_start"] : clock["changes"]] // KINDS_OF_CHANGES
+
+    @property
     def watts(self) -> float:
         """Power of all cores now, in W."""
         return float(self.tables.clock["watts"][0])
@@ -153,27 +195,37 @@ class State:
         free: Floats = self.tables.rooms["free_memory"]
         return free
 
+    def require(self, needs: Needs, who: str) -> None:
+        """Refuse somebody whose sorted lists are not kept; compiled code would read others in their place.
+
+        Raises:
+            ValueError: a list is missing.
+        """
+        missing = [*(set(needs.orders) - set(self.needs.orders)), *(set(needs.ends) - set(self.needs.ends))]
+        if missing:
+            raise ValueError(f"{who}: the state keeps no list of jobs for {missing[0]}; name it in what State needs")
+
     def append(self, request: Request) -> int:
         """Make room for a job that is submitted next after those known; return its row."""
         row = self.known
         self.known += 1
         self._places += min(request.size, self.platform.cores)
-        roomy = with_room(self.tables, self.known, self._places)
-        if roomy is not self.tables:
-            self.tables = roomy
-            self._enough = kernels.room_for_an_instant(roomy)
+        before = len(self.tables.jobs)
+        make_room(self.tables, self.known, self._places)
+        if len(self.tables.jobs) > before:
+            self._enough = kernels.room_for_an_instant(self.tables)
         job = self.tables.jobs[row]
         job["submit"], job["size"] = request.submit, request.size
         job["requested_time"], job["requested_ops"] = request.time, request.ops
         job["memory"], job["bandwidth"], job["gpus"] = request.memory, request.bandwidth, request.gpus
-        job["start"] = job["finish"] = np.nan
+        job["start"] = job["finish"] = job["run_time"] = np.nan
         return row
 
     def receive(self, instant: Instant) -> None:
         """Move to the next instant."""
         self.make_room()
         completed = np.asarray(instant.completed, np.int32)
-        kernels.receive(self.tables, instant.now, completed, instant.submitted, instant.arrivals_over)
+        kernels.receive(self.tables, instant.now, completed, len(completed), instant.submitted, instant.arrivals_over)
         self.kills = []
 
     def drain(self) -> Commands:
@@ -184,10 +236,11 @@ class State:
         commands = Commands(kills=self.kills, wake_at=self.wake_at)
         if clock["rejected_now"]:
             commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
-        for j in t.started_now[: clock["started_now"]].tolist():
+        for j in self.started_now.tolist():
             commands.starts.append((j, self.cores_of(j)))
         cores, pstates = self._changed
-        changed = kernels.changed_pstates(t, cores, pstates) if self.named else 0
+        touched = np.sort(t.touched[: clock["touched"]])
+        changed = kernels.changed_pstates(t, touched, cores, pstates) if self.named else 0
         if changed:
             commands.pstates = dict(zip(cores[:changed].tolist(), pstates[:changed].tolist(), strict=True))
         return commands
@@ -212,7 +265,7 @@ class State:
         if len(log) and len(log) < used + self._enough:
             grown = np.zeros(2 * (used + self._enough), log.dtype)
             grown[:used] = log[:used]
-            self.tables = self.tables._replace(log=grown)
+            self.tables.log = grown
 
 
 def countable(platform: Platform, jobs: Workload) -> bool:
@@ -220,9 +273,11 @@ def countable(platform: Platform, jobs: Workload) -> bool:
     return platform.processors == 1 and not (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
 
 
-def fill_jobs(rows: Rows, jobs: Workload) -> None:
-    """Write the requests of a workload into rows of jobs."""
+def fill_jobs(rows: Rows, jobs: Workload, reference_flops: float) -> None:
+    """Write the requests of a workload into rows of jobs, and how long they run at so many flop/s."""
     rows["submit"], rows["size"] = jobs.submit, jobs.size
     rows["requested_time"], rows["requested_ops"] = jobs.requested_time, jobs.requested_ops
     rows["memory"], rows["bandwidth"], rows["gpus"] = jobs.memory, jobs.bandwidth, jobs.gpus
     rows["start"] = rows["finish"] = np.nan
+    times = np.where(jobs.delay >= 0.0, jobs.delay, jobs.ops / reference_flops)
+    rows["run_time"] = np.minimum(times, jobs.walltime)

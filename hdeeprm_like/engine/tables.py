@@ -5,21 +5,21 @@ A job, a processor, a node is a row of a structured array (``tables.jobs[j].star
 A batch of episodes is the same arrays with one more axis.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.engine.bundles import bundle
-from hdeeprm_like.types import Ints
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
+from hdeeprm_like.engine.job_lists import make_room as make_room_in
+from hdeeprm_like.engine.numbers import ORDERS
+from hdeeprm_like.types import Ints, Rows
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
 
 NOTHING, CORES, MEMORY, GPUS = 0, 1, 2, 3  # what a blocked or rejected job lacks
-
-FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB = 0, 1, 2, 3, 4, 5  # job policies; the first five have heaps
-HEAPS = 5
 
 RANKINGS = 5  # from HIGH_GFLOPS to LOW_POWER, by what processors differ in
 
@@ -30,15 +30,19 @@ CLOCK = np.dtype(
         ("joules", "f8"),  # J since time 0, all cores
         ("wake_at", "f8"),  # s, when the decision system wants to be called again, infinite for never
         ("random", "u8"),  # state of the generator behind the random policies
+        ("epoch", "f8"),  # s on the trace's clock when ours shows 0; F1 to F4 look at it
         ("submitted", "i8"),  # jobs seen so far
         ("waiting", "i8"),  # jobs in the queue
+        ("demanding", "i8"),  # of these ask for memory or GPUs
         ("running", "i8"),
         ("completed", "i8"),
         ("rejected", "i8"),
         ("free_cores", "i8"),
         ("placed", "i8"),  # used entries of Tables.allocation
-        ("started_now", "i8"),  # used entries of Tables.started_now, Tables.rejected_now, Tables.touched
-        ("rejected_now", "i8"),
+        ("changes", "i8"),  # used entries of Tables.changes
+        ("first_start", "i8"),  # where those begin that tell of the jobs started in this instant
+        ("started_now", "i8"),  # how many these are
+        ("rejected_now", "i8"),  # used entries of Tables.rejected_now, Tables.touched
         ("touched", "i8"),
         ("blocked", "i8"),  # what the selected job lacks: NOTHING, CORES, MEMORY or GPUS
         ("blocked_job", "i8"),
@@ -64,10 +68,12 @@ JOB = np.dtype(
         ("done", "f8"),  # flop per core computed until as_of
         ("speed", "f8"),  # flop/s of its slowest core since as_of
         ("as_of", "f8"),  # s
+        ("run_time", "f8"),  # s that it runs on the platform's mean core, nan where nobody but the future knows
         ("first", "i8"),  # its cores are allocation[first : first + size]
         ("size", "i4"),  # cores
         ("status", "i4"),
-        ("seat", "i4"),  # its place in Tables.queue while it waits
+        ("place", "i4"),  # in Tables.members while it waits
+        ("user", "i4"),  # from 0
         ("lacks", "i4"),  # why it was rejected
     ],
     align=True,
@@ -149,15 +155,15 @@ LOG_OVERSUBSCRIBED = 4  # processor, 1 begins or 0 ends
 LOG_REJECT = 5  # job, what it lacks
 LOG_REQUEST = 6  # a SET_RESOURCE_STATE: number of cores, P-state; its LOG_PSTATE entries follow
 
-Rows = NDArray[np.void]
+SUBMITTED, STARTED, ENDED = 0, 1, 2  # kinds of changes, see Tables.changes
+KINDS_OF_CHANGES = 4  # an entry is KINDS_OF_CHANGES * job + kind
 
 IDLE_CORE = -1  # in Tables.core_job where no job is
 
 LEAST_ROOM = 64  # rows that tables get when they begin to grow
 
 
-@bundle("processors", "nodes", "levels", "core_processor", "log")
-class Tables(NamedTuple):
+class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", "list_of", "log")):
     """The arrays of one cluster and its jobs; J, C, P, N as in ``types``.
 
     Attributes:
@@ -171,10 +177,11 @@ class Tables(NamedTuple):
         core_available: (C,) 0 while a core is withdrawn by an external event.
         core_pstate: (C,) the P-state last asked of the simulator for each core.
         allocation: cores of the started jobs, one job after the other; empty where cores are counted, not named.
-        queue: (J,) waiting jobs in no order; the first clock.waiting entries count.
-        heaps: (HEAPS, J) waiting jobs by each policy that is used, started ones are dropped when they come up.
-        heap_size: (HEAPS,) used entries, -1 for a policy that nobody uses.
-        started_now, rejected_now: (J,) what was decided in this instant.
+        members: (J,) the waiting jobs in no order; the first clock.waiting entries count.
+        waiting: lists of these, one for each order that somebody asked for. running: lists of the running jobs.
+        list_of: (2 * ORDERS,) the list of waiting jobs for an order by requested times and by actual ones, -1 for none.
+        changes: all that has happened to jobs, see `KINDS_OF_CHANGES`; those who follow it keep a cursor of their own.
+        rejected_now: (J,) the jobs rejected in this instant.
         touched: (P,) processors whose cores may have changed P-state in this instant.
         picks: (P,) PICK, scratch: the processors with cores booked for the job being placed.
         log: what happened when; empty to keep no log.
@@ -193,22 +200,31 @@ class Tables(NamedTuple):
     core_available: Ints
     core_pstate: Ints
     allocation: Ints
-    queue: Ints
-    heaps: Ints
-    heap_size: Ints
-    started_now: Ints
+    members: Ints
+    waiting: JobLists
+    running: JobLists
+    list_of: Ints
+    changes: Ints
     rejected_now: Ints
     touched: Ints
     picks: Rows
     log: Rows
 
 
-def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, ...], seed: int, log: int) -> Tables:
+def new_tables(
+    platform: Platform,
+    jobs: int,
+    places: int,
+    orders: tuple[tuple[int, bool], ...],
+    ends: tuple[tuple[int, bool], ...],
+    seed: int,
+    log: int,
+) -> Tables:
     """Return the tables of an idle cluster; its tree is still to be written.
 
     Args:
         jobs: rows for jobs. places: cores that all those jobs take together.
-        policies: the job policies that will be asked for.
+        orders: of the lists of waiting jobs, and whether each looks at actual run times. ends: of the running ones.
         seed: of the random policies. log: entries of the log to begin with, 0 for no log.
     """
     processors = np.zeros(platform.processors, PROCESSOR)
@@ -236,8 +252,9 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
     clock["random"] = seed
     clock["wake_at"] = np.inf
     clock["watts"] = float(np.sum(platform.processor_watts[:, 3] * platform.processor_cores))
-    heap_size = np.full(HEAPS, -1, np.int64)
-    heap_size[[policy for policy in policies if policy < HEAPS]] = 0
+    list_of = np.full(2 * ORDERS, -1, np.int32)
+    for v, (order, actual) in enumerate(orders):
+        list_of[2 * order + actual] = v
     return Tables(
         clock=clock,
         jobs=np.zeros(jobs, JOB),
@@ -252,10 +269,11 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
         core_available=np.ones(platform.cores, np.int8),
         core_pstate=np.full(platform.cores, 3, np.int8),
         allocation=np.zeros(places, np.int32),
-        queue=np.zeros(jobs, np.int32),
-        heaps=np.zeros((HEAPS, jobs), np.int32),
-        heap_size=heap_size,
-        started_now=np.zeros(jobs, np.int32),
+        members=np.zeros(jobs, np.int32),
+        waiting=new_job_lists(orders, jobs),
+        running=new_job_lists(ends, jobs),
+        list_of=list_of,
+        changes=np.zeros(3 * jobs, np.int64),
         rejected_now=np.zeros(jobs, np.int32),
         touched=np.zeros(platform.processors, np.int32),
         picks=np.zeros(platform.processors, PICK),
@@ -263,22 +281,17 @@ def new_tables(platform: Platform, jobs: int, places: int, policies: tuple[int, 
     )
 
 
-def with_room(t: Tables, jobs: int, places: int) -> Tables:
-    """Return the tables with room for so many jobs and so many cores of theirs; twice as much as before at least."""
+def make_room(t: Tables, jobs: int, places: int) -> None:
+    """Let tables have room for so many jobs and so many cores of theirs; twice as much as before at least."""
     if jobs > len(t.jobs):
         rows = max(jobs, 2 * len(t.jobs), LEAST_ROOM)
-        heaps = np.zeros((HEAPS, rows), np.int32)
-        heaps[:, : len(t.jobs)] = t.heaps
-        t = t._replace(
-            jobs=longer(t.jobs, rows),
-            queue=longer(t.queue, rows),
-            heaps=heaps,
-            started_now=longer(t.started_now, rows),
-            rejected_now=longer(t.rejected_now, rows),
-        )
+        for name in ("jobs", "members", "rejected_now"):
+            setattr(t, name, longer(getattr(t, name), rows))
+        t.changes = longer(t.changes, 3 * rows)
+        make_room_in(t.waiting, rows)
+        make_room_in(t.running, rows)
     if places > len(t.allocation):
-        t = t._replace(allocation=longer(t.allocation, max(places, 2 * len(t.allocation), LEAST_ROOM)))
-    return t
+        t.allocation = longer(t.allocation, max(places, 2 * len(t.allocation), LEAST_ROOM))
 
 
 def longer(column: NDArray[Any], rows: int) -> NDArray[Any]:

@@ -3,17 +3,15 @@
 A job's progress follows the slowest of its cores and is kept through P-state changes, as SimGrid's parallel tasks do.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.engine.bundles import bundle
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.tables import Rows, Tables
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats, Ints, Rows
 
 SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has none
 
@@ -51,6 +49,7 @@ SEAT = np.dtype([("end", "f8"), ("job", "i8")], align=True)  # of a running job,
 SIM = np.dtype(
     [
         ("clock", "f8"),  # s, exact, the decision system sees it in microseconds
+        ("now", "f8"),  # s, as the decision system sees it
         ("submission", "f8"),  # s, when the next jobs are submitted, infinite when none is left
         ("reached", "f8"),  # s, when the submitter last woke up; it submits the jobs until then
         ("reply", "f8"),  # s, when the decision system's answer begins to be applied, infinite when none is under way
@@ -69,6 +68,9 @@ SIM = np.dtype(
         ("over", "i8"),  # ... that no more jobs come, 2 once it has been told
         ("acknowledged", "i8"),  # ... that P-states have changed
         ("called", "i8"),  # ... that the time asked for has come
+        ("no_more", "i8"),  # 1 when the decision system knows that no more jobs come
+        ("opened", "i8"),  # 1 once the clock has begun
+        ("deciding", "i8"),  # 1 from an instant on until what was decided at it is applied
         ("kills", "i8"),  # jobs to kill in the answer under way
         ("changes", "i8", (4,)),  # cores that come into each P-state in it
         ("grouped_switches", "i8"),  # SET_RESOURCE_STATE commands
@@ -78,8 +80,7 @@ SIM = np.dtype(
 )
 
 
-@bundle("delay")
-class Simulation(NamedTuple):
+class Simulation(Bundle):
     """The arrays that the embedded simulator adds to ``Tables``.
 
     Attributes:
@@ -92,7 +93,6 @@ class Simulation(NamedTuple):
         kills: (J,) jobs to kill in the answer under way.
         marked: (J,) scratch, jobs whose rate waits to be found again.
         changed: (C,) the cores that come into another P-state in the answer under way.
-        delay: (P,) s that the message of an ended job takes from a core of each processor to the server.
         submit: (J,) s, of the first ``jobs`` of SIM.
     """
 
@@ -105,11 +105,10 @@ class Simulation(NamedTuple):
     kills: Ints
     marked: Ints
     changed: Ints
-    delay: Floats
     submit: Floats
 
 
-@compiled
+@inlined
 def ends_before(s: Simulation, end: float, j: int, other_end: float, other: int) -> bool:
     """Tell whether job *j* ends before another one; those that end together do so in the order of their starts."""
     if end != other_end:
@@ -118,7 +117,7 @@ def ends_before(s: Simulation, end: float, j: int, other_end: float, other: int)
     return bool(start < other_start or (start == other_start and j < other))
 
 
-@compiled
+@inlined
 def seat(s: Simulation, place: int, end: float, j: int) -> None:
     """Put job *j* into a place of the heap."""
     s.heap[place].end, s.heap[place].job = end, j
@@ -160,7 +159,7 @@ def remove(s: Simulation, j: int) -> None:
         sift(s, s.seats[j], last)
 
 
-@compiled
+@inlined
 def is_running(s: Simulation, j: int) -> bool:
     """Tell whether a job has begun and not yet ended on the simulator's clock."""
     return bool(not np.isnan(s.tasks[j].start) and np.isnan(s.tasks[j].finish))
@@ -269,7 +268,6 @@ def new_simulation(platform: Platform, workload: Workload) -> Simulation:
         kills=np.zeros(jobs, np.int32),
         marked=np.zeros(jobs, np.int32),
         changed=np.zeros(platform.cores, np.int32),
-        delay=seconds_to_master(platform),
         submit=np.ascontiguousarray(workload.submit, np.float64),
     )
 

@@ -49,7 +49,7 @@ from hdeeprm_like.experiment import (
 from hdeeprm_like.formats.platform_json import core_names
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.options import Options
-from hdeeprm_like.run.play import Clock
+from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.windows import pool, usable, window
 
 import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing

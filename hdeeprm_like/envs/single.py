@@ -15,9 +15,10 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.run.batch import DRAWS, NO_DECISION
 from hdeeprm_like.run.episodes import fragment
-from hdeeprm_like.run.play import Clock, Play, new_simulator
-from hdeeprm_like.run.steps import DRAWS, NO_DECISION, Steps, fits_steps
+from hdeeprm_like.run.python_loop import Play, Steps
+from hdeeprm_like.run.simulator import CLOCKS, Clock, Simulator
 from hdeeprm_like.types import Bools, Floats
 
 try:
@@ -30,7 +31,6 @@ except ModuleNotFoundError as missing:
 
 RenderMode: TypeAlias = Literal["human", "rgb_array"]
 RENDER_MODES: tuple[RenderMode, ...] = get_args(RenderMode)
-CLOCKS: tuple[Clock, ...] = get_args(Clock)
 RESET_OPTIONS = ("workload", "window")
 SHORTEST_RUN = 1e-5  # s, what Batsim gives a job without work, so that its slowdown exists
 
@@ -210,7 +210,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             self.workload = self._jobs(given)
             self.policy_seed = draw_below(self._draws, 0, SEEDS)
             state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self.limits)
-            self._play = Play(new_simulator(self.clock, state, self.workload), self.space.system(state))
+            self._play = Play(Simulator(state, self.workload, self.clock), self.space.system(state))
             self._running, self._taken = self._play.advance(), 0
             if self._running:
                 break
@@ -218,7 +218,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             raise WorkloadError(f"reset: {NO_DECISION}")
         if self.render_mode == "human":
             self.render()
-        self._steps = Steps(self._play) if not self.record and fits_steps(self._play) else None
+        self._steps = Steps(self._play) if not self.record and self._play.is_built_in else None
         observation, mask = self._play.observe()
         self._mask = mask.copy()
         return observation, {"action_mask": self._mask, "time": self._play.system.state.now}

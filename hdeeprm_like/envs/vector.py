@@ -7,23 +7,21 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.state import countable
-from hdeeprm_like.envs.single import CLOCKS, Windows, WorkloadOf, draws_of
+from hdeeprm_like.envs.single import Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.run.batch import AT_ONCE, NEXT_STEP
-from hdeeprm_like.run.play import Clock
+from hdeeprm_like.run.batch import AT_ONCE, DRAWS, NEXT_STEP, NO_DECISION
 from hdeeprm_like.run.runs import Runs, stock_of
-from hdeeprm_like.run.steps import DRAWS, NO_DECISION
+from hdeeprm_like.run.simulator import CLOCKS, Clock
 from hdeeprm_like.types import Bools, Floats, Ints
 
 import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing
 from gymnasium.utils import seeding  # isort: skip
 from gymnasium.vector import AutoresetMode, VectorEnv  # isort: skip
 from gymnasium.vector.utils import batch_space  # isort: skip
-
-BLIND = ("small", "minimal", "compact", "horizon")  # observations that do not show which cores a job has
 
 NO_PLACES = np.zeros(0, np.int64)
 AUTORESETS = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP)
@@ -206,8 +204,17 @@ def runs_of_windows(
     Args:
         limits: as of `Runs.draw_windows`. more: as of `Runs`.
     """
-    counted = clock == "textbook" and space.observation in BLIND and countable(platform, windows.workload)
-    runs = Runs(space, platform, count, clock, stock=stock_of(windows.workload), named=not counted, **more)
+    blind = isinstance(space.observation, str) and not OBSERVATIONS[space.observation].shows_cores
+    counted = clock != "batsim" and blind and countable(platform, windows.workload)
+    runs = Runs(
+        space,
+        platform,
+        count,
+        clock,
+        stock=stock_of(windows.workload, platform.reference_flops),
+        named=not counted,
+        **more,
+    )
     runs.make_room(*windows.most(platform.cores))
     runs.draw_windows(windows.starts, windows.length, limits)
     return runs

@@ -13,9 +13,7 @@ from typing import Any
 from tqdm import tqdm
 
 from hdeeprm_like import __version__
-from hdeeprm_like.decision.baselines import actual_run_times, new_plan
-from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.presets import classic_policies
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.errors import ResultsError
@@ -25,8 +23,7 @@ from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.workload_json import write_workload
 from hdeeprm_like.plugins import whole_names
 from hdeeprm_like.results.run_log import Record
-from hdeeprm_like.run.planned import run_planned
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.simulator import Simulator, run_policy
 
 RECORD = "run.json"
 INPUTS = ("options.json", "workload.json", "platform.xml")
@@ -39,18 +36,11 @@ LACKS = {
 
 def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, float]:
     """Simulate an experiment under its policy pair or baseline; return the finished simulator and s of wall clock."""
-    job_policy, core_policy = experiment.options.classic_pair
-    thesis = job_policy in JOB_POLICIES
+    policies = classic_policies(*experiment.options.classic_pair)
     begin = time.perf_counter()
-    policies = (JOB_POLICIES[job_policy],) if thesis else ()
-    state = State(experiment.platform, experiment.workload, policies=policies, seed=experiment.policy_seed)
+    state = State(experiment.platform, experiment.workload, seed=experiment.policy_seed, needs=policies.needs)
     simulator = Simulator(state, experiment.workload)
-    if thesis:
-        steps = simulator.run_pair(JOB_POLICIES[job_policy], CORE_POLICIES[core_policy])
-    else:
-        known = actual_run_times(state, experiment.workload)
-        steps = run_planned(simulator, new_plan(state, baseline(f"{job_policy}-{core_policy}"), known))
-    jobs = len(experiment.workload)
+    steps, jobs = run_policy(simulator, policies), len(experiment.workload)
     with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not progress, leave=False) as bar:
         for over in steps:
             bar.update(over - bar.n)

@@ -21,7 +21,7 @@ from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.episodes import Plays, makespan, mean_slowdown
-from hdeeprm_like.run.play import play
+from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from hdeeprm_like.batsim.process import Guarded, Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation, Decider
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.baselines import classic_actions
+from hdeeprm_like.decision.presets import classic_policies
 from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
@@ -137,8 +137,8 @@ def classic_decider(experiment: Experiment) -> Decider:
     """Return what makes the decision system of a classic experiment once Batsim has told its platform."""
 
     def decide(platform: Platform, limits: JobLimits) -> DecisionSystem:
-        actions = classic_actions(*experiment.options.classic_pair)
-        state = State(platform, None, actions.job_policies, experiment.policy_seed, limits=limits)
+        actions = classic_policies(*experiment.options.classic_pair)
+        state = State(platform, None, seed=experiment.policy_seed, limits=limits, needs=actions.needs)
         return DecisionSystem(state, actions)
 
     return decide

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from hdeeprm_like.engine.compiled import compiled_with_memory
+from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.types import Floats, Ints
 
 
-@compiled_with_memory
+@compiled
 def discounted_returns(rewards: Floats, lengths: Ints, gamma: float) -> Floats:
     """Return (S,) the discounted sum of the rewards from each decision to the end of its episode.
 
@@ -26,7 +26,7 @@ def discounted_returns(rewards: Floats, lengths: Ints, gamma: float) -> Floats:
     return returns
 
 
-@compiled_with_memory
+@compiled
 def generalized_advantages(rewards: Floats, values: Floats, lengths: Ints, gamma: float, trace: float) -> Floats:
     """Return (S,) how much better each decision was than the value of what was seen before it; episodes are whole.
 
@@ -67,7 +67,7 @@ def mean_at_each_step(returns: Floats, lengths: Ints) -> Floats:
     return baseline
 
 
-@compiled_with_memory
+@compiled
 def mean_at_each_time(returns: Floats, times: Floats, lengths: Ints, alike: int) -> Floats:
     """Return (S,) the mean, over the episodes with the same jobs, of the returns from the time of each decision on.
 

@@ -3,7 +3,8 @@
 from collections import defaultdict
 
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import CORES, GPUS, LOG_BLOCKED, LOG_OVERSUBSCRIBED, MEMORY, Rows
+from hdeeprm_like.engine.tables import CORES, GPUS, LOG_BLOCKED, LOG_OVERSUBSCRIBED, MEMORY
+from hdeeprm_like.types import Rows
 
 Spans = list[tuple[float, float]]  # from, to in s
 

@@ -11,15 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P3
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import (
-    LOG_END,
-    LOG_PSTATE,
-    LOG_REJECT,
-    LOG_REQUEST,
-    LOG_START,
-    REJECTED,
-    Rows,
-)
+from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REJECT, LOG_REQUEST, LOG_START, REJECTED
 from hdeeprm_like.engine.tasks import KILLED, SHORTEST_RUN, SUCCESS, WALLTIME_REACHED
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.results.batsim_files import (
@@ -37,7 +29,7 @@ from hdeeprm_like.results.batsim_files import (
 )
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.types import Floats, Ints, Rows
 
 FINAL_STATES = {
     SUCCESS: "COMPLETED_SUCCESSFULLY",

@@ -10,8 +10,9 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.run.play import Clock, Play, new_simulator
+from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.runs import Runs
+from hdeeprm_like.run.simulator import Clock, Simulator
 
 GROUP = 5  # fragments that stand together: three to learn from, one held out, one to choose agents by
 
@@ -114,7 +115,7 @@ class Plays:
         workload = self.workload_of(number // self.alike)
         limits = self.limits_of.limits() if self.limits_of is not None else None
         state = self.space.state(self.platform, workload, self.seed + number, log=False, limits=limits)
-        return Play(new_simulator(self.clock, state, workload), self.space.system(state))
+        return Play(Simulator(state, workload, self.clock), self.space.system(state))
 
     def together(self, first: int, count: int) -> Runs | None:
         """Return consecutive episodes to be played in one; None if a part of the space is no built-in one.

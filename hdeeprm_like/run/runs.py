@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.presets import NO_LIMITS, Space
-from hdeeprm_like.engine.bundles import SHARED
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import direct
-from hdeeprm_like.engine.event_clock import Textbook
+from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.state import fill_jobs
 from hdeeprm_like.engine.tables import JOB
 from hdeeprm_like.engine.tasks import TASK, fill_tasks
@@ -24,17 +23,18 @@ from hdeeprm_like.run.batch import (
     BEGIN,
     EPISODE,
     LOST,
+    NO_DECISION,
     REST,
     RULES,
     STAY,
     Batch,
-    RunRows,
     Stock,
     advance_some,
     first_illegal,
 )
-from hdeeprm_like.run.play import BATSIM, TEXTBOOK, Clock, Play
-from hdeeprm_like.run.steps import NO_DECISION, choices_of, fits_steps
+from hdeeprm_like.run.loop import Run
+from hdeeprm_like.run.python_loop import Play
+from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.types import Bools, Floats, Ints
 
 LINE, WORD = 64, 16  # bytes that the blocks of runs and the columns in them begin at multiples of
@@ -47,10 +47,10 @@ def blank(jobs: int) -> Workload:
     return Workload(names, names, none, none.astype(np.int64), none, none, none, none, none, none, none, 0)
 
 
-def stock_of(workload: Workload) -> Stock:
+def stock_of(workload: Workload, reference_flops: float) -> Stock:
     """Return the rows of the jobs of a workload as they are before a run."""
     stock = empty_stock(len(workload))
-    fill_jobs(stock.jobs, workload)
+    fill_jobs(stock.jobs, workload, reference_flops)
     fill_tasks(stock.tasks, workload)
     return stock
 
@@ -68,25 +68,25 @@ def in_lines(rows: int, size: int) -> NDArray[np.uint8]:
     return memory[first : first + rows * lines * LINE].reshape(rows, lines * LINE)
 
 
-def columns_of(rows: Any) -> Iterator[NDArray[Any]]:
+def arrays_of(bundle: Bundle) -> Iterator[NDArray[Any]]:
     """Yield the arrays of a run that each run of a batch has its own of."""
-    for name, part in zip(rows._fields, rows, strict=True):
-        if isinstance(part, tuple):
-            yield from columns_of(part)
-        elif name not in SHARED[type(rows)]:
-            yield part
+    for name, content in bundle.items():
+        if isinstance(content, Bundle):
+            yield from arrays_of(content)
+        elif name not in bundle.shared:
+            yield content
 
 
-def with_columns(rows: Any, columns: Iterator[NDArray[Any]]) -> Any:
-    """Return the rows of a run with other arrays in the places of those that `columns_of` yields."""
-    parts = []
-    for name, part in zip(rows._fields, rows, strict=True):
-        if isinstance(part, tuple):
-            part = with_columns(part, columns)
-        elif name not in SHARED[type(rows)]:
-            part = next(columns)
-        parts.append(part)
-    return type(rows)(*parts)
+def with_arrays(bundle: Any, arrays: Iterator[NDArray[Any]]) -> Any:
+    """Return a run with other arrays in the places of those that `arrays_of` yields."""
+    parts = {}
+    for name, content in bundle.items():
+        if isinstance(content, Bundle):
+            content = with_arrays(content, arrays)
+        elif name not in bundle.shared:
+            content = next(arrays)
+        parts[name] = content
+    return type(bundle)(**parts)
 
 
 class Runs:
@@ -130,7 +130,7 @@ class Runs:
         self._named = named
         self._shelf = 0  # rows of the stock for each place, where jobs are put into it
         self._rules = np.zeros(1, RULES)
-        self._rules["clock"] = BATSIM if clock == "batsim" else TEXTBOOK
+        self._clock: Clock = clock
         self._rules["ends"], self._rules["max_steps"] = ends, max_steps or 0
         sample = space.sample(platform)
         self.action_names = sample.actions.names
@@ -146,11 +146,13 @@ class Runs:
         self._limits: Floats = np.zeros((count, 4))
         self.episodes = np.zeros(count, EPISODE)
         self.episodes["over"] = 1
+        self._runs: list[Run] = []
+        self._stacked: list[NDArray[Any]] = []
         self._batch = self._room_for(LEAST_JOBS, LEAST_JOBS)
         self._room = LEAST_JOBS, LEAST_JOBS
         nothing = np.zeros(0, np.int64)
         self._advance_some = direct(advance_some, self._batch, self.stock, nothing, 0, 0)
-        self._forgiving = bool(self._batch.runs.choices.rule["slots"][0, 0])
+        self._forgiving = sample.actions.forgiving
         self._first_illegal = direct(first_illegal, self.masks, self.episodes, self._forgiving, nothing)
         self._ends = np.linspace(0, count, min(threads, count) + 1).astype(np.int64).tolist()
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 and count > 1 else None
@@ -166,13 +168,13 @@ class Runs:
         if len(jobs) > self._shelf:
             wider = max(len(jobs), 2 * self._shelf, LEAST_JOBS)
             stock = empty_stock(wider * self.count)
-            for old, new in zip(self.stock, stock, strict=True):
+            for (_, old), (_, new) in zip(self.stock.items(), stock.items(), strict=True):
                 new.reshape(self.count, wider)[:, : self._shelf] = old.reshape(self.count, self._shelf)
             self.episodes["first"] += np.arange(self.count) * (wider - self._shelf)
             self.stock, self._shelf = stock, wider
         first = place * self._shelf
         rows = slice(first, first + len(jobs))
-        fill_jobs(self.stock.jobs[rows], jobs)
+        fill_jobs(self.stock.jobs[rows], jobs, self.platform.reference_flops)
         fill_tasks(self.stock.tasks[rows], jobs)
         return first
 
@@ -224,11 +226,9 @@ class Runs:
             raise WorkloadError(NO_DECISION)
         return ended
 
-    def rows(self, place: int) -> RunRows:
-        """Return the rows of one run, as those of a single one are."""
-        runs = self._batch.runs
-        rows: RunRows = with_columns(runs, iter([column[place] for column in columns_of(runs)]))
-        return rows
+    def rows(self, place: int) -> Run:
+        """Return one run."""
+        return self._runs[place]
 
     def close(self) -> None:
         """End the threads."""
@@ -241,12 +241,12 @@ class Runs:
             return
         wanted = [old if new <= old else max(new, 2 * old) for new, old in zip((jobs, places), self._room, strict=True)]
         self._room = wanted[0], wanted[1]
-        before, self._batch = self._batch, self._room_for(*wanted)
-        ring = before.runs.simulation
-        for place in range(self.count):  # a longer ring of letters begins at its first one
-            ring.mail[place] = np.roll(ring.mail[place], -int(ring.sim["mail_first"][place, 0]))
-        ring.sim["mail_first"] = 0
-        for old, new in zip(columns_of(before.runs), columns_of(self._batch.runs), strict=True):
+        for run in self._runs:  # a longer ring of messages begins at its first one
+            run.simulation.mail[:] = np.roll(run.simulation.mail, -int(run.simulation.sim["mail_first"][0]))
+            run.simulation.sim["mail_first"] = 0
+        before = self._stacked
+        self._batch = self._room_for(*wanted)
+        for old, new in zip(before, self._stacked, strict=True):
             new[tuple(slice(length) for length in old.shape)] = old
 
     def _advance(self, actions: Ints) -> int:
@@ -259,32 +259,36 @@ class Runs:
         return sum(ended) if min(ended) >= 0 else LOST
 
     def _room_for(self, jobs: int, places: int) -> Batch:
-        """Return the rows of runs that have not begun."""
+        """Return runs that have not begun, the arrays of each in one block of memory."""
         fresh = self._fresh(jobs, places)
-        columns, longer = list(columns_of(fresh)), columns_of(self._fresh(jobs + 1, places + 1))
-        by_job = [one.shape != two.shape for one, two in zip(columns, longer, strict=True)]  # written before it is read
-        # rows of whole lines come first, so that they begin at lines, and rows by job last
-        rows = max(self.count, 2)  # with one row alone numba would take it for another kind of array
-        order = sorted(range(len(columns)), key=lambda i: (by_job[i], columns[i].itemsize % LINE > 0))
-        sizes = np.array([-(-columns[i].nbytes // WORD) * WORD for i in order])
+        arrays, longer = list(arrays_of(fresh)), arrays_of(self._fresh(jobs + BLOCK, places + 1))
+        by_job = [one.shape != two.shape for one, two in zip(arrays, longer, strict=True)]  # written before read
+        seen = len(arrays) - 2  # what is seen has a place of its own, where all runs lie one after the other
+        # arrays of whole lines come first, so that they begin at lines, and arrays by job last
+        order = sorted(range(len(arrays)), key=lambda i: (by_job[i], arrays[i].itemsize % LINE > 0))
+        sizes = np.array([-(-arrays[i].nbytes // WORD) * WORD for i in order])
         ends = np.cumsum(sizes)
         begun = dict(zip(order, (ends - sizes).tolist(), strict=True))
-        blocks = in_lines(rows, int(ends[-1]))
+        blocks = in_lines(self.count, int(ends[-1]))
         stacked = []
-        for i, column in enumerate(columns):
-            steps = (blocks.shape[1], *column.strides)
-            many = np.ndarray((rows, *column.shape), column.dtype, blocks.data, begun[i], steps)
-            many[:] = column
+        for i, array in enumerate(arrays):
+            steps = (blocks.shape[1], *array.strides)
+            many = np.ndarray((self.count, *array.shape), array.dtype, blocks.data, begun[i], steps)
+            many[:] = array
             stacked.append(many)
+        observations = self.observations.reshape(self.count, -1)
+        stacked[seen], stacked[seen + 1] = observations, self.masks
+        self._stacked = stacked
+        self._runs = [with_arrays(fresh, iter([many[place] for many in stacked])) for place in range(self.count)]
         return Batch(
-            runs=with_columns(fresh, iter(stacked)),
+            first=self._runs[0],
+            runs=np.array([run.address for run in self._runs]),
             blocks=blocks,
             fresh=blocks[0, : ends[by_job.count(False) - 1]].copy(),
             rules=self._rules,
             episodes=self.episodes,
             draws=self.draws,
             limits=self._limits,
-            observations=self.observations.reshape(self.count, -1),
             masks=self.masks,
             rewards=self.rewards,
             times=self.now,
@@ -296,15 +300,11 @@ class Runs:
             lengths=self.lengths,
         )
 
-    def _fresh(self, jobs: int, places: int) -> RunRows:
-        """Return the rows of one run that has not begun."""
-        state = self.space.state(self.platform, blank(jobs), log=False, limits=self._scale)
-        play = Play(Textbook(state, blank(jobs)), self.space.system(state))
-        if not fits_steps(play):
+    def _fresh(self, jobs: int, places: int) -> Run:
+        """Return a run that has not begun."""
+        state = self.space.state(self.platform, blank(jobs), log=False, limits=self._scale, named=self._named)
+        play = Play(Simulator(state, blank(jobs), self._clock), self.space.system(state))
+        if not play.is_built_in:
             raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")
-        tables, simulation, clockwork, window, reward = play.rows
-        assert isinstance(play.system.observer, View)
-        sight = play.system.observer.rows
-        choices = choices_of(play.system.actions, int(self._rules["clock"][0]))
-        tables = tables._replace(allocation=np.zeros(places if self._named else 0, np.int32))
-        return RunRows(tables, simulation, clockwork, window, reward, sight, choices)
+        state.tables.allocation = np.zeros(places if self._named else 0, np.int32)
+        return play.run

@@ -1,107 +1,106 @@
-"""The embedded simulator: the future of a state, as fast as the processor goes and with Batsim's results."""
+"""A simulation of some jobs on the cluster of a state, and running it to its end under one policy."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, cast
+from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.engine.batsim_clock import (
-    begin_answer,
-    next_message,
-    open_simulation,
-    take_news,
-    wire_time,
-)
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.lifecycle import log_blocked, room_for_an_instant
-from hdeeprm_like.engine.state import Commands, Instant, State
-from hdeeprm_like.engine.tables import RANDOM_JOB, Tables
-from hdeeprm_like.engine.tasks import Simulation, new_simulation
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.system import Core, no_reward
+from hdeeprm_like.decision.window.window import NoJobWindow
+from hdeeprm_like.engine.batsim_clock import BatsimClock
+from hdeeprm_like.engine.event_clock import EventClock
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tasks import Simulation, new_simulation, seconds_to_master
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.run.loop import OVER, NoView, Run, advance
 
-INSTANTS_AT_A_TIME = 1000  # between two looks at the progress
+Clock: TypeAlias = Literal["batsim", "textbook", "one-by-one"]
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
+"""``batsim``: as Batsim keeps time, to the nanosecond; ``textbook``: all that has one time happens at once;
+``one-by-one``: the same, with a decision after each single event, as RLScheduler's simulator."""
+
+INSTANTS = 1000  # between two looks at the progress
+
+
+def new_clock(clock: str, platform: Platform) -> BatsimClock | EventClock:
+    """Return what a clock adds to a simulation.
+
+    Raises:
+        OptionsError: there is no such clock.
+    """
+    if clock == "batsim":
+        return BatsimClock(seconds_to_master(platform))
+    if clock not in CLOCKS:
+        raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
+    return EventClock(np.array([clock == "one-by-one"], np.int64), np.zeros(platform.processors, np.int8))
 
 
 class Simulator:
-    """Runs the jobs of a workload on the cluster of a state.
-
-    It shares the state's tables: starts, rejections and P-states are applied from there when their time comes.
+    """The jobs of a workload on the cluster of a state, and the clock that moves them.
 
     Attributes:
-        state: the cluster that it moves.
-        simulation: its own rows, see ``Simulation``.
+        state: the cluster. simulation, clock: what moves it, in compiled code.
     """
 
-    def __init__(self, state: State, workload: Workload) -> None:
+    def __init__(self, state: State, workload: Workload, clock: Clock = "batsim") -> None:
         """Begin a simulation.
 
         Raises:
+            OptionsError: there is no such clock.
             ValueError: the cores of the state have no names; Batsim knows the P-state of each.
         """
-        if not state.named:
+        if clock == "batsim" and not state.named:
             raise ValueError("Batsim's clock needs a state whose cores have names")
         self.state = state
-        self.simulation = new_simulation(state.platform, workload)
-        open_simulation(state.tables, self.simulation)
+        self.simulation: Simulation = new_simulation(state.platform, workload)
+        self.clock = new_clock(clock, state.platform)
 
-    def next_instant(self) -> Instant | None:
-        """Run until there is something to decide and return what happened; None when nothing can happen any more."""
-        self.state.make_room()
-        s = self.simulation
-        if not next_message(self.state.tables, s):
-            return None
-        sim = s.sim[0]
-        completed = s.completed[: sim["completed"]].tolist()
-        instant = Instant(wire_time(sim["clock"]), completed, int(sim["submitted"]), bool(sim["over"] == 2))
-        sim["completed"] = sim["submitted"] = sim["called"] = 0
-        return instant
-
-    def apply(self, commands: Commands) -> None:
-        """Begin to apply what was decided."""
-        s = self.simulation
-        kills = list(dict.fromkeys(commands.kills))
-        s.kills[: len(kills)] = kills
-        s.sim["kills"] = len(kills)
-        s.sim["call_asked"] = commands.wake_at
-        begin_answer(self.state.tables, s)
-
-    def run_pair(self, job_policy: int, core_policy: int) -> Iterator[int]:
-        """Run to the end under one policy pair in compiled code; yield now and then how many jobs are over.
+    def kill(self, jobs: list[int]) -> None:
+        """Let jobs be ended with what is decided at the present instant.
 
         Raises:
-            ValueError: the state keeps no queue for the job policy; compiled code would read beside the arrays.
+            OptionsError: the clock knows no kills.
         """
-        if job_policy != RANDOM_JOB and self.state.tables.heap_size[job_policy] < 0:
-            raise ValueError(f"the state keeps no queue for job policy {job_policy}; name it in State's policies")
+        if jobs and not isinstance(self.clock, BatsimClock):
+            raise OptionsError("the textbook's clock knows no kills; use Batsim's")
+        kills = list(dict.fromkeys(jobs))
+        self.simulation.kills[: len(kills)] = kills
+        self.simulation.sim["kills"] = len(kills)
+
+    @property
+    def over(self) -> int:
+        """How many jobs have ended or been rejected."""
         clock = self.state.tables.clock[0]
-        while run_pair(self.state.tables, self.simulation, job_policy, core_policy, INSTANTS_AT_A_TIME):
-            self.state.make_room()
-            yield int(clock["completed"] + clock["rejected"])
-        yield int(clock["completed"] + clock["rejected"])
+        return int(clock["completed"] + clock["rejected"])
 
     @property
     def unfinished(self) -> int:
         """How many jobs have neither ended nor been rejected."""
-        clock = self.state.tables.clock[0]
-        return int(len(self.simulation.tasks) - clock["completed"] - clock["rejected"])
+        return len(self.simulation.tasks) - self.over
 
 
-def is_compiled() -> bool:
-    """Tell whether the machine code of the simulator lies on disk, so that no first call has to make it."""
-    stats = cast(Any, run_pair).entry.stats
-    return any(Path(stats.cache_path).glob("simulator.run_pair-*.nbi"))
+def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -> Iterator[int]:
+    """Run to the end under one policy; yield now and then how many jobs are over.
 
-
-@compiled
-def run_pair(t: Tables, s: Simulation, job_policy: int, core_policy: int, instants: int) -> bool:
-    """Run so many instants under one policy pair, fewer if the log gets full; False at the end of the simulation."""
-    for _ in range(instants):
-        if len(t.log) > 0 and t.clock[0].logged + room_for_an_instant(t) > len(t.log):
-            break
-        if not next_message(t, s):
-            return False
-        take_news(t, s)
-        apply_pair(t, job_policy, core_policy)
-        log_blocked(t)
-        begin_answer(t, s)
-    return True
+    Raises:
+        OptionsError: the policy looks at actual run times, which nobody knows.
+        ValueError: the state does not keep the lists of jobs that it looks at.
+    """
+    state = simulator.state
+    run = Run(
+        core=Core(state.tables, NoJobWindow(state).rows, no_reward()),
+        simulation=simulator.simulation,
+        clock=simulator.clock,
+        view=NoView(np.zeros(0)),
+        choices=policies.choices(state, constant=action),
+        observation=np.zeros(0, np.float32),
+        mask=np.zeros(0, np.bool_),
+    )
+    state.make_room()
+    while advance(run, INSTANTS) != OVER:
+        state.make_room()
+        yield simulator.over
+    yield simulator.over

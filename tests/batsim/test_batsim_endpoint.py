@@ -21,7 +21,7 @@ from random_worlds import platforms, workloads
 from small import jobs, platform, run
 
 from hdeeprm_like.batsim_server import cli
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.errors import PlatformError, ProtocolError
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.platform_properties import figures_of, properties_of

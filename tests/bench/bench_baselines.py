@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from hdeeprm_like.decision.baselines import new_plan
+from hdeeprm_like.run.planned import run_on_events, run_planned
+
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.engine.event_clock import Textbook
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.run.planned import run_on_events, run_planned
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.studies.compare.windows import pool, usable, window
 

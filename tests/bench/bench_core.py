@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.run.simulator import Simulator

@@ -3,31 +3,33 @@
 import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
 
-from hdeeprm_like.decision.actions import PolicyPairs, pair_of, selected_pairs
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.named_parts import pair_named
 from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.engine.numbers import FIRST
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError
 
 
 def test_there_are_thirty_six_pairs_and_the_void_action_makes_thirty_seven():
-    assert PolicyPairs().size == 36
-    assert PolicyPairs(void=True).size == 37
-    assert PolicyPairs(void=True).names[-1] == "void"
+    assert PolicyActions().size == 36
+    assert PolicyActions(void=True).size == 37
+    assert PolicyActions(void=True).names[-1] == "void"
 
 
-def test_a_selection_keeps_the_order_of_the_options_file():
-    selection = [{"shortest": ["high_gflops", "high_mem_bw", "low_power"]}, {"first": ["high_gflops", "high_mem_bw"]}]
-    assert PolicyPairs(selected_pairs(selection)).names == (
-        "shortest-high_gflops",
-        "shortest-high_mem_bw",
-        "shortest-low_power",
-        "first-high_gflops",
-        "first-high_mem_bw",
-    )
+def test_only_the_job_policies_in_use_need_sorted_lists():
+    assert PolicyActions([("first", "random"), ("low_mem", "random")]).needs.orders == ((0, False), (3, False))
 
 
-def test_only_the_job_policies_in_use_need_queues():
-    assert PolicyPairs([pair_of("first-random"), pair_of("low_mem-random")]).job_policies == (0, 3)
+def test_a_pair_whose_jobs_are_not_kept_sorted_is_refused():
+    state = State(cluster(), learning_jobs(), policies=(FIRST,))
+    state.receive(Instant(0.0, [], 2, True))
+    with pytest.raises(ValueError, match="keeps no list of jobs"):
+        PolicyActions([("shortest", "high_gflops")]).apply(0, state)
+    with pytest.raises(ValueError, match="keeps no list of jobs"):
+        PolicyActions([("shortest", "high_gflops")]).choices(state)
+    with pytest.raises(ValueError, match="keeps no list of jobs"):
+        DecisionSystem(state, PolicyActions([("shortest", "high_gflops")])).act(0)
 
 
 @pytest.mark.parametrize(
@@ -40,20 +42,21 @@ def test_only_the_job_policies_in_use_need_queues():
 )
 def test_a_wrong_pair_is_refused_with_the_nearest_name(name, said):
     with pytest.raises(OptionsError, match=said):
-        pair_of(name)
+        job, core = pair_named(name)
+        PolicyActions([(job, core)])
 
 
 def test_an_empty_action_space_and_a_pair_listed_twice_are_refused():
     with pytest.raises(OptionsError, match="at least one"):
-        PolicyPairs([])
+        PolicyActions([])
     with pytest.raises(OptionsError, match="'first-random' is listed twice"):
-        PolicyPairs([("first", "random"), ("first", "random")])
+        PolicyActions([("first", "random"), ("first", "random")])
 
 
 def test_a_pair_starts_jobs_until_the_selected_one_does_not_fit_and_ends_the_instant():
     state = State(cluster(), jobs([0, 0, 0], [3.0, 1.0, 2.0], size=2))
     state.receive(Instant(0.0, [], 3, True))
-    assert PolicyPairs([("shortest", "high_gflops")]).apply(0, state) is False
+    assert PolicyActions([("shortest", "high_gflops")]).apply(0, state) is False
     assert state.drain().starts[0][0] == 1
     assert state.tables.jobs["status"].tolist() == [1, 2, 2]
 
@@ -61,13 +64,13 @@ def test_a_pair_starts_jobs_until_the_selected_one_does_not_fit_and_ends_the_ins
 def test_the_void_action_starts_nothing():
     state = State(cluster(), learning_jobs())
     state.receive(Instant(0.0, [], 2, False))
-    actions = PolicyPairs([("first", "high_gflops")], void=True)
+    actions = PolicyActions([("first", "high_gflops")], void=True)
     assert actions.apply(1, state) is False
     assert state.drain().starts == []
 
 
 def test_the_void_action_is_legal_only_while_something_else_can_happen():
-    actions = PolicyPairs([("first", "high_gflops")], void=True)
+    actions = PolicyActions([("first", "high_gflops")], void=True)
     state = State(cluster(), jobs([0.0, 1.0], 5.0, size=4))
     state.receive(Instant(0.0, [], 1, False))
     assert actions.mask(state).tolist() == [True, True]  # a job will come
@@ -83,7 +86,7 @@ def test_an_agent_that_waits_whenever_it_may_still_finishes_all_jobs():
         def act(self, observation, mask):
             return int(mask.nonzero()[0][-1])
 
-    actions = PolicyPairs([("first", "high_gflops")], void=True)
+    actions = PolicyActions([("first", "high_gflops")], void=True)
     play = started(lambda state: DecisionSystem(state, actions), workload=jobs([0, 1, 2], 5.0, size=4))
     while play.advance():
         play.act(Idler().act(*play.observe()))

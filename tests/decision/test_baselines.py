@@ -2,27 +2,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small import jobs, platform
+from small import jobs, platform, run_baseline
 
-from hdeeprm_like.decision.baselines import BaselineActions, actual_run_times, new_plan
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import MODES, ORDERS, baseline
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.engine.event_clock import Textbook
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.classic import ClassicAgent
-from hdeeprm_like.run.planned import run_on_events, run_planned
-from hdeeprm_like.run.play import play
+from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 
 THREE = ((1000.0, [(3, 1.0, 100.0, 1e6)]),)  # one node with three cores
 
 
 def starts(workload, name, nodes=THREE, **more):
-    state = State(platform(*nodes), workload, policies=())
-    simulator = Textbook(state, workload)
-    plan = new_plan(state, baseline(name), run_times=actual_run_times(state, workload), **more)
-    list(run_on_events(simulator, plan))
+    simulator = run_baseline(platform(*nodes), workload, name, **more)
     assert simulator.unfinished == 0
     return simulator.simulation.tasks["start"].tolist()
 
@@ -58,7 +53,8 @@ def test_an_oracle_and_perfect_times_look_at_what_jobs_really_take():
     assert starts(workload, "sjf", one) == [0, 10, 30]
     assert starts(workload, "oracle", one) == starts(workload, "sjf+strictP", one) == [0, 15, 10]
     with pytest.raises(OptionsError, match="only the embedded simulator knows"):
-        new_plan(State(platform(*one), workload), baseline("oracle"))
+        actions = PolicyActions([baseline("oracle")])
+        actions.choices(State(platform(*one), None, limits=workload.limits(), needs=actions.needs))
 
 
 def test_multifactor_serves_the_user_who_has_used_less():
@@ -114,10 +110,7 @@ def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwid
         bandwidth=rng.choice([0.0, 2.0, 5.0], 40),
     )
     starts(workload, name, nodes)
-    state = State(platform(*nodes), workload, policies=())
-    simulator = Simulator(state, workload)
-    list(run_planned(simulator, new_plan(state, baseline(name), run_times=actual_run_times(state, workload))))
-    assert simulator.unfinished == 0
+    assert run_baseline(platform(*nodes), workload, name, "batsim").unfinished == 0
 
 
 @pytest.mark.parametrize("name", ["sjf+easy", "fcfs+conservative", "wfp3+easysjf", "f1+commitbackfill", "bfbp"])
@@ -126,11 +119,9 @@ def test_an_agent_that_plays_a_baseline_gives_the_schedule_of_the_compiled_run(n
     workload = jobs(
         submit=np.sort(rng.integers(0, 200, 60)), seconds=rng.integers(1, 40, 60), size=rng.integers(1, 4, 60)
     )
-    compiled = State(platform(*THREE), workload, policies=())
-    simulator = Simulator(compiled, workload)
-    list(run_planned(simulator, new_plan(compiled, baseline(name))))
-    state = State(platform(*THREE), workload, policies=())
-    actions = BaselineActions([baseline("fcfs"), baseline(name)])
+    simulator = run_baseline(platform(*THREE), workload, name, "batsim")
+    actions = PolicyActions([baseline("fcfs"), baseline(name)])
+    state = State(platform(*THREE), workload, needs=actions.needs)
     stepped = Simulator(state, workload)
     play(stepped, DecisionSystem(state, actions), ClassicAgent(1))
     assert np.array_equal(stepped.simulation.tasks["start"], simulator.simulation.tasks["start"])
@@ -152,13 +143,11 @@ def test_two_baselines_may_take_turns(mode):
     workload = jobs(
         submit=np.sort(rng.integers(0, 200, 60)), seconds=rng.integers(1, 40, 60), size=rng.integers(1, 4, 60)
     )
-    state = State(platform(*THREE), workload, policies=())
-    actions = BaselineActions([baseline(f"{order}+{mode}") for order in ("sjf", "lcfs")])
+    actions = PolicyActions([baseline(f"{order}+{mode}") for order in ("sjf", "lcfs")])
+    state = State(platform(*THREE), workload, needs=actions.needs)
     simulator = Simulator(state, workload)
     play(simulator, DecisionSystem(state, actions), Alternating())
     assert simulator.unfinished == 0
-    fresh = new_plan(state, baseline(f"sjf+{mode}"))
-    assert fresh.rule["waiting"][0] == 0
 
 
 def conservative_by_hand(workload, cores, now, running, waiting):

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from slow import CORE_KEYS, SlowCluster
 from small import jobs, platform, run
 
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES, apply_pair, choose_cores
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.policies.pairs import apply_pair
+from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.lifecycle import receive
+from hdeeprm_like.engine.numbers import RANDOM_JOB
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import CORES, MEMORY, NOTHING, RANDOM_JOB
+from hdeeprm_like.engine.tables import CORES, MEMORY, NOTHING
 from hdeeprm_like.engine.waiting_queue import select_job
 
 ONE_CORE = ((1000.0, [(1, 1.0, 100.0, 10.0)]),)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
 
-from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import Instant, State
@@ -23,7 +23,7 @@ def episode(objective, mode, actions, pairs=LEARNING_PAIRS, workload=None, platf
     """Play a fixed sequence of actions, its last one repeated, and return play and episode."""
     reward = Reward(OBJECTIVES.get(objective, objective), mode)
     play = started(
-        lambda state: DecisionSystem(state, PolicyPairs(pairs), None, reward),
+        lambda state: DecisionSystem(state, PolicyActions(pairs), None, reward),
         platform=platform,
         workload=workload,
         **state,
@@ -44,7 +44,7 @@ def after_one_start():
     """The learning platform with one job of 5 s running on the slow processor, and one of 10 s waiting."""
     state = State(cluster(), jobs([0.0, 0.0], [5.0, 10.0], size=[1, 4]))
     state.receive(Instant(0.0, [], 2, True))
-    PolicyPairs([("shortest", "low_power")]).apply(0, state)
+    PolicyActions([("shortest", "low_power")]).apply(0, state)
     return state
 
 
@@ -67,7 +67,7 @@ def test_objectives_are_what_section_3_2_4_says(objective, expected):
 def test_a_job_on_several_cores_counts_once():
     state = State(cluster(), jobs([0.0, 0.0], [5.0, 10.0], size=[3, 1]))
     state.receive(Instant(0.0, [], 2, True))
-    PolicyPairs([("first", "high_gflops")]).apply(0, state)
+    PolicyActions([("first", "high_gflops")]).apply(0, state)
     assert OBJECTIVES["avg_job_slowdown"](state) == pytest.approx(-0.3)
     assert OBJECTIVES["avg_job_completion"](state) == -2.0
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_clusters import cluster, jobs, started
 
-from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.observations.summary import KINDS, feature_names, features, quartile
 from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.system import DecisionSystem
@@ -38,7 +38,7 @@ def test_a_normal_observation_with_numbers_by_hand():
     seen = dict(zip(feature_names(state.platform, "normal"), observe(state), strict=True))
     assert seen["core 0 power"] == pytest.approx(0.05)
     assert seen["queue time median"] == pytest.approx(15 / 40)
-    PolicyPairs([("first", "low_power")]).apply(0, state)
+    PolicyActions([("first", "low_power")]).apply(0, state)
     state.receive(Instant(2.0, [], 1, True))
     seen = dict(zip(feature_names(state.platform, "normal"), observe(state).tolist(), strict=True))
     assert seen["node 0 memory"] == pytest.approx(0.5)
@@ -59,7 +59,7 @@ def test_the_share_to_compute_follows_the_estimate_and_not_the_truth():
     state = State(cluster(), workload)
     observe = summary(state, "normal")
     state.receive(Instant(0.0, [], 1, False))
-    PolicyPairs([("first", "low_power")]).apply(0, state)
+    PolicyActions([("first", "low_power")]).apply(0, state)
     state.receive(Instant(4.0, [], 1, True))
     seen = dict(zip(feature_names(state.platform, "normal"), observe(state), strict=True))
     assert seen["core 0 left"] == pytest.approx(0.6)
@@ -68,7 +68,7 @@ def test_the_share_to_compute_follows_the_estimate_and_not_the_truth():
 def test_a_job_that_outlives_its_estimate_has_nothing_left():
     state = State(cluster(), jobs([0.0, 30.0], 10.0, ran=4.0))
     state.receive(Instant(0.0, [], 1, False))
-    PolicyPairs([("first", "low_power")]).apply(0, state)
+    PolicyActions([("first", "low_power")]).apply(0, state)
     state.receive(Instant(30.0, [], 1, True))
     seen = dict(zip(feature_names(state.platform, "normal"), summary(state)(state), strict=True))
     assert seen["core 0 left"] == 0.0
@@ -142,7 +142,9 @@ def test_every_feature_stays_within_its_range_and_the_kept_columns_equal_the_que
         ran=rng.uniform(0.1, 1.5, count),
     )
     play = started(
-        lambda state: DecisionSystem(state, PolicyPairs(void=void), Checked(state, kind)), workload=workload, seed=seed
+        lambda state: DecisionSystem(state, PolicyActions(void=void), Checked(state, kind)),
+        workload=workload,
+        seed=seed,
     )
     while play.advance():
         _, mask = play.observe()

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
 
-from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.observations.view import View
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.run.play import play
+from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 
 
@@ -27,7 +27,7 @@ class Always:
 
 
 def pairs(*names):
-    return PolicyPairs([tuple(name.split("-")) for name in names])
+    return PolicyActions([tuple(name.split("-")) for name in names])
 
 
 def test_spreading_the_jobs_of_the_learning_example_ends_sooner():
@@ -103,7 +103,7 @@ def test_observing_twice_shows_the_same():
 @pytest.mark.parametrize(("action", "said"), [(2, "there are 2"), (-1, "there are 2"), (1, r"\(void\).*not legal")])
 def test_an_action_that_is_none_or_is_not_legal_is_refused(action, said):
     begun = started(
-        lambda state: DecisionSystem(state, PolicyPairs([("first", "high_gflops")], void=True)),
+        lambda state: DecisionSystem(state, PolicyActions([("first", "high_gflops")], void=True)),
         workload=jobs([0.0, 1.0], 5.0, size=4),
     )
     begun.advance()

@@ -5,18 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_worlds import platforms, workloads
-from small import jobs, platform
+from small import jobs, platform, textbook
 
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.observations.view import KINDS, View, write_view
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.rows import NONE
 from hdeeprm_like.decision.window.window import JobWindow
-from hdeeprm_like.engine.event_clock import Textbook
 from hdeeprm_like.engine.state import Instant, Request, State
 from hdeeprm_like.engine.tables import RUNNING, WAITING
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.run.play import Play
+from hdeeprm_like.run.python_loop import Play
 
 
 def cores(count, memory=0.0):
@@ -29,7 +28,7 @@ def playing(platform, workload, kind, head=2, tail=0, step=1.0, machines=False, 
     state = State(platform, workload, whole=machines)
     window = JobWindow(state, head, tail, step=waits, machines=machines, finds=True)
     observer = View(state, window, kind, step=step, **view)
-    return Play(Textbook(state, workload), DecisionSystem(state, JobSlots(state, window), observer, None, window))
+    return Play(textbook(state, workload), DecisionSystem(state, JobSlots(state, window), observer, None, window))
 
 
 def seen(play, *actions):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_clusters import cluster, jobs
 
-from hdeeprm_like.decision.actions import PolicyPairs
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
@@ -16,7 +16,7 @@ from hdeeprm_like.decision.window.window import JobWindow, fill_slots
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import RUNNING, WAITING
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.run.play import Play, new_simulator
+from hdeeprm_like.run.python_loop import Play
 
 THREE = ((0, 3, 4.0, 80.0),)  # three processors as in the figures of 000
 
@@ -24,7 +24,7 @@ THREE = ((0, 3, 4.0, 80.0),)  # three processors as in the figures of 000
 def played(workload, choose, platform=None, clock="textbook", objective="window_slowdown", reward="waits", **window):
     """Play a workload with a function of the play that chooses actions; return the play."""
     platform = platform or cluster(THREE)
-    state = State(platform, workload, policies=(), log=False, whole=window.get("machines", False))
+    state = State(platform, workload, log=False, whole=window.get("machines", False))
     rows = JobWindow(state, finds=True, **window)
     actions = JobSlots(state, rows, waiting=True)
     system = DecisionSystem(state, actions, None, Reward(OBJECTIVES[objective], reward), rows)
@@ -53,7 +53,7 @@ def test_the_example_of_figure_4_1_is_backfilled_by_whoever_starts_the_first_job
 
 def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end():
     workload = jobs(np.zeros(7), 10.0, size=3)
-    state = State(cluster(THREE), workload, policies=(), log=False)
+    state = State(cluster(THREE), workload, log=False)
     window = JobWindow(state, head=2, tail=3)
     state.receive(Instant(0.0, [], 7, True))
     window.follow(state, [])
@@ -63,7 +63,7 @@ def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end():
 
 def test_a_short_queue_is_shown_once():
     workload = jobs(np.zeros(3), 10.0, size=3)
-    state = State(cluster(THREE), workload, policies=(), log=False)
+    state = State(cluster(THREE), workload, log=False)
     window = JobWindow(state, head=2, tail=3)
     state.receive(Instant(0.0, [], 3, True))
     window.follow(state, [])
@@ -217,7 +217,7 @@ def test_sums_over_the_queue_are_the_same_without_lists_of_its_jobs(seed, clock)
         size=draw.integers(1, 4, 15),
         ran=draw.uniform(0.3, 1.5, 15),
     )
-    policies = PolicyPairs((("shortest", "high_gflops"), ("first", "high_gflops")), void=True)
+    policies = PolicyActions((("shortest", "high_gflops"), ("first", "high_gflops")), void=True)
 
     def sums(lists):
         state = State(cluster(THREE), workload, log=False)
@@ -244,7 +244,7 @@ def test_a_time_step_of_discounted_reward_counts_gamma_times_the_one_before():
 def test_the_reward_of_deep_backfilling_is_equation_2_and_zero_for_a_job_that_is_started():
     weights = {OBJECTIVES[name]: 1 / 3 for name in ("unused_cores", "queue_length", "queue_wait")}
     workload = jobs([0, 1, 2], [9, 5, 5], size=[2, 2, 2])
-    state = State(cluster(THREE), workload, policies=(), log=False)
+    state = State(cluster(THREE), workload, log=False)
     window = JobWindow(state, head=3)
     system = DecisionSystem(state, JobSlots(state, window), None, Reward(weights, "waits"), window)
     play = Play(new_simulator("textbook", state, workload), system)

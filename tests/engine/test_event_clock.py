@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import jobs, platform
+from small import jobs, platform, run_baseline, textbook
 
-from hdeeprm_like.decision.baselines import new_plan
-from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.pairs import HIGH_GFLOPS, apply_pair
-from hdeeprm_like.engine.event_clock import Textbook, begin, next_event
+from hdeeprm_like.decision.policies.pairs import apply_pair
+from hdeeprm_like.engine.event_clock import apply_decisions, next_instant
+from hdeeprm_like.engine.numbers import FIRST, HIGH_GFLOPS
 from hdeeprm_like.engine.state import Commands, State
-from hdeeprm_like.engine.tables import FIRST
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.studies.compare.windows import pool
@@ -20,7 +18,7 @@ from hdeeprm_like.studies.compare.windows import pool
 def play(workload, wake_at, one_by_one=False):
     """Serve first come, first served on one core, asking for a call at ``wake_at(now)``; return what happened when."""
     state = State(platform(), workload, policies=(FIRST,))
-    clock = Textbook(state, workload, one_by_one)
+    clock = textbook(state, workload, one_by_one)
     instants = []
     while (instant := clock.next_instant()) is not None:
         instants.append((instant.now, len(instant.completed), instant.submitted))
@@ -68,21 +66,19 @@ def test_a_call_a_rounding_error_before_an_end_comes_with_it_and_never_early():
 def test_calls_can_be_asked_for_in_compiled_form():
     workload = jobs(seconds=5.0)
     state = State(platform(), workload)
-    clock = Textbook(state, workload)
-    assert clock.next_instant() is not None
-    clock.simulation.sim["call_asked"] = 3.0
-    begin(state.tables, clock.simulation, clock.clockwork)
-    assert next_event(state.tables, clock.simulation, clock.clockwork)
-    sim = clock.simulation.sim[0]
+    stepper = textbook(state, workload)
+    assert stepper.next_instant() is not None
+    stepper.simulation.sim["call_asked"] = 3.0
+    apply_decisions(state.tables, stepper.simulation, stepper.clock)
+    assert next_instant(state.tables, stepper.simulation, stepper.clock)
+    sim = stepper.simulation.sim[0]
     assert (sim["clock"], sim["called"], sim["call"]) == (3.0, 1, np.inf)
-    assert not next_event(state.tables, clock.simulation, clock.clockwork)
+    assert not next_instant(state.tables, stepper.simulation, stepper.clock)
 
 
 def times(workload, name, named):
-    state = State(pool(16), workload, policies=(), log=False, named=named)
-    clock = Textbook(state, workload)
-    for _ in run_on_events(clock, new_plan(state, baseline(name))):
-        pass
+    clock = run_baseline(pool(16), workload, name, log=False, named=named)
+    state = clock.state
     clock_row = state.tables.clock[0]
     assert (clock.unfinished, clock_row["free_cores"], state.tables.loads["busy"].tolist()) == (0, 16, [0])
     return [clock.simulation.tasks[column].tolist() for column in ("start", "finish")], clock_row["joules"]
@@ -105,7 +101,7 @@ def test_where_cores_have_no_names_nothing_may_depend_on_them():
     state = State(pool(4), jobs(size=3), named=False)
     with pytest.raises(ValueError, match="have names"):
         Simulator(state, jobs(size=3))
-    clock = Textbook(state, jobs(size=3))
+    clock = textbook(state, jobs(size=3))
     state.receive(clock.next_instant())
     apply_pair(state.tables, FIRST, HIGH_GFLOPS)
     assert [(j, cores.tolist()) for j, cores in state.drain().starts] == [(0, [])]
@@ -114,6 +110,6 @@ def test_where_cores_have_no_names_nothing_may_depend_on_them():
 
 def test_kills_are_refused():
     workload = jobs(seconds=5.0)
-    clock = Textbook(State(platform(), workload), workload)
+    clock = textbook(State(platform(), workload), workload)
     with pytest.raises(OptionsError, match="no kills"):
         clock.apply(Commands(kills=[0]))

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from small import jobs, platform, run
 
-from hdeeprm_like.decision.baselines import new_plan
-from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, apply_pair
-from hdeeprm_like.engine.event_clock import Textbook
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import CORE_POLICIES, baseline
+from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.lifecycle import lacking_when_idle
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import COMPLETED, CORES, GPUS, MEMORY, NOTHING, REJECTED
@@ -98,9 +97,9 @@ def test_a_blocked_job_lacks_memory_where_more_gpus_would_not_help():
 
 
 def starts(cluster, workload, name):
-    state = State(cluster, workload, policies=())
-    simulator = Textbook(state, workload)
-    list(simulator.run(new_plan(state, baseline(name))))
+    state = State(cluster, workload, needs=PolicyActions([baseline(name)]).needs)
+    simulator = Simulator(state, workload, "textbook")
+    list(run_policy(simulator, PolicyActions([baseline(name)])))
     assert simulator.unfinished == 0
     return simulator.simulation.tasks
 
@@ -116,9 +115,9 @@ def test_easy_reserves_gpus_for_the_head_of_the_queue():
 @settings(max_examples=60)
 @given(platforms, workloads(), st.sampled_from(["fcfs", "sjf+easy", "fcfs+conservative", "sjf+commitbackfill", "saf"]))
 def test_no_baseline_books_more_gpus_than_there_are_or_forgets_a_job(cluster, workload, name):
-    state = State(cluster, workload, policies=())
-    simulator = Textbook(state, workload)
-    list(simulator.run(new_plan(state, baseline(name))))
+    state = State(cluster, workload, needs=PolicyActions([baseline(name)]).needs)
+    simulator = Simulator(state, workload, "textbook")
+    list(run_policy(simulator, PolicyActions([baseline(name)])))
     assert simulator.unfinished == 0
     assert state.tables.rooms["free_gpus"].tolist() == cluster.node_gpus.tolist()
     tasks, ran = simulator.simulation.tasks, np.flatnonzero(state.tables.jobs["status"] == COMPLETED)

@@ -4,18 +4,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import jobs, platform
 
-from hdeeprm_like.decision.baselines import BaselineActions, actual_run_times, new_plan
-from hdeeprm_like.decision.names import CORE_POLICY_NAMES, MODES, PLACEMENT_NAMES, Baseline, baseline
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, PLACEMENTS
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import (
+    CORE_POLICIES,
+    CORE_POLICY_NAMES,
+    MODES,
+    PLACEMENT_NAMES,
+    PLACEMENTS,
+    Baseline,
+    baseline,
+)
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.engine.event_clock import Textbook
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.classic import ClassicAgent
 from hdeeprm_like.options import ALL_PAIRS, split_pair
-from hdeeprm_like.run.planned import run_planned
-from hdeeprm_like.run.play import play
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.python_loop import play
+from hdeeprm_like.run.simulator import Simulator, run_policy
 
 
 def node(cores, memory=100.0, processors=1):
@@ -24,9 +29,9 @@ def node(cores, memory=100.0, processors=1):
 
 def run(workload, name, *nodes, gpus=()):
     """Starting times, and the cores of each job."""
-    state = State(platform(*nodes, gpus=gpus), workload, policies=(), log=False)
-    driver = Textbook(state, workload)
-    list(driver.run(new_plan(state, baseline(name), actual_run_times(state, workload))))
+    state = State(platform(*nodes, gpus=gpus), workload, log=False, needs=PolicyActions([baseline(name)]).needs)
+    driver = Simulator(state, workload, "textbook")
+    list(run_policy(driver, PolicyActions([baseline(name)])))
     assert driver.unfinished == 0
     cores = [state.cores_of(j).tolist() for j in range(len(workload))]
     return driver.simulation.tasks["start"].tolist(), cores
@@ -163,7 +168,7 @@ def test_nothing_is_lost_and_nobody_stays_behind(nodes, asked, placement, mode):
     workload = jobs(submit=submit, seconds=seconds, size=size, memory=memory, gpus=gpus)
     state = State(built, workload, policies=(), log=False)
     driver = Simulator(state, workload)
-    list(run_planned(driver, new_plan(state, baseline(f"fcfs+{mode}-{placement}"))))
+    list(run_policy(driver, PolicyActions([baseline(f"fcfs+{mode}-{placement}")])))
     t = state.tables
     assert driver.unfinished == 0
     assert t.clock["free_cores"][0] == built.cores
@@ -171,5 +176,5 @@ def test_nothing_is_lost_and_nobody_stays_behind(nodes, asked, placement, mode):
     assert np.array_equal(t.rooms["free_gpus"], built.node_gpus)
     again = State(built, workload, policies=(), log=False)
     stepped = Simulator(again, workload)
-    play(stepped, DecisionSystem(again, BaselineActions([baseline(f"fcfs+{mode}-{placement}")])), ClassicAgent(0))
+    play(stepped, DecisionSystem(again, PolicyActions([baseline(f"fcfs+{mode}-{placement}")])), ClassicAgent(0))
     assert np.array_equal(stepped.simulation.tasks["start"], driver.simulation.tasks["start"], equal_nan=True)

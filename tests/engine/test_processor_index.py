@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import jobs, platform
 
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES, PLACEMENTS, apply_pair
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, PLACEMENTS
+from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.lifecycle import receive, set_available
-from hdeeprm_like.engine.placements import HIGH_MEM
+from hdeeprm_like.engine.numbers import HIGH_MEM
 from hdeeprm_like.engine.processor_index import (
     best_processor,
     has_room,

@@ -10,7 +10,8 @@ from random_worlds import platforms, workloads
 from slow import JOB_KEYS
 from small import begun, jobs, platform
 
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES, apply_pair
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.lifecycle import pstate_of, set_available
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import COMPLETED, IDLE_CORE, REJECTED, RUNNING, UNKNOWN, WAITING
@@ -138,6 +139,6 @@ def test_a_withdrawn_core_serves_nobody_but_goes_on_with_its_job():
 
 def test_the_log_has_room_for_more_rejections_in_an_instant_than_there_are_cores():
     simulator, pair = begun(platform(), jobs(size=2, seconds=np.ones(3000)))
-    list(simulator.run_pair(*pair))
+    list(run_policy(simulator, PolicyActions([("first", "high_gflops")])))
     assert simulator.state.tables.clock["rejected"][0] == 3000
     assert simulator.state.tables.clock["logged"][0] <= len(simulator.state.tables.log)

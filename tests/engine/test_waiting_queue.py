@@ -1,4 +1,4 @@
-"""The waiting jobs: heaps hold to a sorted list."""
+"""The waiting jobs: their lists stay sorted, whatever comes and leaves."""
 
 import numpy as np
 from hypothesis import given
@@ -6,16 +6,17 @@ from hypothesis import strategies as st
 from slow import JOB_KEYS
 from small import jobs, platform
 
-from hdeeprm_like.decision.policies.pairs import JOB_POLICIES
+from hdeeprm_like.decision.names import JOB_POLICIES
+from hdeeprm_like.engine.numbers import RANDOM_JOB
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import RANDOM_JOB, RUNNING
+from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.engine.waiting_queue import dequeue, draw, enqueue, select_job
 
 few = st.sampled_from([0.0, 1.0, 2.0, 3.5])
 
 
 @given(st.lists(st.tuples(few, st.integers(1, 3), few, few), min_size=1, max_size=30), st.data())
-def test_every_heap_serves_like_a_sorted_list_whatever_leaves_in_between(asked, data):
+def test_every_order_serves_like_a_list_that_is_sorted_anew_whatever_leaves_in_between(asked, data):
     estimate, size, memory, bandwidth = zip(*asked, strict=True)
     workload = jobs(estimate=np.array(estimate), size=size, memory=memory, bandwidth=bandwidth)
     t = State(platform(), workload).tables
@@ -33,15 +34,15 @@ def test_every_heap_serves_like_a_sorted_list_whatever_leaves_in_between(asked, 
             t.jobs["status"][j] = RUNNING
             waiting.remove(j)
         count = t.clock["waiting"][0]
-        assert set(t.queue[:count].tolist()) == waiting
-        assert t.jobs["seat"][t.queue[:count]].tolist() == list(range(count))
+        assert set(t.members[:count].tolist()) == waiting
+        assert t.jobs["place"][t.members[:count]].tolist() == list(range(count))
 
 
-def test_only_the_heaps_of_policies_in_use_are_kept():
+def test_only_the_lists_of_policies_in_use_are_kept():
     t = State(platform(), jobs(estimate=[3.0, 1.0]), policies=(JOB_POLICIES["shortest"], RANDOM_JOB)).tables
     for j in range(2):
         enqueue(t, j)
-    assert (t.heap_size >= 0).tolist() == [False, True, False, False, False]
+    assert t.waiting.lists["order"].tolist() == [JOB_POLICIES["shortest"]]
     assert select_job(t, JOB_POLICIES["shortest"]) == 1
 
 

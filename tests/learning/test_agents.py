@@ -223,7 +223,7 @@ def test_agents_that_do_not_learn():
 
 
 def test_agents_that_do_not_learn_do_without_torch():
-    code = "import sys, hdeeprm_like.learning.classic, hdeeprm_like.run.play; sys.exit('torch' in sys.modules)"
+    code = "import sys, hdeeprm_like.learning.classic, hdeeprm_like.run.python_loop; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from small import jobs, platform, run
 
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.engine.tables import COMPLETED
 from hdeeprm_like.results.batsim_files import parse_interval_set
 from hdeeprm_like.results.overutilization import spans

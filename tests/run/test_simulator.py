@@ -11,10 +11,12 @@ from slow import CORE_KEYS, JOB_KEYS, slow_run
 from small import begun, jobs, platform, run
 
 from hdeeprm_like.cluster.platform import Network
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES, apply_pair
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.lifecycle import log_blocked
+from hdeeprm_like.engine.numbers import FIRST, SMALLEST
 from hdeeprm_like.engine.state import Commands, State
-from hdeeprm_like.engine.tables import COMPLETED, FIRST, LOG_END, LOG_PSTATE, REJECTED, SMALLEST
+from hdeeprm_like.engine.tables import COMPLETED, LOG_END, LOG_PSTATE, REJECTED
 from hdeeprm_like.engine.tasks import KILLED, LOOPBACK, SUCCESS, TASK, WALLTIME_REACHED, seconds_to_master
 from hdeeprm_like.run.simulator import Simulator
 

@@ -14,9 +14,12 @@ requested times are expected to end within the next time step. An empty slot is 
 time since a job's start; its text, and the agent's need, the time left.)
 """
 
+import numpy as np
+
 from hdeeprm_like.decision.observations.features import slot_names
-from hdeeprm_like.decision.observations.rows import ViewRows, share
+from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows, share
 from hdeeprm_like.decision.window.rows import EARLY, NONE, Window
+from hdeeprm_like.decision.window.statistics import copy_ends
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
@@ -25,23 +28,14 @@ from hdeeprm_like.types import Floats
 JOB = ("cores", "requested time", "waiting time")
 
 
-def backfilling_size(cores: int, slots: int) -> int:
-    """Return the number of features."""
-    return cores + len(JOB) * slots
-
-
-def backfilling_names(cores: int, slots: int) -> tuple[str, ...]:
-    """Return the name of each feature, ``"core 0 left"`` to ``"job 9 waiting time"``."""
-    return (*(f"core {c} left" for c in range(cores)), *slot_names(slots, JOB))
-
-
 @compiled
 def write_backfilling(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     """Write the features; O(cores + slots)."""
     fill_slots(t, w)
     rule, now, cores = v.rule[0], t.clock[0].now, len(t.core_job)
-    out[:cores] = 0.0
-    for i in range(w.rule[0].running):
+    for core in range(cores):
+        out[core] = 0.0
+    for i in range(copy_ends(t, w, np.inf)):
         job = t.jobs[w.running[i]]
         left = w.ends[i] - now
         left = share(rule.raw, left if left > EARLY else rule.step, rule.per_time)
@@ -58,3 +52,16 @@ def write_backfilling(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
             out[at + 1] = share(rule.raw, job.requested_time, rule.per_time)
             out[at + 2] = share(rule.raw, now - job.submit, rule.per_time)
         at += 3
+
+
+def names(layout: Layout) -> tuple[str, ...]:
+    """Return the name of each feature, ``"core 0 left"`` to ``"job 9 waiting time"``."""
+    return (*(f"core {c} left" for c in range(layout.platform.cores)), *slot_names(layout.slots, JOB))
+
+
+BACKFILLING = Observation(
+    name="backfilling",
+    shape=lambda layout: (layout.platform.cores + len(JOB) * layout.slots,),
+    names=names,
+    write=write_backfilling,
+)

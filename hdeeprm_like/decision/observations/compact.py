@@ -13,39 +13,31 @@ Jobs begun are expected to end by their requested times, those past them within 
 
 from hdeeprm_like.decision.observations.features import COMPACT_FEATURES, backlog_now, slot_names, write_slots
 from hdeeprm_like.decision.observations.image import SLACK
-from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
+from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows, log_share, share
 from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.decision.window.statistics import copy_ends
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.tables import Rows, Tables
-from hdeeprm_like.types import Floats, Ints
-
-
-def compact_size(horizon: int, slots: int) -> int:
-    """Return the number of features."""
-    return 2 * horizon + len(COMPACT_FEATURES) * slots + 1
-
-
-def compact_names(horizon: int, slots: int) -> tuple[str, ...]:
-    """Return the name of each feature, ``"step 0 used"`` to ``"backlog"``."""
-    steps = tuple(f"step {k} {what}" for k in range(horizon) for what in ("used", "free"))
-    return (*steps, *slot_names(slots, COMPACT_FEATURES), "backlog")
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats, Ints, Rows
 
 
 @compiled
-def write_steps(view: Rows, now: float, free: int, cores: int, ends: Floats, widths: Ints, out: Floats) -> None:
+def write_steps(
+    view: Rows, now: float, free: int, cores: int, ends: Floats, widths: Ints, running: int, out: Floats
+) -> None:
     """Write the cores in use and free in each time step.
 
     Args:
         view: rule of the view. now: s. free, cores: now and in all.
-        ends: (running,) s, in ascending order. widths: (running,) cores.
+        ends: s, in ascending order. widths: cores. running: entries of both that count.
     """
     rule, ended = view[0], 0
     used_share, free_share = share(rule.raw, cores - free, rule.per_core), share(rule.raw, free, rule.per_core)
     for k in range(rule.horizon):
         date = now + (k + SLACK) * rule.step
-        if k > 0 and ended < len(ends) and ends[ended] <= date:
-            while ended < len(ends) and ends[ended] <= date:
+        if k > 0 and ended < running and ends[ended] <= date:
+            while ended < running and ends[ended] <= date:
                 free += widths[ended]
                 ended += 1
             used_share, free_share = share(rule.raw, cores - free, rule.per_core), share(rule.raw, free, rule.per_core)
@@ -55,9 +47,25 @@ def write_steps(view: Rows, now: float, free: int, cores: int, ends: Floats, wid
 @compiled
 def write_compact(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     """Write the features; O(what is shown)."""
-    if w.rule[0].stale:
-        fill_slots(t, w)
-    rule, now, free, running = v.rule[0], t.clock[0].now, t.clock[0].free_cores, w.rule[0].running
-    write_steps(v.rule, now, free, len(t.core_job), w.ends[:running], w.widths[:running], out)
+    fill_slots(t, w)
+    rule, now, free = v.rule[0], t.clock[0].now, t.clock[0].free_cores
+    running = copy_ends(t, w, now + rule.horizon * rule.step)
+    write_steps(v.rule, now, free, len(t.core_job), w.ends, w.widths, running, out)
     write_slots(t, w, v, out, 2 * rule.horizon)
     out[len(out) - 1] = log_share(rule.raw, backlog_now(w.rule), rule.per_log_queue)
+
+
+def names(layout: Layout) -> tuple[str, ...]:
+    """Return the name of each feature, ``"step 0 used"`` to ``"backlog"``."""
+    steps = tuple(f"step {k} {what}" for k in range(layout.horizon) for what in ("used", "free"))
+    return (*steps, *slot_names(layout.slots, COMPACT_FEATURES), "backlog")
+
+
+COMPACT = Observation(
+    name="compact",
+    shape=lambda layout: (2 * layout.horizon + len(COMPACT_FEATURES) * layout.slots + 1,),
+    names=names,
+    write=write_compact,
+    features=COMPACT_FEATURES,
+    shows_cores=False,
+)

@@ -18,9 +18,10 @@ A compact view shows all nine, one of the event horizon leaves out 6 and 7. An e
 from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
 from hdeeprm_like.decision.window.rows import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window
 from hdeeprm_like.decision.window.window import fits_slot
+from hdeeprm_like.engine.bundles import part
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.tables import Rows, Tables
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats, Ints, Rows
 
 COMPACT_FEATURES = (
     "submission time",
@@ -39,9 +40,9 @@ HORIZON_FEATURES = (*COMPACT_FEATURES[:6], "can start")
 @compiled
 def keep_features(t: Tables, w: Window, v: ViewRows) -> None:
     """Keep the features of the jobs submitted since the last time, but for the last one, which changes."""
-    rule, last = v.rule[0], v.features.shape[1] - 1
+    rule, last = v.rule[0], v.rule[0].features - 1
     raw, per_core = rule.raw, rule.per_core
-    while rule.seen < w.rule[0].seen:
+    while rule.seen < w.rule[0].submitted:
         job, found, own = t.jobs[rule.seen], w.found[rule.seen], v.features[rule.seen]
         to_cluster = 1.0 if raw else per_core
         own[0] = log_share(raw, job.submit, rule.per_log_span)
@@ -57,15 +58,16 @@ def keep_features(t: Tables, w: Window, v: ViewRows) -> None:
 
 
 @compiled
-def copy_features(features: Floats, slots: Ints, wants: Ints, free: int, cells: Floats) -> None:
+def copy_features(features: Floats, count: int, slots: Ints, wants: Ints, free: int, out: Floats, at: int) -> None:
     """Copy the features of the jobs in the slots, and which can start as far as cores go.
 
     Args:
-        slots, wants: (M,) of the window. free: cores. cells: (M, F) to write to.
+        features: (J, *count*) of each job. slots, wants: (M,) of the window. free: cores.
+        out: to write to from *at* on.
     """
-    last = features.shape[1] - 1
+    last = count - 1
     for i in range(len(slots)):
-        j, cell = slots[i], cells[i]
+        j, cell = slots[i], part(out, at + i * count, at + i * count + count)
         if j == NONE:
             for f in range(last + 1):
                 cell[f] = 0.0
@@ -82,14 +84,13 @@ def copy_features(features: Floats, slots: Ints, wants: Ints, free: int, cells: 
 @compiled
 def write_slots(t: Tables, w: Window, v: ViewRows, out: Floats, at: int) -> None:
     """Write the features of the jobs in the slots, which must be filled."""
-    if v.rule[0].seen < w.rule[0].seen:
+    if v.rule[0].seen < w.rule[0].submitted:
         keep_features(t, w, v)
-    slots, count = len(w.slots), v.features.shape[1]
-    cells = out[at : at + slots * count].reshape((slots, count))
-    copy_features(v.features, w.slots, w.wants, t.clock[0].free_cores, cells)
-    if w.rule[0].looks:
+    slots, count = len(w.slots), v.rule[0].features
+    copy_features(v.features, count, w.slots, w.wants, t.clock[0].free_cores, out, at)
+    if w.rule[0].demanding:
         for i in range(slots):
-            cells[i, count - 1] = 1.0 if fits_slot(t, w, i) else 0.0
+            out[at + i * count + count - 1] = 1.0 if fits_slot(t, w, i) else 0.0
 
 
 @compiled

@@ -17,60 +17,52 @@ After the last event its state is repeated, one time step later each time (figur
 are expected to end at the next event, one time step from now at the latest.
 """
 
+import numpy as np
+
 from hdeeprm_like.decision.observations.features import HORIZON_FEATURES, backlog_now, slot_names, write_slots
-from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window.following import remaining_work
+from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows, log_share, share
 from hdeeprm_like.decision.window.rows import EARLY, Window
+from hdeeprm_like.decision.window.statistics import copy_ends, remaining_work
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.tables import Rows, Tables
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats, Ints, Rows
 
 EVENT = ("offset", "free", "used")
 NEXT_FREE, FIRST_EVENT = 1, 6  # where these features begin
 
 
-def horizon_size(horizon: int, slots: int) -> int:
-    """Return the number of features."""
-    return FIRST_EVENT + len(EVENT) * horizon + len(HORIZON_FEATURES) * slots
-
-
-def horizon_names(horizon: int, slots: int) -> tuple[str, ...]:
-    """Return the name of each feature, ``"remaining work"`` to ``"job 127 can start"``."""
-    summary = ("remaining work", *(f"next free {what}" for what in EVENT), "backlog", "queue size")
-    events = (f"event {k} {what}" for k in range(horizon) for what in EVENT)
-    return (*summary, *events, *slot_names(slots, HORIZON_FEATURES))
-
-
 @compiled
-def next_end(ends: Floats, ended: int, now: float, date: float, step: float) -> float:
+def next_end(ends: Floats, running: int, ended: int, now: float, date: float, step: float) -> float:
     """Return when the next running job is expected to end, those before *ended* having done so until *date*."""
-    if ended == len(ends):
+    if ended == running:
         return date + step
     if ends[ended] > now + EARLY:
         return float(ends[ended])
-    while ended < len(ends) and ends[ended] <= now + EARLY:
+    while ended < running and ends[ended] <= now + EARLY:
         ended += 1
-    return min(now + step, float(ends[ended])) if ended < len(ends) else now + step
+    return min(now + step, float(ends[ended])) if ended < running else now + step
 
 
 @compiled
-def write_events(view: Rows, now: float, free: int, cores: int, ends: Floats, widths: Ints, out: Floats) -> None:
+def write_events(
+    view: Rows, now: float, free: int, cores: int, ends: Floats, widths: Ints, running: int, out: Floats
+) -> None:
     """Write the events, and the one at which some core is free next.
 
     Args:
         view: rule of the view. now: s. free, cores: now and in all.
-        ends: (running,) s, in ascending order. widths: (running,) cores.
+        ends: s, in ascending order. widths: cores. running: entries of both that count.
     """
     rule, ended, date = view[0], 0, now
     raw, per_time, per_core = rule.raw, rule.per_log_time, rule.per_core
-    full, offset = free == 0 and len(ends) > 0, 0.0
+    full, offset = free == 0 and running > 0, 0.0
     for k in range(max(rule.horizon, 2)):
         at = FIRST_EVENT + len(EVENT) * k
         if k > 0:
-            date = next_end(ends, ended, now, date, rule.step)
+            date = next_end(ends, running, ended, now, date, rule.step)
             offset = log_share(raw, date - now, per_time)
-            while ended < len(ends) and ends[ended] <= date + EARLY:
+            while ended < running and ends[ended] <= date + EARLY:
                 free += widths[ended]
                 ended += 1
         free_share, used_share = share(raw, free, per_core), share(raw, cores - free, per_core)
@@ -83,13 +75,29 @@ def write_events(view: Rows, now: float, free: int, cores: int, ends: Floats, wi
 @compiled
 def write_horizon(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     """Write the features; O(what is shown + running jobs)."""
-    if w.rule[0].stale:
-        fill_slots(t, w)
+    fill_slots(t, w)
     rule = v.rule[0]
     work = remaining_work(t, w) * (1.0 if rule.raw else rule.per_core)
     out[0] = log_share(rule.raw, work, rule.per_log_time)
-    now, free, running = t.clock[0].now, t.clock[0].free_cores, w.rule[0].running
-    write_events(v.rule, now, free, len(t.core_job), w.ends[:running], w.widths[:running], out)
+    now, free, running = t.clock[0].now, t.clock[0].free_cores, copy_ends(t, w, np.inf)
+    write_events(v.rule, now, free, len(t.core_job), w.ends, w.widths, running, out)
     out[4] = log_share(rule.raw, backlog_now(w.rule), rule.per_log_queue)
     out[5] = log_share(rule.raw, w.rule[0].queue, rule.per_log_queue)
     write_slots(t, w, v, out, FIRST_EVENT + 3 * rule.horizon)
+
+
+def names(layout: Layout) -> tuple[str, ...]:
+    """Return the name of each feature, ``"remaining work"`` to ``"job 127 can start"``."""
+    summary = ("remaining work", *(f"next free {what}" for what in EVENT), "backlog", "queue size")
+    events = (f"event {k} {what}" for k in range(layout.horizon) for what in EVENT)
+    return (*summary, *events, *slot_names(layout.slots, HORIZON_FEATURES))
+
+
+HORIZON = Observation(
+    name="horizon",
+    shape=lambda layout: (FIRST_EVENT + len(EVENT) * layout.horizon + len(HORIZON_FEATURES) * layout.slots,),
+    names=names,
+    write=write_horizon,
+    features=HORIZON_FEATURES,
+    shows_cores=False,
+)

@@ -19,29 +19,15 @@ network of 000, section 5.1.1 has one more column than this, of which the text s
 import numpy as np
 
 from hdeeprm_like.decision.observations.features import backlog_now
-from hdeeprm_like.decision.observations.rows import ViewRows
+from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows
 from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.statistics import copy_ends
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
 SLACK = 1e-3  # of a time step or memory unit; less than that is rounding
-
-
-def width(cores: int, slots: int, units: int, backlog: int, horizon: int) -> int:
-    """Return the number of columns."""
-    return (cores + units) * (slots + 1) + -(-backlog // horizon)
-
-
-def image_names(cores: int, slots: int, units: int, backlog: int, horizon: int) -> tuple[str, ...]:
-    """Return the name of each cell, ``"step 0 cluster core 0"`` to ``"step 19 backlog 2"``."""
-    columns: list[str] = []
-    for what, count in (("core", cores), ("memory", units)):
-        for where in ("cluster", *(f"job {i}" for i in range(slots))):
-            columns += [f"{where} {what} {c}" for c in range(count)]
-    columns += [f"backlog {c}" for c in range(-(-backlog // horizon))]
-    return tuple(f"step {k} {column}" for k in range(horizon) for column in columns)
 
 
 @compiled
@@ -74,7 +60,7 @@ def write_cluster(t: Tables, w: Window, v: ViewRows, out: Floats, across: int, m
     """Write cores and memory in use, each step from the latest end to the earliest."""
     now, cores, memory = t.clock[0].now, 0, 0.0
     columns, units = len(t.core_job), v.rule[0].memory_units
-    for i in range(w.rule[0].running - 1, -1, -1):
+    for i in range(copy_ends(t, w, np.inf) - 1, -1, -1):
         cores += w.widths[i]
         job = t.jobs[w.running[i]]
         memory += job.size * job.memory
@@ -92,7 +78,8 @@ def write_image(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     rule, cores, slots = v.rule[0], len(t.core_job), len(w.slots)
     horizon, units = rule.horizon, rule.memory_units
     across, memory_column = len(out) // horizon, cores * (slots + 1)
-    out[:] = 0.0
+    for cell in range(len(out)):
+        out[cell] = 0.0
     write_cluster(t, w, v, out, across, memory_column)
     for i in range(slots):
         if w.slots[i] == NONE:
@@ -105,3 +92,22 @@ def write_image(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     column = memory_column + units * (slots + 1)
     for k in range(min(backlog_now(w.rule), rule.backlog)):
         out[(k % horizon) * across + column + k // horizon] = 1.0
+
+
+def shape(layout: Layout) -> tuple[int, ...]:
+    """Return the number of rows and of columns."""
+    own = (layout.platform.cores + layout.memory_units) * (layout.slots + 1)
+    return layout.horizon, own - (-layout.backlog // layout.horizon)
+
+
+def names(layout: Layout) -> tuple[str, ...]:
+    """Return the name of each cell, ``"step 0 cluster core 0"`` to ``"step 19 backlog 2"``."""
+    columns: list[str] = []
+    for what, count in (("core", layout.platform.cores), ("memory", layout.memory_units)):
+        for where in ("cluster", *(f"job {i}" for i in range(layout.slots))):
+            columns += [f"{where} {what} {c}" for c in range(count)]
+    columns += [f"backlog {c}" for c in range(-(-layout.backlog // layout.horizon))]
+    return tuple(f"step {k} {column}" for k in range(layout.horizon) for column in columns)
+
+
+IMAGE = Observation(name="image", shape=shape, names=names, write=write_image)

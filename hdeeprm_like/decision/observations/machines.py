@@ -18,7 +18,7 @@ so is what a node has none of.
 """
 
 from hdeeprm_like.decision.observations.features import slot_names
-from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
+from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows, log_share, share
 from hdeeprm_like.decision.window.rows import NONE, Window
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
@@ -29,16 +29,6 @@ JOB = ("cores", "memory", "gpus", "requested time", "waiting time")
 NODE = ("cores", "memory", "gpus")
 
 
-def machines_size(nodes: int, slots: int) -> int:
-    """Return the number of features."""
-    return len(JOB) * slots + len(NODE) * nodes
-
-
-def machines_names(nodes: int, slots: int) -> tuple[str, ...]:
-    """Return the name of each feature, ``"job 0 cores"`` to ``"node 9 gpus"``."""
-    return (*slot_names(slots, JOB), *(f"node {n} {what}" for n in range(nodes) for what in NODE))
-
-
 @compiled
 def write_jobs(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     """Write what the jobs in the slots ask for."""
@@ -47,7 +37,8 @@ def write_jobs(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
     for i in range(len(w.slots)):
         j = w.slots[i]
         if j == NONE:
-            out[at : at + 5] = 0.0
+            for feature in range(at, at + 5):
+                out[feature] = 0.0
         else:
             job = t.jobs[j]
             out[at] = share(rule.raw, job.size, rule.per_node_core)
@@ -72,3 +63,17 @@ def write_machines(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
         out[at + 1] = share(raw, room.free_memory, 1.0 / node.memory if node.memory > 0.0 else 0.0)
         out[at + 2] = share(raw, room.free_gpus, 1.0 / node.gpus if node.gpus > 0.0 else 0.0)
         at += 3
+
+
+def names(layout: Layout) -> tuple[str, ...]:
+    """Return the name of each feature, ``"job 0 cores"`` to ``"node 9 gpus"``."""
+    nodes = (f"node {n} {what}" for n in range(layout.platform.nodes) for what in NODE)
+    return (*slot_names(layout.slots, JOB), *nodes)
+
+
+MACHINES = Observation(
+    name="machines",
+    shape=lambda layout: (len(JOB) * layout.slots + len(NODE) * layout.platform.nodes,),
+    names=names,
+    write=write_machines,
+)

@@ -13,17 +13,19 @@ Whatever exceeds its limit is shown as 1.
 | node | what a job asks for where nodes are chosen | the most that a node has of cores, MB and GPUs each |
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.observations.summary import QueueColumns
-from hdeeprm_like.engine.bundles import bundle
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.tables import Rows
-from hdeeprm_like.types import Floats
+from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats, Rows
 
 SPAN = 30 * 86400.0  # s
 QUEUE = 1000.0  # jobs
@@ -41,8 +43,9 @@ VIEW = np.dtype(
         ("per_node_memory", "f8"),
         ("per_node_gpu", "f8"),
         ("memory", "f8"),  # MB of all nodes
+        ("last_queue", "i8"),  # waiting jobs at the last observation of a summary, -1 before
         ("seen", "i8"),  # job rows whose features are kept
-        ("kind", "i4"),
+        ("features", "i4"),  # kept of each job
         ("horizon", "i4"),  # time steps or events, H
         ("backlog", "i4"),  # jobs outside the window that an image shows, B
         ("memory_units", "i4"),  # columns that the memory takes in an image
@@ -52,32 +55,81 @@ VIEW = np.dtype(
 )
 
 
-@bundle()
-class ViewRows(NamedTuple):
-    """The observation of one run in compiled code; J jobs.
+class ViewRows(Bundle):
+    """The observation of one run in compiled code; J jobs. Each observation has a subclass of its own.
 
     Attributes:
         rule: (1,) VIEW.
         features: (J, F) of each job since its submission, see ``features``; empty where they are not shown.
-        queue: for the summaries, empty for others.
+        limits: (4,) the largest requests of jobs, in the order of ``summary.REQUESTS``.
     """
 
     rule: Rows
     features: Floats
-    queue: QueueColumns
+    limits: Floats
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the size of an observation depends on.
+
+    Attributes:
+        platform: what exists. slots: of the window. horizon: time steps or events that it looks ahead.
+        backlog: jobs outside the window that an image shows. memory_units: columns that an image has for memory.
+    """
+
+    platform: Platform
+    slots: int
+    horizon: int
+    backlog: int
+    memory_units: int
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A kind of observation: all that there is to know of it. `view.OBSERVATIONS` is the table of them.
+
+    Attributes:
+        name: in options. shape: of an observation. names: of its features, of an image row by row.
+        write: compiled function of tables, window, view and (F,) float32 to write to.
+        features: what is kept of each job since its submission, see ``features``.
+        orders: of the lists of waiting jobs that it looks at. lists: whether it looks at the window and running jobs.
+        shows_cores: whether it shows which cores a job has; where it does not, cores of a pool need no names.
+    """
+
+    name: str
+    shape: Callable[[Layout], tuple[int, ...]]
+    names: Callable[[Layout], tuple[str, ...]]
+    write: Callable[[Tables, Window, "ViewRows", Floats], None]
+    features: tuple[str, ...] = ()
+    orders: tuple[int, ...] = ()
+    lists: bool = True
+    shows_cores: bool = True
+
+    @cached_property
+    def rows_class(self) -> type[ViewRows]:
+        """The class of its rows, by which compiled code knows what to write."""
+        return type(f"{self.name.title()}View", (ViewRows,), {})
 
 
 @compiled
+def scale_times(v: ViewRows, longest: float) -> None:
+    """Let a view scale times by the longest request of a job, in s."""
+    v.rule[0].per_time = 1.0 / longest if longest > 0.0 else 0.0
+    v.rule[0].per_log_time = 1.0 / np.log(1.0 + longest) if longest > 0.0 else 0.0
+
+
+@compiled
+def set_limits(v: ViewRows, limits: Floats) -> None:
+    """Let a view scale what it shows by the largest requests of jobs, in the order of ``summary.REQUESTS``."""
+    scale_times(v, limits[0])
+    for kind in range(4):
+        v.limits[kind] = limits[kind]
+
+
 def one_over(limit: float) -> float:
     """Return what scales a feature with that limit."""
     return 1.0 / limit if limit > 0.0 else 0.0
-
-
-@compiled
-def scale_times(rule: Rows, longest: float) -> None:
-    """Let a (1,) VIEW scale times by the longest request of a job, in s."""
-    rule[0].per_time = one_over(longest)
-    rule[0].per_log_time = one_over(np.log(1.0 + longest))
 
 
 def new_rule(platform: Platform, limits: JobLimits) -> Rows:
@@ -91,17 +143,18 @@ def new_rule(platform: Platform, limits: JobLimits) -> Rows:
     rule["per_node_memory"] = one_over(float(platform.node_memory.max()))
     rule["per_node_gpu"] = one_over(float(platform.node_gpus.max()))
     rule["memory"] = platform.node_memory.sum()
-    scale_times(rule, limits.time)
+    rule["per_time"], rule["per_log_time"] = one_over(limits.time), one_over(np.log(1.0 + limits.time))
+    rule["last_queue"] = -1
     return rule
 
 
-@compiled
+@inlined
 def share(raw: int, value: float, per: float) -> float:
     """Return a value as a share of its limit, given by one over it."""
     return max(value, 0.0) if raw else min(max(value, 0.0) * per, 1.0)
 
 
-@compiled
+@inlined
 def log_share(raw: int, value: float, per: float) -> float:
     """Return the logarithm of a value as a share of that of its limit, given by one over that."""
     return max(value, 0.0) if raw else min(float(np.log(np.float32(1.0 + max(value, 0.0)))) * per, 1.0)

@@ -1,8 +1,9 @@
 """Conservative backfilling: a reservation for every job, on a profile of the cores that will be free.
 
-The profile is a step function: ``point_free[i]`` cores are free from ``point_time[i]`` on, up to the next point. While
-jobs end when they are expected to, the reservations before a newly come job stay as they are; planning them anew would
-give the same. Otherwise all are planned anew, and in either case no further down the queue than a job may start.
+The profile is a step function: for baseline k ``point_free[k, i]`` cores are free from ``point_time[k, i]`` on, up to
+the next point. While jobs end when they are expected to, the reservations before a newly come job stay as they are;
+planning them anew would give the same. Otherwise all are planned anew, and in either case no further down the queue
+than a job may start.
 
 Reservations are for cores; memory and GPUs are looked at when a job starts (one that lacks them then goes on waiting).
 Source: Mu'alem and Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
@@ -11,235 +12,205 @@ SP2 with backfilling", 2001.
 
 import numpy as np
 
-from hdeeprm_like.decision.names import FIRST_CHANGING
-from hdeeprm_like.decision.policies.pairs import choose_cores
-from hdeeprm_like.decision.policies.priorities import Plan, add_running, follows_running
+from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, expected_finish
+from hdeeprm_like.decision.policies.starting import OVERDUE, start_if_fits
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.lifecycle import start_job
-from hdeeprm_like.engine.tables import CORES, NOTHING, WAITING, Tables
-
-OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
-NONE_NEW = 1 << 60
-
-
-@compiled
-def start_planned(t: Tables, plan: Plan, j: int) -> int:
-    """Start a job if it fits; return NOTHING or what it lacks."""
-    clock = t.clock[0]
-    clock.decisions += 1
-    if t.jobs[j].size > clock.free_cores:
-        return CORES
-    return place_planned(t, plan, j)
+from hdeeprm_like.engine.job_keys import planned_time
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at
+from hdeeprm_like.engine.numbers import FIRST_CHANGING
+from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
 
 @compiled
-def place_planned(t: Tables, plan: Plan, j: int) -> int:
-    """Start a job for which there are enough cores, if it fits; return NOTHING or what it lacks."""
-    lacks = choose_cores(t, plan.rule[0].core_policy, j)
-    if lacks == NOTHING:
-        start_job(t, j)
-        if follows_running(plan):
-            add_running(t, plan, j)
-    return lacks
-
-
-@compiled
-def point_at(plan: Plan, time: float) -> int:
+def point_at(p: Plans, k: int, time: float) -> int:
     """Return the number of the profile's point at a time after its first, made if there is none."""
-    rule = plan.rule[0]
-    low, high = 0, rule.points
+    plan = p.plans[k]
+    low, high = 0, plan.points
     while low < high:
         middle = (low + high) // 2
-        if plan.point_time[middle] < time:
+        if p.point_time[k, middle] < time:
             low = middle + 1
         else:
             high = middle
-    if low == rule.points or plan.point_time[low] > time:
-        for i in range(rule.points, low, -1):
-            plan.point_time[i] = plan.point_time[i - 1]
-            plan.point_free[i] = plan.point_free[i - 1]
-        plan.point_time[low] = time
-        plan.point_free[low] = plan.point_free[low - 1]
-        rule.points += 1
+    if low == plan.points or p.point_time[k, low] > time:
+        for i in range(plan.points, low, -1):
+            p.point_time[k, i] = p.point_time[k, i - 1]
+            p.point_free[k, i] = p.point_free[k, i - 1]
+        p.point_time[k, low] = time
+        p.point_free[k, low] = p.point_free[k, low - 1]
+        plan.points += 1
     return int(low)
 
 
 @compiled
-def drop_point(plan: Plan, i: int) -> None:
+def drop_point(p: Plans, k: int, i: int) -> None:
     """Take a point out of the profile if nothing changes there."""
-    rule = plan.rule[0]
-    if i == 0 or plan.point_free[i] != plan.point_free[i - 1]:
+    plan = p.plans[k]
+    if i == 0 or p.point_free[k, i] != p.point_free[k, i - 1]:
         return
-    rule.points -= 1
-    for k in range(i, rule.points):
-        plan.point_time[k] = plan.point_time[k + 1]
-        plan.point_free[k] = plan.point_free[k + 1]
+    plan.points -= 1
+    for n in range(i, plan.points):
+        p.point_time[k, n] = p.point_time[k, n + 1]
+        p.point_free[k, n] = p.point_free[k, n + 1]
 
 
 @compiled
-def occupy(plan: Plan, begin: float, end: float, cores: int) -> None:
+def occupy(p: Plans, k: int, begin: float, end: float, cores: int) -> None:
     """Take cores from the profile for a span of time, or give them back if negative."""
     if end <= begin:
         return
-    first = point_at(plan, begin)
-    last = point_at(plan, end)
+    first = point_at(p, k, begin)
+    last = point_at(p, k, end)
     for i in range(first, last):
-        plan.point_free[i] -= cores
-    drop_point(plan, last)
-    drop_point(plan, first)
+        p.point_free[k, i] -= cores
+    drop_point(p, k, last)
+    drop_point(p, k, first)
 
 
 @compiled
-def earliest(plan: Plan, cores: int, time: float) -> float:
+def earliest(p: Plans, k: int, cores: int, time: float) -> float:
     """Return when so many cores are free for so long at the earliest; infinite for never."""
-    points = plan.rule[0].points
+    points = p.plans[k].points
     i = 0
     while i < points:
-        if plan.point_free[i] < cores:
+        if p.point_free[k, i] < cores:
             i += 1
             continue
-        end = plan.point_time[i] + time
-        k = i + 1
-        while k < points and plan.point_time[k] < end and plan.point_free[k] >= cores:
-            k += 1
-        if k == points or plan.point_time[k] >= end:
-            return float(plan.point_time[i])
-        i = k + 1
+        end = p.point_time[k, i] + time
+        n = i + 1
+        while n < points and p.point_time[k, n] < end and p.point_free[k, n] >= cores:
+            n += 1
+        if n == points or p.point_time[k, n] >= end:
+            return float(p.point_time[k, i])
+        i = n + 1
     return np.inf
 
 
 @compiled
-def is_free_now(plan: Plan, cores: int, time: float) -> bool:
+def is_free_now(p: Plans, k: int, cores: int, time: float) -> bool:
     """Tell whether so many cores are free from now on for so long."""
-    if plan.point_free[0] < cores:
+    if p.point_free[k, 0] < cores:
         return False
-    points, end, i = plan.rule[0].points, plan.point_time[0] + time, 1
-    while i < points and plan.point_time[i] < end:
-        if plan.point_free[i] < cores:
+    points, end, i = p.plans[k].points, p.point_time[k, 0] + time, 1
+    while i < points and p.point_time[k, i] < end:
+        if p.point_free[k, i] < cores:
             return False
         i += 1
     return True
 
 
 @compiled
-def forget_past(t: Tables, plan: Plan) -> None:
+def forget_past(t: Tables, p: Plans, k: int) -> None:
     """Let the profile begin now."""
-    rule, now = plan.rule[0], t.clock[0].now
+    plan, now = p.plans[k], t.clock[0].now
     past = 0
-    while past + 1 < rule.points and plan.point_time[past + 1] <= now:
+    while past + 1 < plan.points and p.point_time[k, past + 1] <= now:
         past += 1
     if past > 0:
-        rule.points -= past
-        for i in range(rule.points):
-            plan.point_time[i] = plan.point_time[i + past]
-            plan.point_free[i] = plan.point_free[i + past]
-    plan.point_time[0] = now
+        plan.points -= past
+        for i in range(plan.points):
+            p.point_time[k, i] = p.point_time[k, i + past]
+            p.point_free[k, i] = p.point_free[k, i + past]
+    p.point_time[k, 0] = now
 
 
 @compiled
-def new_profile(t: Tables, plan: Plan) -> None:
+def new_profile(t: Tables, p: Plans, k: int) -> None:
     """Make the profile of the running jobs alone; an overdue one is expected to end in a second."""
-    rule, clock = plan.rule[0], t.clock[0]
-    rule.points, rule.planned, rule.stale = 1, 0, 0
-    plan.point_time[0] = clock.now
-    plan.point_free[0] = clock.free_cores
-    overdue, k = 0, 0
-    while k < rule.running and plan.end[plan.running[k]] <= clock.now:
-        overdue += t.jobs[plan.running[k]].size
-        k += 1
-    rule.stale = 1 if overdue > 0 else 0
-    while k < rule.running or overdue > 0:
+    plan, clock = p.plans[k], t.clock[0]
+    plan.points, plan.planned = 1, 0
+    p.point_time[k, 0] = clock.now
+    p.point_free[k, 0] = clock.free_cores
+    overdue, i, count = 0, 0, copy_jobs(t.running, plan.ends, p.releases)
+    while i < count and expected_finish(t, plan.actual, p.releases[i]) <= clock.now:
+        overdue += t.jobs[p.releases[i]].size
+        i += 1
+    plan.stale = 1 if overdue > 0 else 0
+    while i < count or overdue > 0:
         time, cores = clock.now + OVERDUE, overdue
-        if k < rule.running and (overdue == 0 or plan.end[plan.running[k]] < time):
-            time, cores = plan.end[plan.running[k]], t.jobs[plan.running[k]].size
-            k += 1
+        if i < count and (overdue == 0 or expected_finish(t, plan.actual, p.releases[i]) < time):
+            time, cores = expected_finish(t, plan.actual, p.releases[i]), t.jobs[p.releases[i]].size
+            i += 1
         else:
             overdue = 0
-        if time > plan.point_time[rule.points - 1]:
-            plan.point_time[rule.points] = time
-            plan.point_free[rule.points] = plan.point_free[rule.points - 1]
-            rule.points += 1
-        plan.point_free[rule.points - 1] += cores
+        if time > p.point_time[k, plan.points - 1]:
+            p.point_time[k, plan.points] = time
+            p.point_free[k, plan.points] = p.point_free[k, plan.points - 1]
+            plan.points += 1
+        p.point_free[k, plan.points - 1] += cores
 
 
 @compiled
-def refresh(t: Tables, plan: Plan) -> None:
+def is_overdue(t: Tables, p: Plans, k: int) -> bool:
+    """Tell whether a running job has outrun its expected end."""
+    v = p.plans[k].ends
+    if t.running.lists[v].jobs == 0:
+        return False
+    return bool(expected_finish(t, p.plans[k].actual, job_at(t.running, v, 0, 0)) <= t.clock[0].now)
+
+
+@compiled
+def refresh(t: Tables, p: Plans, k: int) -> None:
     """Bring the reservations up to date: those that still stand are the first *planned* of the queue."""
-    rule, now = plan.rule[0], t.clock[0].now
-    if rule.order >= FIRST_CHANGING or (rule.running > 0 and plan.end[plan.running[0]] <= now):
-        rule.stale = 1
-    if rule.stale:
-        new_profile(t, plan)
-    else:
-        forget_past(t, plan)
-        if rule.first_new < rule.planned:
-            place, seen = rule.front + rule.first_new, rule.first_new
-            while seen < rule.planned:  # there are as many planned jobs as before, behind the new ones
-                j = plan.queue[place]
-                if plan.reserved[j] >= 0.0:
-                    occupy(plan, plan.reserved[j], plan.reserved[j] + plan.time[j], -t.jobs[j].size)
-                    plan.reserved[j] = -1.0
-                    seen += 1
-                place += 1
-            rule.planned = rule.first_new
-    rule.first_new = NONE_NEW
+    plan = p.plans[k]
+    if plan.order >= FIRST_CHANGING or is_overdue(t, p, k):
+        plan.stale = 1
+    if plan.stale:
+        new_profile(t, p, k)
+        return
+    forget_past(t, p, k)
+    before_new = 0  # planned jobs before the first one that has come since
+    while before_new < plan.planned and p.reserved[k, p.queue[before_new]] != NONE_RESERVED:
+        before_new += 1
+    place, seen = before_new, before_new
+    while seen < plan.planned:  # there are as many planned jobs as before, behind the new ones
+        j = p.queue[place]
+        begin = p.reserved[k, j]
+        if begin != NONE_RESERVED:
+            occupy(p, k, begin, begin + planned_time(t, plan.actual, j), -t.jobs[j].size)
+            p.reserved[k, j] = NONE_RESERVED
+            seen += 1
+        place += 1
+    plan.planned = before_new
 
 
 @compiled
-def start_conservative(t: Tables, plan: Plan) -> None:
+def start_conservative(t: Tables, p: Plans, k: int) -> None:
     """Start the jobs whose reservation is for now."""
-    rule, now = plan.rule[0], t.clock[0].now
-    refresh(t, plan)
-    front = rule.front
-    for i in range(front, front + rule.planned):
-        j = plan.queue[i]
-        if plan.reserved[j] <= now:
-            start_reserved(t, plan, j)
-    last = front + rule.waiting - 1  # the last job that may start: it could if the next in order were the last
-    i = front + rule.planned
+    plan, now = p.plans[k], t.clock[0].now
+    last = copy_jobs(t.waiting, plan.list, p.queue) - 1  # no job behind it can start
+    refresh(t, p, k)
+    for i in range(plan.planned):
+        if p.reserved[k, p.queue[i]] <= now:
+            start_reserved(t, p, k, p.queue[i])
+    i = plan.planned
     while True:
-        while last >= i and not is_free_now(plan, t.jobs[plan.queue[last]].size, plan.time[plan.queue[last]]):
+        while last >= i and not could_start_now(t, p, k, p.queue[last]):
             last -= 1
         if i > last:
             break
-        j = plan.queue[i]
-        job = t.jobs[j]
-        begin = earliest(plan, job.size, plan.time[j])
-        plan.reserved[j] = begin
+        j = p.queue[i]
+        time, size = planned_time(t, plan.actual, j), t.jobs[j].size
+        begin = earliest(p, k, size, time)
+        p.reserved[k, j] = begin
         if begin < np.inf:
-            occupy(plan, begin, begin + plan.time[j], job.size)
+            occupy(p, k, begin, begin + time, size)
         if begin == now:
-            start_reserved(t, plan, j)
+            start_reserved(t, p, k, j)
         i += 1
-    rule.planned = i - front
-    drop_started(t, plan, front)
+    plan.planned = 0
+    for place in range(i):
+        plan.planned += t.jobs[p.queue[place]].status == WAITING
 
 
 @compiled
-def start_reserved(t: Tables, plan: Plan, j: int) -> None:
+def could_start_now(t: Tables, p: Plans, k: int, j: int) -> bool:
+    """Tell whether a job could start if it were the next in order."""
+    return is_free_now(p, k, t.jobs[j].size, planned_time(t, p.plans[k].actual, j))
+
+
+@compiled
+def start_reserved(t: Tables, p: Plans, k: int, j: int) -> None:
     """Start a job at its reservation; without the memory or GPUs for it, it goes on waiting."""
-    if start_planned(t, plan, j) != NOTHING:
-        plan.rule[0].stale = 1
-
-
-@compiled
-def drop_started(t: Tables, plan: Plan, first: int) -> None:
-    """Take the started jobs out of the queue: some at the front of it, others from the place *first* on."""
-    rule = plan.rule[0]
-    if rule.waiting == t.clock[0].waiting:
-        return
-    end, end_of_planned = rule.front + rule.waiting, rule.front + rule.planned
-    while rule.front < end and t.jobs[plan.queue[rule.front]].status != WAITING:
-        rule.front += 1
-        rule.planned -= rule.planned > 0
-    rule.waiting = t.clock[0].waiting
-    kept = max(first, rule.front)
-    if rule.front + rule.waiting == end:
-        return
-    for i in range(kept, end):
-        j = plan.queue[i]
-        if t.jobs[j].status == WAITING:
-            plan.queue[kept] = j
-            kept += 1
-        else:
-            rule.planned -= i < end_of_planned
+    if start_if_fits(t, p, k, j) != NOTHING:
+        p.plans[k].stale = 1

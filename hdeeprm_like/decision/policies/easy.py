@@ -1,8 +1,8 @@
 """How an order is applied: strictly, greedily, committed, or with backfilling.
 
-All are functions of ``Tables`` and of a baseline's own ``Plan``. A job never starts where it does not fit, by cores,
-memory and GPUs. EASY reserves cores for the head of the queue. If the head asks for memory or GPUs, the reservation
-waits for these too, and a job that would outlive it may take cores left over only if it takes none of the same.
+A job never starts where it does not fit, by cores, memory and GPUs. EASY reserves cores for the head of the queue. If
+the head asks for memory or GPUs, the reservation waits for these too, and a job that would outlive it may take cores
+left over only if it takes none of the same.
 """
 
 import numpy as np
@@ -12,283 +12,313 @@ from hdeeprm_like.decision.names import (
     COMMIT,
     COMMIT_BACKFILL,
     CONSERVATIVE,
-    EASY,
+    EASY_FCFS,
     EASY_SJF,
-    FIRST_WITH_OTHERS,
     GREEDY,
     PACKING,
     STRICT,
 )
-from hdeeprm_like.decision.policies.conservative import OVERDUE, drop_started, start_conservative, start_planned
-from hdeeprm_like.decision.policies.priorities import Plan, bring_up_to_date, keep_waiting
+from hdeeprm_like.decision.policies.conservative import start_conservative
+from hdeeprm_like.decision.policies.plans import Plans, expected_finish, read_changes
+from hdeeprm_like.decision.policies.priorities import share_out, sort_again
+from hdeeprm_like.decision.policies.starting import OVERDUE, start_if_fits
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
+from hdeeprm_like.engine.job_keys import planned_time
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting, nth_job
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores, places
+from hdeeprm_like.engine.numbers import FIRST_CHANGING, MULTIFACTOR
 from hdeeprm_like.engine.packing import ALIKE, best_node
 from hdeeprm_like.engine.tables import CORES, NOTHING, WAITING, Tables
-from hdeeprm_like.types import Ints
 
 
 @compiled
-def decide(t: Tables, plan: Plan) -> None:
-    """Start what a baseline starts now."""
-    rule, clock = plan.rule[0], t.clock[0]
+def decide(t: Tables, p: Plans, k: int) -> None:
+    """Start what baseline *k* starts now."""
+    plan, clock = p.plans[k], t.clock[0]
     clock.blocked = NOTHING
-    bring_up_to_date(t, plan)
-    if rule.waiting == 0:
+    if plan.order == MULTIFACTOR:
+        share_out(t, p, k)
+    read_changes(t, p, k, False)
+    if clock.waiting == 0:
         return
-    if rule.mode == GREEDY:
-        start_all_that_fit(t, plan)
-        drop_started(t, plan, rule.front)
-    elif rule.mode == CONSERVATIVE:
-        start_conservative(t, plan)
-    elif rule.mode == PACKING:
-        start_best_pairs(t, plan)
-        drop_started(t, plan, rule.front)
-    elif rule.mode == COMMIT or rule.mode == COMMIT_BACKFILL:
-        start_committed(t, plan)
+    if plan.order >= FIRST_CHANGING:
+        sort_again(t, p, k)
+    if plan.mode == GREEDY:
+        start_all_that_fit(t, p, k)
+    elif plan.mode == CONSERVATIVE:
+        start_conservative(t, p, k)
+    elif plan.mode == PACKING:
+        start_best_pairs(t, p, k)
+    elif plan.mode == COMMIT or plan.mode == COMMIT_BACKFILL:
+        start_committed(t, p, k)
     else:
-        head = start_in_order(t, plan)
-        first, end = head, rule.front + rule.waiting
-        if rule.mode != STRICT and end > head + 1 and clock.free_cores > 0:
-            first = backfill(t, plan, head)
-        drop_started(t, plan, first)
-    if rule.waiting > 0:
-        note_blocked(t, plan)
+        start_in_order(t, p, k)
+        if plan.mode != STRICT and clock.waiting > 1 and clock.free_cores > 0:
+            backfill(t, p, k)
+    read_changes(t, p, k, True)
+    if clock.waiting > 0:
+        note_blocked(t, p, k)
 
 
 @compiled
-def note_blocked(t: Tables, plan: Plan) -> None:
+def note_blocked(t: Tables, p: Plans, k: int) -> None:
     """Tell what the head of the queue lacks."""
     clock = t.clock[0]
-    j = plan.rule[0].held if plan.rule[0].held >= 0 else plan.queue[plan.rule[0].front]
+    j = p.plans[k].held if p.plans[k].held >= 0 else job_at(t.waiting, p.plans[k].list, 0, 0)
     clock.blocked_job = j
     size = t.jobs[j].size
     clock.blocked = CORES if size > clock.free_cores else lacking_beside_cores(t, j, size)
 
 
 @compiled
-def start_in_order(t: Tables, plan: Plan) -> int:
-    """Start jobs until one does not fit; return its place in the queue."""
-    rule = plan.rule[0]
-    end = rule.front + rule.waiting
-    for i in range(rule.front, end):
-        if start_planned(t, plan, plan.queue[i]) != NOTHING:
-            return i
-    return int(end)
+def start_in_order(t: Tables, p: Plans, k: int) -> None:
+    """Start jobs until one does not fit."""
+    while t.clock[0].waiting > 0:
+        if start_if_fits(t, p, k, job_at(t.waiting, p.plans[k].list, 0, 0)) != NOTHING:
+            return
 
 
 @compiled
-def start_all_that_fit(t: Tables, plan: Plan) -> None:
+def start_all_that_fit(t: Tables, p: Plans, k: int) -> None:
     """Start every job that fits, in order."""
-    rule, clock = plan.rule[0], t.clock[0]
-    for i in range(rule.front, rule.front + rule.waiting):
-        if clock.free_cores == 0:
+    clock, v = t.clock[0], p.plans[k].list
+    place, i = 0, 0
+    while clock.free_cores > 0:
+        place, i = next_fitting(t.waiting, v, place, i, clock.free_cores)
+        if place >= t.waiting.lists[v].blocks:
             break
-        if t.jobs[plan.queue[i]].size <= clock.free_cores:
-            start_planned(t, plan, plan.queue[i])
+        if start_if_fits(t, p, k, job_at(t.waiting, v, place, i)) != NOTHING:
+            i += 1
 
 
 @compiled
-def start_best_pairs(t: Tables, plan: Plan) -> None:
+def start_best_pairs(t: Tables, p: Plans, k: int) -> None:
     """Start the job that goes best with a node, again and again until none fits; of equals the first in order.
 
     Source: BFBP of Hutchison et al., "Scheduling for high performance computing with reinforcement learning", II.A;
     the packing of Grandl et al., "Multi-resource packing for cluster schedulers", 2014.
     """
-    rule = plan.rule[0]
+    plan = p.plans[k]
     while True:
         best, best_score = -1, -np.inf
-        for i in range(rule.front, rule.front + rule.waiting):
-            j = plan.queue[i]
-            if t.jobs[j].status != WAITING or not fits(t, j):
+        count = copy_jobs(t.waiting, plan.list, p.queue)
+        for i in range(count):
+            j = p.queue[i]
+            if not fits(t, j):
                 continue
-            _, found = best_node(t, rule.core_policy, j, t.jobs[j].size)
+            _, found = best_node(t, plan.core_policy, j, t.jobs[j].size)
             if found > best_score + ALIKE:
                 best, best_score = j, found
-        if best < 0 or start_planned(t, plan, best) != NOTHING:
+        if best < 0 or start_if_fits(t, p, k, best) != NOTHING:
             break
 
 
 @compiled
-def backfill(t: Tables, plan: Plan, head: int) -> int:
+def backfill(t: Tables, p: Plans, k: int) -> None:
     """Start jobs behind the head of the queue that do not delay its reservation (EASY).
 
     What lacked cores the last time does so again if there are no more of them, nor more time. Then only a job that has
     come since can start.
 
-    Returns:
-        A place in the queue before which no job was backfilled.
-
     Source: Lifka, "The ANL/IBM SP scheduling system", 1995; Tsafrir et al., 2007, for other orders of the candidates.
     """
-    rule, clock = plan.rule[0], t.clock[0]
-    job = t.jobs[plan.queue[head]]
-    shadow, spare = reservation(t, plan, plan.queue[head])
-    rows, first, used = plan.queue, head + 1, rule.front + rule.waiting
-    if rule.mode >= FIRST_WITH_OTHERS:
-        rule.others = keep_waiting(t, plan.others, 0, rule.others)
-        sort_ties(t, plan)
-        rows, first, used = plan.others, 0, rule.others
+    plan, clock, head = p.plans[k], t.clock[0], job_at(t.waiting, p.plans[k].list, 0, 0)
+    shadow, spare = reservation(t, p, k, head)
     tried = 0
-    if clock.free_cores <= rule.tried_cores and spare <= rule.tried_spare and shadow <= rule.tried_shadow:
-        tried = rule.tried
-    if tried == rule.seen:
-        return head
-    lowest, only_cores = used, bool(job.size > clock.free_cores)
-    for i in range(first, used):
-        j = rows[i]
-        if j < tried:
-            continue
-        other = t.jobs[j]
-        if other.size > clock.free_cores or j == plan.queue[head]:
-            continue
-        in_time = clock.now + plan.time[j] <= shadow
-        if not in_time and other.size > spare:
-            continue
-        rivals = (job.memory > 0.0 and other.memory > 0.0) or (job.gpus > 0.0 and other.gpus > 0.0)
-        if not in_time and rivals:
-            only_cores = False
-            continue
-        if start_planned(t, plan, j) != NOTHING:
-            only_cores = False
-            continue
-        lowest = min(lowest, i)
-        if not in_time:
-            spare -= other.size
-        if clock.free_cores == 0:
-            break
-    rule.tried, rule.tried_shadow, rule.tried_spare = rule.seen, shadow, spare
-    rule.tried_cores = clock.free_cores if only_cores else -1
-    return int(lowest if rule.mode == EASY else head)
+    if clock.free_cores <= plan.tried_cores and spare <= plan.tried_spare and shadow <= plan.tried_shadow:
+        tried = plan.tried
+    if tried == clock.submitted:
+        return
+    plan.tried_cores = 1 if t.jobs[head].size > clock.free_cores else -1  # only cores may lack, for all that is tried
+    if plan.mode == EASY_FCFS or plan.mode == EASY_SJF:
+        count = copy_jobs(t.waiting, plan.candidates, p.queue)
+        sort_ties(t, p, k, count)
+        for i in range(count):
+            if clock.free_cores == 0:
+                break
+            j = p.queue[i]
+            if j >= tried and t.jobs[j].size <= clock.free_cores:
+                spare -= backfill_one(t, p, k, j, head, shadow, spare)
+    else:
+        v, place, i = plan.list, 0, 1
+        while clock.free_cores > 0:
+            place, i = next_fitting(t.waiting, v, place, i, clock.free_cores)
+            if place >= t.waiting.lists[v].blocks:
+                break
+            j, before = job_at(t.waiting, v, place, i), clock.waiting
+            if j >= tried:
+                spare -= backfill_one(t, p, k, j, head, shadow, spare)
+            i += before == clock.waiting
+    plan.tried, plan.tried_shadow, plan.tried_spare = clock.submitted, shadow, spare
+    plan.tried_cores = clock.free_cores if plan.tried_cores >= 0 else -1
 
 
 @compiled
-def expected_end(t: Tables, plan: Plan, j: int) -> float:
+def backfill_one(t: Tables, p: Plans, k: int, j: int, head: int, shadow: float, spare: int) -> int:
+    """Start a job for which there are enough cores unless it delays the head; return how many spare cores it takes."""
+    plan, job, other = p.plans[k], t.jobs[head], t.jobs[j]
+    if j == head:
+        return 0
+    in_time = t.clock[0].now + planned_time(t, plan.actual, j) <= shadow
+    if not in_time and other.size > spare:
+        return 0
+    rivals = (job.memory > 0.0 and other.memory > 0.0) or (job.gpus > 0.0 and other.gpus > 0.0)
+    if (not in_time and rivals) or start_if_fits(t, p, k, j) != NOTHING:
+        plan.tried_cores = -1
+        return 0
+    return 0 if in_time else int(other.size)
+
+
+@compiled
+def expected_end(t: Tables, p: Plans, k: int, j: int) -> float:
     """Return when a running job is expected to end; an overdue one in a second."""
-    end, now = plan.end[j], t.clock[0].now
+    end, now = expected_finish(t, p.plans[k].actual, j), t.clock[0].now
     return float(end if end > now else now + OVERDUE)
 
 
 @compiled
-def sort_releases(t: Tables, plan: Plan) -> None:
-    """Sort the running jobs by expected end; of those that end together the smallest come first."""
-    for k in range(plan.rule[0].running):
-        j = plan.running[k]
-        end, seat = expected_end(t, plan, j), k
-        while seat > 0:
-            other = plan.releases[seat - 1]
-            other_end = expected_end(t, plan, other)
+def sort_releases(t: Tables, p: Plans, k: int) -> int:
+    """Write the running jobs by expected end, the smallest first of those that end together; return how many."""
+    v = p.plans[k].ends
+    count = copy_jobs(t.running, v, p.releases)
+    if count == 0 or expected_finish(t, p.plans[k].actual, p.releases[0]) > t.clock[0].now:
+        return count
+    for i in range(count):  # overdue jobs come among others
+        j = p.releases[i]
+        end, place = expected_end(t, p, k, j), i
+        while place > 0:
+            other = p.releases[place - 1]
+            other_end = expected_end(t, p, k, other)
             if other_end < end or (other_end == end and t.jobs[other].size <= t.jobs[j].size):
                 break
-            plan.releases[seat] = other
-            seat -= 1
-        plan.releases[seat] = j
+            p.releases[place] = other
+            place -= 1
+        p.releases[place] = j
+    return count
 
 
 @compiled
-def reservation(t: Tables, plan: Plan, j: int) -> tuple[float, int]:
+def reservation(t: Tables, p: Plans, k: int, j: int) -> tuple[float, int]:
     """Return when a job that does not fit is expected to, and how many cores are left over then.
 
     Cores that are released at that very time, but not needed for it, are not left over.
     """
-    rule, rows = plan.rule[0], plan.running
-    if rule.running > 0 and plan.end[plan.running[0]] <= t.clock[0].now:
-        sort_releases(t, plan)
-        rows = plan.releases
+    count = sort_releases(t, p, k)
     if t.jobs[j].memory > 0.0 or t.jobs[j].gpus > 0.0:
-        return reservation_on_nodes(t, plan, j, rows)
+        return reservation_on_nodes(t, p, k, j, count)
     size, free = t.jobs[j].size, t.clock[0].free_cores
-    for k in range(rule.running):
-        other = rows[k]
+    for i in range(count):
+        other = p.releases[i]
         free += t.jobs[other].size
         if free >= size:
-            return expected_end(t, plan, other), int(free - size)
+            return expected_end(t, p, k, other), int(free - size)
     return np.inf, 0
 
 
 @compiled
-def reservation_on_nodes(t: Tables, plan: Plan, j: int, releases: Ints) -> tuple[float, int]:
-    """Return the same for a job that asks for memory or GPUs, of which its nodes must have enough besides cores."""
-    job, cores, memory, gpus = t.jobs[j], plan.node_cores, plan.node_memory, plan.node_gpus
-    cores[:] = 0
-    for p in range(len(t.processors)):
-        cores[t.processors[p].node] += t.loads[p].free
+def reservation_on_nodes(t: Tables, p: Plans, k: int, j: int, count: int) -> tuple[float, int]:
+    """Return the same for a job that asks for memory or GPUs, of which its nodes must have enough besides cores.
+
+    Args:
+        count: running jobs in ``Plans.releases``.
+    """
+    job, cores, memory, gpus = t.jobs[j], p.node_cores, p.node_memory, p.node_gpus
     for n in range(len(t.nodes)):
         node, left = t.nodes[n], t.rooms[n]
+        cores[n] = 0
         memory[n] = left.free_memory + node.memory * ROUNDING
         gpus[n] = left.free_gpus + node.gpus * ROUNDING
-    for k in range(plan.rule[0].running):
-        other = t.jobs[releases[k]]
-        for i in range(other.first, other.first + other.size):
-            core = t.allocation[i]
+    for processor in range(len(t.processors)):
+        cores[t.processors[processor].node] += t.loads[processor].free
+    for i in range(count):
+        other = t.jobs[p.releases[i]]
+        for place in range(other.first, other.first + other.size):
+            core = t.allocation[place]
             n = t.processors[t.core_processor[core]].node
             cores[n] += t.core_available[core]
             memory[n] += other.memory
             gpus[n] += other.gpus
-        room = 0.0
+        found, free = 0.0, 0
         for n in range(len(t.nodes)):
-            room += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
-        if room >= job.size:
-            return expected_end(t, plan, releases[k]), int(np.sum(cores) - job.size)
+            found += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
+            free += cores[n]
+        if found >= job.size:
+            return expected_end(t, p, k, p.releases[i]), int(free - job.size)
     return np.inf, 0
 
 
 @compiled
-def start_committed(t: Tables, plan: Plan) -> None:
+def start_committed(t: Tables, p: Plans, k: int) -> None:
     """Start the picked job, then pick the next, until one blocks; meanwhile backfill if the mode does.
 
     Source: the simulator of RLScheduler (Zhang et al., 2020), as `golden/windows` describes it.
     """
-    rule = plan.rule[0]
-    if rule.held >= 0 and t.jobs[rule.held].status != WAITING:
-        rule.held = -1
-    while rule.waiting > 0:
-        j = rule.held if rule.held >= 0 else plan.queue[rule.front]
-        if start_planned(t, plan, j) != NOTHING:
-            if rule.held < 0:
-                rule.held, rule.shadow = j, expected_start(t, plan, j)
-                sort_ties(t, plan)
+    plan, clock = p.plans[k], t.clock[0]
+    if plan.held >= 0 and t.jobs[plan.held].status != WAITING:
+        plan.held = -1
+    while clock.waiting > 0:
+        j = plan.held if plan.held >= 0 else job_at(t.waiting, plan.list, 0, 0)
+        if start_if_fits(t, p, k, j) != NOTHING:
+            if plan.held < 0:
+                plan.held, plan.held_at, plan.shadow = j, clock.submitted, expected_start(t, p, k, j)
+                for n in range(clock.waiting):
+                    other = t.members[n]
+                    p.tie_key[k, other] = t.waiting.key_of[plan.list, other]
             break
-        rule.held = -1
-        drop_started(t, plan, rule.front)
-    if rule.waiting > 0 and rule.mode == COMMIT_BACKFILL:
-        rule.others = keep_waiting(t, plan.others, 0, rule.others)
-        for i in range(rule.others):
-            j = plan.others[i]
-            fits = t.jobs[j].size <= t.clock[0].free_cores
-            if fits and j != rule.held and t.clock[0].now + plan.time[j] < rule.shadow:
-                start_planned(t, plan, j)
-        drop_started(t, plan, rule.front)
+        plan.held = -1
+    if clock.waiting > 0 and plan.mode == COMMIT_BACKFILL:
+        count = copy_jobs(t.waiting, plan.candidates, p.queue)
+        sort_ties(t, p, k, count)
+        for i in range(count):
+            j = p.queue[i]
+            enough = t.jobs[j].size <= clock.free_cores
+            if enough and j != plan.held and clock.now + planned_time(t, plan.actual, j) < plan.shadow:
+                start_if_fits(t, p, k, j)
 
 
 @compiled
-def sort_ties(t: Tables, plan: Plan) -> None:
-    """Let candidates that are alike in what they are sorted by come in the order of the queue."""
-    rule = plan.rule[0]
-    for i in range(1, rule.others):
-        j, seat = plan.others[i], i
-        while seat > 0:
-            other = plan.others[seat - 1]
+def tie_breaker(t: Tables, p: Plans, k: int, j: int) -> float:
+    """Return what candidates are sorted by that are alike otherwise: the key of the order, for commit as it picked."""
+    if p.plans[k].mode == COMMIT_BACKFILL:
+        return float(p.tie_key[k, j])
+    return float(t.waiting.key_of[p.plans[k].list, j])
+
+
+@compiled
+def sort_ties(t: Tables, p: Plans, k: int, count: int) -> None:
+    """Let candidates that are alike in what they are sorted by come in the order of the queue.
+
+    Args:
+        count: candidates in ``Plans.queue``. Those that came after commit picked its job stay as they came.
+    """
+    plan = p.plans[k]
+    for i in range(1, count):
+        j, place = p.queue[i], i
+        if plan.mode == COMMIT_BACKFILL and j >= plan.held_at:
+            continue
+        while place > 0:
+            other = p.queue[place - 1]
             alike = t.jobs[other].submit == t.jobs[j].submit
-            if rule.mode == EASY_SJF:
-                alike = alike and plan.time[other] == plan.time[j]
-            key, own = plan.key[other], plan.key[j]
+            if plan.mode == EASY_SJF:
+                alike = alike and planned_time(t, plan.actual, other) == planned_time(t, plan.actual, j)
+            key, own = tie_breaker(t, p, k, other), tie_breaker(t, p, k, j)
             if not alike or key < own or (key == own and other < j):
                 break
-            plan.others[seat] = other
-            seat -= 1
-        plan.others[seat] = j
+            p.queue[place] = other
+            place -= 1
+        p.queue[place] = j
 
 
 @compiled
-def expected_start(t: Tables, plan: Plan, j: int) -> float:
+def expected_start(t: Tables, p: Plans, k: int, j: int) -> float:
     """Return when the cores of a job are expected to be free, by the requested ends even where these are over."""
-    rule, time = plan.rule[0], t.clock[0].now
+    v, time = p.plans[k].ends, t.clock[0].now
     free = t.clock[0].free_cores
-    for i in range(rule.running):
+    for n in range(t.running.lists[v].jobs):
         if free >= t.jobs[j].size:
             break
-        free += t.jobs[plan.running[i]].size
-        time = plan.end[plan.running[i]]
+        other = nth_job(t.running, v, n)
+        free += t.jobs[other].size
+        time = expected_finish(t, p.plans[k].actual, other)
     return float(time)

@@ -1,14 +1,16 @@
 """The rows of a window: what compiled functions read and write of the queue that an agent sees, see ``window``."""
 
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from hdeeprm_like.engine.bundles import bundle
-from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import Rows, longer
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.numbers import FIRST
+from hdeeprm_like.engine.running_jobs import BY_START
+from hdeeprm_like.engine.state import Needs, State
+from hdeeprm_like.engine.tables import longer
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.types import Floats, Ints, Rows
 
 Opens: TypeAlias = Literal["waiting", "fitting", "ticks"]
 OPENS: tuple[Opens, ...] = get_args(Opens)
@@ -32,54 +34,59 @@ WINDOW = np.dtype(
         ("waited", "f8"),  # s that the started jobs have waited together
         ("urgency", "f8"),  # 1/s, sum of 1 / requested time over the waiting and running jobs
         ("started", "i8"),  # jobs
-        ("noted", "i8"),  # entries of Tables.started_now looked at
-        ("seen", "i8"),  # job rows looked at
+        ("cursor", "i8"),  # changes of the cluster that the window has seen
         ("queue", "i8"),  # waiting jobs
-        ("first", "i4"),  # where they begin and end in Window.line
-        ("end", "i4"),
-        ("running", "i4"),  # used entries of Window.running
+        ("running", "i8"),  # running jobs
+        ("submitted", "i8"),  # job rows whose submission the window has seen
         ("head", "i4"),  # slots for the first jobs of the queue
         ("tail", "i4"),  # slots for the last ones
         ("filled", "i4"),  # slots at the head that hold a job
         ("opens", "i4"),
         ("machines", "i4"),  # 1: the slots hold the first jobs that some node can take whole
         ("stale", "i4"),  # 1: the slots must be filled again
-        ("looks", "i4"),  # 1: some job in the slots asks for memory or GPUs
+        ("demanding", "i4"),  # 1: some job in the slots asks for memory or GPUs
         ("finds", "i4"),  # 1: what jobs find when they are submitted is kept
-        ("lists", "i4"),  # 1: the lists of waiting and of running jobs are kept
+        ("line", "i4"),  # list of waiting jobs in the order of submission, -1 without slots
+        ("ends", "i4"),  # list of running jobs by requested end, -1 where nobody looks at them
     ],
     align=True,
 )
 
 
-@bundle("first_processor")
-class Window(NamedTuple):
-    """The rows of one run; J jobs, M = head + tail slots.
+class Window(Bundle, shared=("first_processor",)):
+    """The window of one run; J jobs, M = head + tail slots.
 
     Attributes:
         rule: (1,) WINDOW.
-        line: (J,) the waiting jobs in the order of submission, those from ``first`` to before ``end`` of the rule.
-        cores: (J,) that let each of these start, below 0 if it asks for memory or GPUs too.
         paces: (J,) 1/s, one over the requested time of each job.
-        slots: (M,) job rows, NONE where empty: the head in order, then the tail from the last job backwards.
-        wants: (M,) the *cores* of these, NEVER where empty.
-        running: (J,) running jobs by their expected end. ends: (J,) s, these ends. widths: (J,) their cores.
+        slots: (M,) jobs, NONE where empty: the head in order, then the tail from the last job backwards.
+        wants: (M,) cores that let these start, below 0 if they ask for memory or GPUs too, NEVER where empty.
         found: (J, 5) what each job found: jobs in the queue, their work in core x s, free cores, work that the running
             jobs still had to do in core x s, jobs outside the window.
+        running, ends, widths: (J,) scratch: running jobs by requested end, these ends in s, their cores.
         first_processor: (N + 1,) where the processors of each node begin.
     """
 
     rule: Rows
-    line: Ints
-    cores: Ints
     paces: Floats
     slots: Ints
     wants: Ints
+    found: Floats
     running: Ints
     ends: Floats
     widths: Ints
-    found: Floats
     first_processor: Ints
+
+
+class NoWindow(Window):
+    """Stands for the window of a run in which nobody looks at the queue."""
+
+
+def needs_of_window(slots: int, lists: bool) -> Needs:
+    """Return the sorted lists of jobs that a window looks at: none without slots, unless observations need them."""
+    if slots == 0 and not lists:
+        return Needs()
+    return Needs(((FIRST, False),), ((BY_START, False),))
 
 
 def new_window(
@@ -98,10 +105,11 @@ def new_window(
         head, tail: slots for the first and the last jobs of the queue. opens, step: see the module.
         machines: whether only jobs that some node can take whole come into the slots (004, section II.E).
         finds: whether to keep what jobs find when they are submitted.
-        lists: whether to keep the lists of waiting and of running jobs, which slots and most observations need.
+        lists: whether observations look at the waiting and the running jobs; the state must keep lists of them then.
 
     Raises:
         OptionsError: a value makes no sense.
+        ValueError: the state does not keep these lists.
     """
     if opens not in OPENS:
         raise OptionsError(f"opens {opens!r} is not known{did_you_mean(opens, OPENS)}")
@@ -113,29 +121,34 @@ def new_window(
         raise OptionsError("a window with slots, or jobs that note what they find, need the lists of jobs")
     rule = np.zeros(1, WINDOW)
     rule["step"], rule["head"], rule["tail"], rule["opens"] = step, head, tail, OPENS.index(opens)
-    rule["machines"], rule["finds"], rule["lists"], rule["stale"] = machines, finds, lists, 1
+    rule["machines"], rule["finds"], rule["stale"] = machines, finds, 1
+    needs = needs_of_window(head + tail, lists)
+    state.require(needs, "the window")
+    rule["line"] = state.needs.orders.index(needs.orders[0]) if needs.orders else -1
+    rule["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
     jobs = len(state.tables.jobs)
+    listed = jobs if lists else 0
     return Window(
         rule=rule,
-        line=np.zeros(jobs, np.int32),
-        cores=np.zeros(jobs, np.int32),
         paces=np.zeros(jobs),
         slots=np.full(head + tail, NONE, np.int32),
         wants=np.full(head + tail, NEVER, np.int32),
-        running=np.zeros(jobs, np.int32),
-        ends=np.zeros(jobs),
-        widths=np.zeros(jobs, np.int32),
         found=np.zeros((jobs if finds else 0, FOUND)),
+        running=np.zeros(listed, np.int32),
+        ends=np.zeros(listed),
+        widths=np.zeros(listed, np.int32),
         first_processor=np.searchsorted(state.platform.processor_node, np.arange(state.platform.nodes + 1)),
     )
 
 
-def wider(w: Window, jobs: int) -> Window:
-    """Return the same window with room for so many jobs; under Batsim they become known on the way."""
-    known = len(w.line)
-    if jobs <= known:
-        return w
-    found = np.zeros((jobs if w.rule["finds"][0] else 0, FOUND))
-    found[: len(w.found)] = w.found
-    columns = {name: longer(getattr(w, name), jobs) for name in ("line", "cores", "paces", "running", "ends", "widths")}
-    return w._replace(found=found, **columns)
+def make_room(w: Window, jobs: int) -> None:
+    """Let a window have room for so many jobs; under Batsim they become known on the way."""
+    if jobs <= len(w.paces):
+        return
+    w.paces = longer(w.paces, jobs)
+    if w.rule["finds"][0]:
+        found = np.zeros((jobs, FOUND))
+        found[: len(w.found)] = w.found
+        w.found = found
+    if w.rule["ends"][0] >= 0:
+        w.running, w.ends, w.widths = longer(w.running, jobs), longer(w.ends, jobs), longer(w.widths, jobs)

@@ -1,8 +1,7 @@
 """The part of the queue that an agent sees, named once for what it can do, sees and is rewarded for.
 
 A window has slots: the first jobs of the queue and, if it is split (001, section II.B), the last ones. The rows here
-also keep what observations need: the queue in the order of submission, the running jobs in the order in which they are
-expected to end, and what each job found when it was submitted (000, table 4.1).
+also keep what observations need: sums over the queue, and what each job found when it was submitted (000, table 4.1).
 
 When an agent is asked (000, sections 4.4, 4.6.2 and 4.7.1; 001, section III.B):
 
@@ -15,24 +14,20 @@ When an agent is asked (000, sections 4.4, 4.6.2 and 4.7.1; 001, section III.B):
 Waiting takes *step* seconds, in which the agent is not asked again; with a step of 0 it lasts until something happens.
 """
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from hdeeprm_like.decision.window.following import follow, note_starts
 from hdeeprm_like.decision.window.rows import (
     EARLY,
     NEVER,
     NONE,
     ON_FITTING,
     ON_WAITING,
+    NoWindow,
     Opens,
     Window,
     new_window,
-    wider,
 )
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.fitting import fits_some_node, has_places
+from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
@@ -42,7 +37,7 @@ class JobWindow:
     """The window of one run, shared by its action space, observer and reward; see the module.
 
     Attributes:
-        rows: what compiled functions read and write; replaced when more jobs become known.
+        rows: what compiled functions read and write.
     """
 
     def __init__(
@@ -64,22 +59,24 @@ class JobWindow:
         """Number of slots, M."""
         return len(self.rows.slots)
 
-    def follow(self, state: State, completed: Sequence[int]) -> None:
-        """Bring the window to the instant that the state has just received."""
-        if len(state.tables.jobs) > len(self.rows.line):
-            self.rows = wider(self.rows, len(state.tables.jobs))
-        follow(state.tables, self.rows, np.asarray(completed, np.int32))
-
-    def note_starts(self, state: State) -> None:
-        """Take note of the jobs that the action space has started."""
-        note_starts(state.tables, self.rows)
-
     def opens(self, state: State) -> bool:
         """Tell whether a decision is wanted now."""
         return opens(state.tables, self.rows)
 
 
-@compiled
+class NoJobWindow(JobWindow):
+    """The window of a run in which nobody looks at the queue: a decision is wanted whenever jobs wait."""
+
+    def __init__(self, state: State) -> None:
+        rows = new_window(state, 0, finds=False, lists=False)
+        self.rows = NoWindow(**dict(rows.items()))
+
+    def opens(self, state: State) -> bool:
+        """Tell whether jobs wait."""
+        return bool(state.tables.clock["waiting"][0] > 0)
+
+
+@inlined
 def fill_slots(t: Tables, w: Window) -> None:
     """Find out which jobs are in the slots, if that may have changed."""
     if w.rule[0].stale:
@@ -90,37 +87,72 @@ def fill_slots(t: Tables, w: Window) -> None:
 def refill_slots(t: Tables, w: Window) -> None:
     """Find out which jobs are in the slots."""
     rule = w.rule[0]
-    head, filled, behind = rule.head, min(rule.head, rule.queue), 0
+    head, tail, behind = rule.head, rule.tail, 0
     if rule.machines:
         filled = place_whole(t, w)
     else:
-        behind = min(rule.tail, rule.queue - filled)
-        line, cores = w.line[rule.first : rule.end], w.cores[rule.first : rule.end]
-        for i in range(filled):
-            w.slots[i], w.wants[i] = line[i], cores[i]
-        for i in range(behind):
-            w.slots[head + i], w.wants[head + i] = line[len(line) - 1 - i], cores[len(line) - 1 - i]
+        filled = fill_head(t, w)
+        if tail > 0:
+            behind = fill_tail(t, w, min(tail, rule.queue - filled))
     for i in range(filled, head):
         w.slots[i], w.wants[i] = NONE, NEVER
-    for i in range(head + behind, len(w.slots)):
+    for i in range(head + behind, head + tail):
         w.slots[i], w.wants[i] = NONE, NEVER
-    rule.stale, rule.filled, rule.looks = 0, filled, least_wanted(w.wants) < 0
+    if t.clock[0].demanding > 0:
+        for i in range(head + tail):
+            if w.slots[i] != NONE and (t.jobs[w.slots[i]].memory > 0.0 or t.jobs[w.slots[i]].gpus > 0.0):
+                w.wants[i] = -w.wants[i]
+    rule.stale, rule.filled, rule.demanding = 0, filled, least_wanted(w.wants) < 0
+
+
+@compiled
+def fill_head(t: Tables, w: Window) -> int:
+    """Put the first jobs of the queue into the slots; return how many."""
+    v, head, filled = w.rule[0].line, w.rule[0].head, 0
+    jobs, cores, blocks = t.waiting.jobs[v], t.waiting.cores[v], t.waiting.lists[v].blocks
+    for place in range(blocks):
+        if filled == head:
+            break
+        b = t.waiting.directory[v, place]
+        count, first = min(t.waiting.sizes[v, b], head - filled), b * BLOCK
+        for i in range(count):
+            w.slots[filled + i] = jobs[first + i]
+        for i in range(count):
+            w.wants[filled + i] = cores[first + i]
+        filled += count
+    return filled
+
+
+@compiled
+def fill_tail(t: Tables, w: Window, behind: int) -> int:
+    """Put the last jobs of the queue into the slots behind the head, the last one first; return how many."""
+    v, at, left = w.rule[0].line, w.rule[0].head, behind
+    for place in range(t.waiting.lists[v].blocks - 1, -1, -1):
+        b = t.waiting.directory[v, place]
+        for i in range(b * BLOCK + t.waiting.sizes[v, b] - 1, b * BLOCK - 1, -1):
+            if left == 0:
+                return behind
+            w.slots[at], w.wants[at] = t.waiting.jobs[v, i], t.waiting.cores[v, i]
+            at, left = at + 1, left - 1
+    return behind
 
 
 @compiled
 def place_whole(t: Tables, w: Window) -> int:
     """Put the first jobs that some node can take whole into the slots; return how many."""
-    rule, filled = w.rule[0], 0
-    for i in range(rule.first, rule.end):
-        if filled == rule.head:
-            break
-        if fits_some_node(t, w.first_processor, w.line[i]):
-            w.slots[filled], w.wants[filled] = w.line[i], w.cores[i]
-            filled += 1
+    v, head, filled = w.rule[0].line, w.rule[0].head, 0
+    for place in range(t.waiting.lists[v].blocks):
+        b = t.waiting.directory[v, place]
+        for i in range(b * BLOCK, b * BLOCK + t.waiting.sizes[v, b]):
+            if filled == head:
+                return filled
+            if fits_some_node(t, w.first_processor, t.waiting.jobs[v, i]):
+                w.slots[filled], w.wants[filled] = t.waiting.jobs[v, i], t.waiting.cores[v, i]
+                filled += 1
     return filled
 
 
-@compiled
+@inlined
 def fits_slot(t: Tables, w: Window, i: int) -> bool:
     """Tell whether the job in a slot can start now on cores anywhere; the slots must be filled."""
     wants, free = w.wants[i], t.clock[0].free_cores
@@ -135,7 +167,7 @@ def any_fits(t: Tables, w: Window) -> bool:
     fill_slots(t, w)
     if w.rule[0].machines:
         return bool(w.rule[0].filled > 0)
-    if not w.rule[0].looks:
+    if not w.rule[0].demanding:
         return bool(least_wanted(w.wants) <= t.clock[0].free_cores)
     for i in range(len(w.slots)):  # noqa: SIM110 - compiled code has no any()
         if fits_slot(t, w, i):
@@ -155,7 +187,7 @@ def least_wanted(wants: Ints) -> int:
     return int(least)
 
 
-@compiled
+@inlined
 def is_over(t: Tables) -> bool:
     """Tell whether nothing can happen any more but by a decision."""
     clock = t.clock[0]

@@ -11,7 +11,7 @@ from hdeeprm_like.batsim.endpoint import Scheduler
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.baselines import classic_actions
+from hdeeprm_like.decision.presets import classic_policies
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError
@@ -51,9 +51,9 @@ class HDeepRM(Scheduler):
 
     def decide(self, platform: Platform, limits: JobLimits) -> DecisionSystem:
         """Make the decision system of a platform."""
-        actions = classic_actions(*self.experiment.classic_pair)
+        actions = classic_policies(*self.experiment.classic_pair)
         seed = int(generator(self.experiment.seed, RANDOM_POLICIES).integers(2**63))
-        return DecisionSystem(State(platform, None, actions.job_policies, seed, limits=limits), actions)
+        return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 
     def listen(self, network: Any, blocking: bool) -> Any:
         """Hear a message; what cannot be is one line and the end."""

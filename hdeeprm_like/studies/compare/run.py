@@ -27,6 +27,7 @@ from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.swf import Trace, read_swf
 from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Policy, Trained
 from hdeeprm_like.studies.compare.windows import Window, pool, schedule, sizes, usable, window
 
@@ -51,7 +52,7 @@ class Comparison:
     jobs: int
     seed: int
     cores: int | None = None
-    clock: str = "textbook"
+    clock: Clock = "textbook"
     platform: Path | None = None
 
 
@@ -176,7 +177,7 @@ def check_agents(comparison: Comparison, machine: Platform, trace: Trace) -> Non
 
 
 def schedule_window(
-    number: int, jobs: Window, policies: Sequence[Policy], machine: Platform, clock: str
+    number: int, jobs: Window, policies: Sequence[Policy], machine: Platform, clock: Clock
 ) -> list[dict[str, Any]]:
     """Return one row of results per policy."""
     return [

@@ -11,21 +11,18 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.baselines import actual_run_times, new_plan
-from hdeeprm_like.engine.event_clock import Textbook
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.engine.state import State, countable
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.platform_json import core_names
 from hdeeprm_like.formats.swf import Trace, memory_of
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.run.planned import run_on_events, run_planned
-from hdeeprm_like.run.play import play
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.python_loop import play
+from hdeeprm_like.run.simulator import Clock, Simulator, run_policy
 from hdeeprm_like.studies.compare.policies import Policy, Trained
 from hdeeprm_like.types import Floats, Ints
 
 UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not tell
-CLOCKS = ("textbook", "one-by-one", "batsim")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +108,7 @@ def window(trace: Trace, cores: int, platform: Platform | None = None) -> Window
     return Window(workload, trace.user[order], float(submit[0]))
 
 
-def schedule(machine: Platform, window: Window, policy: Policy, clock: str = "textbook", seed: int = 0) -> Schedule:
+def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook", seed: int = 0) -> Schedule:
     """Return what a policy makes of a window.
 
     Args:
@@ -128,15 +125,23 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: str = "te
         from hdeeprm_like.studies.compare.trained import restored, system_of
 
         system = system_of(policy, machine, jobs)
-        driver = driver_of(system.state, jobs, clock)
+        driver = Simulator(system.state, jobs, clock)
         play(driver, system, restored(policy.folder).agent)
     else:
         named = clock == "batsim" or not countable(machine, jobs)
-        state = State(machine, jobs, policies=(), seed=seed, log=False, named=named)
-        known = actual_run_times(state, jobs)
-        plan = new_plan(state, policy, run_times=known, users=window.users, epoch=window.epoch)
-        driver = driver_of(state, jobs, clock)
-        for _ in run_planned(driver, plan) if isinstance(driver, Simulator) else run_on_events(driver, plan):
+        actions = PolicyActions([policy])
+        state = State(
+            machine,
+            jobs,
+            seed=seed,
+            log=False,
+            named=named,
+            needs=actions.needs,
+            users=window.users,
+            epoch=window.epoch,
+        )
+        driver = Simulator(state, jobs, clock)
+        for _ in run_policy(driver, actions):
             pass
     tasks = driver.simulation.tasks
     if not np.isfinite(tasks["finish"]).all():
@@ -155,8 +160,3 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: str = "te
         user=window.users if (window.users >= 0).any() else None,
         energy=driver.state.joules,
     )
-
-
-def driver_of(state: State, jobs: Workload, clock: str) -> Simulator | Textbook:
-    """Return what moves a clock of that name."""
-    return Simulator(state, jobs) if clock == "batsim" else Textbook(state, jobs, one_by_one=clock == "one-by-one")

@@ -1,0 +1,22 @@
+"""Starting a job that a baseline has chosen."""
+
+from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.engine.allocation import choose_cores
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.lifecycle import start_job
+from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
+
+OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
+
+
+@compiled
+def start_if_fits(t: Tables, p: Plans, k: int, j: int) -> int:
+    """Start a job on the cores that baseline *k* takes for it; return NOTHING, or what it lacks."""
+    clock = t.clock[0]
+    clock.decisions += 1
+    if t.jobs[j].size > clock.free_cores:
+        return CORES
+    lacks = choose_cores(t, p.plans[k].core_policy, j)
+    if lacks == NOTHING:
+        start_job(t, j)
+    return int(lacks)

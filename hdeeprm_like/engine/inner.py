@@ -1,0 +1,83 @@
+"""How functions are compiled that only other compiled functions call.
+
+numba optimizes and translates each function with all that it calls: once for itself, and once more in each caller. Only
+the functions that Python calls need that; leaving it out for the others makes the first start three to four times
+faster. numba has no option for it, so this reaches into its compiler, for the releases that it was tried with. With
+any other release, or with ``HDEEPRM_LIKE_PLAIN_NUMBA=1``, functions are compiled as numba documents it: the same
+results at the same speed, after a longer wait.
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+log = logging.getLogger(__name__)
+
+TRIED = (0, 63), (0, 68)  # the first and the last release that the short way was tried with
+PLAIN = "HDEEPRM_LIKE_PLAIN_NUMBA"
+
+
+def release() -> tuple[int, int]:
+    """Return the major and the minor number of numba's version."""
+    major, minor = numba.__version__.split(".")[:2]
+    return int(major), int(minor)
+
+
+def short_way() -> Any:
+    """Return a compiler that leaves the inner functions to their callers; None where it is not known to work."""
+    if os.environ.get(PLAIN, "0") != "0" or not TRIED[0] <= release() <= TRIED[1]:
+        return None
+    try:
+        from numba.core.codegen import JITCodeLibrary
+        from numba.core.compiler import Compiler
+    except ImportError:
+        return None
+
+    class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
+        """The code of a function that becomes part of those that call it."""
+
+        def _optimize_final_module(self) -> None:
+            """Leave that to the callers."""
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        @property
+        def codegen(self) -> Any:
+            """Whom numba tells where the function's constants in Python are; there are none."""
+            return self
+
+        def set_env(self, name: str, environment: object) -> None:
+            """Forget them."""
+
+        def get_pointer_to_function(self, name: str) -> int:
+            """There is no machine code."""
+            self._ensure_finalized()
+            return 0
+
+    class InnerCompiler(Compiler):  # type: ignore[misc]
+        """numba's compiler for such functions."""
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.state.library = InnerLibrary(self.state.targetctx.codegen(), "inner")
+
+    return InnerCompiler
+
+
+COMPILER = short_way()
+WAY = "plain" if COMPILER is None else "short"
+
+
+OPTIONS: dict[str, Any] = (
+    {} if COMPILER is None else {"pipeline_class": COMPILER, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+)
+
+
+def compile_inner(function: Callable[..., object], **options: Any) -> Any:
+    """Return a function for compiled functions to call."""
+    return numba.njit(**OPTIONS, **options)(function)

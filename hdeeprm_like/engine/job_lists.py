@@ -1,0 +1,306 @@
+"""Lists of jobs that stay sorted: the waiting jobs by each key that somebody asked for, the running ones by their ends.
+
+A list is cut into blocks of at most `BLOCK` jobs, so that a job that comes or leaves moves few others, and a search for
+a job that fits passes over blocks in which none is small enough. Within a list jobs are sorted by their key; of equal
+keys the lower rank comes first. A *place* in a list is a pair: the place of the block in the list, and the place in the
+block. When the job at a place is taken out, the next one stands there (or at the beginning of the next block).
+
+Coming, leaving and looking up take O(log n + BLOCK + n / BLOCK) with small constants; n jobs in the list.
+"""
+
+import numpy as np
+
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.types import Floats, Ints, Rows
+
+BLOCK = 64  # jobs
+
+LIST = np.dtype(
+    [
+        ("order", "i4"),  # what it is sorted by, see ``job_keys``
+        ("actual", "i4"),  # 1 where that looks at actual run times in place of requested ones
+        ("jobs", "i8"),  # in the list
+        ("blocks", "i8"),  # used entries of the directory
+        ("made", "i8"),  # blocks that have ever been used
+    ],
+    align=True,
+)
+
+
+class JobLists(Bundle):
+    """V sorted lists; J jobs, K blocks of each list.
+
+    Attributes:
+        lists: (V,) LIST.
+        directory: (V, K) the blocks of each list in order.
+        sizes: (V, K) jobs in each block. least: (V, K) the fewest cores that one of them asks for.
+        jobs, cores: (V, K * BLOCK) the jobs in the blocks, and the cores that they ask for.
+        keys, ranks: (V, K * BLOCK) what they are sorted by.
+        key_of: (V, J) the key of each job. rank_of: (V, J) its rank.
+    """
+
+    lists: Rows
+    directory: Ints
+    sizes: Ints
+    least: Ints
+    jobs: Ints
+    cores: Ints
+    keys: Floats
+    ranks: Ints
+    key_of: Floats
+    rank_of: Ints
+
+
+def blocks_for(jobs: int) -> int:
+    """Return how many blocks a list of so many jobs can ever use: each but the first takes half a block of new jobs."""
+    return 2 * jobs // BLOCK + 2
+
+
+def new_job_lists(orders: tuple[tuple[int, bool], ...], jobs: int) -> JobLists:
+    """Return empty lists.
+
+    Args:
+        orders: what each is sorted by, and whether by actual run times. jobs: that there is room for.
+    """
+    count, blocks = len(orders), blocks_for(jobs)
+    lists = np.zeros(count, LIST)
+    lists["order"] = [order for order, _ in orders]
+    lists["actual"] = [actual for _, actual in orders]
+    return JobLists(
+        lists=lists,
+        directory=np.zeros((count, blocks), np.int32),
+        sizes=np.zeros((count, blocks), np.int32),
+        least=np.zeros((count, blocks), np.int32),
+        jobs=np.zeros((count, blocks * BLOCK), np.int32),
+        cores=np.zeros((count, blocks * BLOCK), np.int32),
+        keys=np.zeros((count, blocks * BLOCK)),
+        ranks=np.zeros((count, blocks * BLOCK), np.int64),
+        key_of=np.zeros((count, jobs)),
+        rank_of=np.zeros((count, jobs), np.int64),
+    )
+
+
+def make_room(q: JobLists, jobs: int) -> None:
+    """Let lists have room for so many jobs."""
+    for name, columns in (
+        ("directory", blocks_for(jobs)),
+        ("sizes", blocks_for(jobs)),
+        ("least", blocks_for(jobs)),
+        *((name, blocks_for(jobs) * BLOCK) for name in ("jobs", "cores", "keys", "ranks")),
+        ("key_of", jobs),
+        ("rank_of", jobs),
+    ):
+        old = getattr(q, name)
+        grown = np.zeros((len(old), columns), old.dtype)
+        grown[:, : old.shape[1]] = old
+        setattr(q, name, grown)
+
+
+@inlined
+def comes_before(key: float, rank: int, other_key: float, other_rank: int) -> bool:
+    """Tell whether one job comes before another."""
+    return key < other_key or (key == other_key and rank < other_rank)
+
+
+@inlined
+def block_of(q: JobLists, v: int, key: float, rank: int) -> int:
+    """Return the place in the directory of the last block whose first job does not come after a key; 0 if none."""
+    low, high = 1, q.lists[v].blocks
+    while low < high:
+        middle = (low + high) >> 1
+        first = q.directory[v, middle] * BLOCK
+        if comes_before(key, rank, q.keys[v, first], q.ranks[v, first]):
+            high = middle
+        else:
+            low = middle + 1
+    return low - 1
+
+
+@inlined
+def place_in(q: JobLists, v: int, b: int, key: float, rank: int) -> int:
+    """Return how many jobs of a block come before a key."""
+    low, high = 0, q.sizes[v, b]
+    while low < high:
+        middle = (low + high) >> 1
+        at = b * BLOCK + middle
+        if comes_before(q.keys[v, at], q.ranks[v, at], key, rank):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def add_block(q: JobLists, v: int, place: int) -> int:
+    """Put an empty block into a place of the directory; return its number."""
+    row = q.lists[v]
+    for i in range(row.blocks, place, -1):
+        q.directory[v, i] = q.directory[v, i - 1]
+    b = row.made
+    q.directory[v, place] = b
+    q.sizes[v, b], q.least[v, b] = 0, 2**31 - 1
+    row.blocks += 1
+    row.made += 1
+    return int(b)
+
+
+@inlined
+def move(q: JobLists, v: int, source: int, target: int) -> None:
+    """Copy what is known of a job from one entry to another."""
+    q.jobs[v, target], q.cores[v, target] = q.jobs[v, source], q.cores[v, source]
+    q.keys[v, target], q.ranks[v, target] = q.keys[v, source], q.ranks[v, source]
+
+
+@compiled
+def find_least(q: JobLists, v: int, b: int) -> None:
+    """Find the fewest cores that a job of a block asks for."""
+    least = 2**31 - 1
+    for i in range(b * BLOCK, b * BLOCK + q.sizes[v, b]):
+        least = min(least, q.cores[v, i])
+    q.least[v, b] = least
+
+
+@compiled
+def split(q: JobLists, v: int, place: int) -> None:
+    """Move the second half of a full block into a new one behind it."""
+    old = q.directory[v, place]
+    new = add_block(q, v, place + 1)
+    half = BLOCK // 2
+    for i in range(half):
+        move(q, v, old * BLOCK + half + i, new * BLOCK + i)
+    q.sizes[v, old], q.sizes[v, new] = half, BLOCK - half
+    find_least(q, v, old)
+    find_least(q, v, new)
+
+
+@compiled
+def insert(q: JobLists, v: int, j: int, key: float, rank: int, cores: int) -> None:
+    """Put a job into a list."""
+    row = q.lists[v]
+    q.key_of[v, j], q.rank_of[v, j] = key, rank
+    if row.blocks == 0:
+        row.made = 0
+        add_block(q, v, 0)
+    place = block_of(q, v, key, rank)
+    b = q.directory[v, place]
+    if q.sizes[v, b] == BLOCK:
+        last = b * BLOCK + BLOCK - 1
+        if place == row.blocks - 1 and comes_before(q.keys[v, last], q.ranks[v, last], key, rank):
+            b = add_block(q, v, place + 1)  # what only grows at its end fills its blocks
+        else:
+            split(q, v, place)
+            b = q.directory[v, block_of(q, v, key, rank)]
+    at, end = b * BLOCK + place_in(q, v, b, key, rank), b * BLOCK + q.sizes[v, b]
+    for i in range(end, at, -1):
+        move(q, v, i - 1, i)
+    q.jobs[v, at], q.cores[v, at], q.keys[v, at], q.ranks[v, at] = j, cores, key, rank
+    q.sizes[v, b] += 1
+    q.least[v, b] = min(q.least[v, b], cores)
+    row.jobs += 1
+
+
+@compiled
+def remove(q: JobLists, v: int, j: int) -> None:
+    """Take a job out of a list that it is in."""
+    row, key, rank = q.lists[v], q.key_of[v, j], q.rank_of[v, j]
+    row.jobs -= 1
+    if row.jobs == 0:
+        row.blocks = 0
+        return
+    place = block_of(q, v, key, rank)
+    b = q.directory[v, place]
+    at = b * BLOCK + place_in(q, v, b, key, rank)
+    cores = q.cores[v, at]
+    q.sizes[v, b] -= 1
+    for i in range(at, b * BLOCK + q.sizes[v, b]):
+        move(q, v, i + 1, i)
+    if q.sizes[v, b] == 0:
+        row.blocks -= 1
+        for i in range(place, row.blocks):
+            q.directory[v, i] = q.directory[v, i + 1]
+    elif cores == q.least[v, b]:
+        find_least(q, v, b)
+
+
+@inlined
+def job_at(q: JobLists, v: int, place: int, i: int) -> int:
+    """Return the job at a place of a list."""
+    return int(q.jobs[v, q.directory[v, place] * BLOCK + i])
+
+
+@compiled
+def nth_job(q: JobLists, v: int, n: int) -> int:
+    """Return the job that *n* jobs of a list come before."""
+    place = 0
+    while n >= q.sizes[v, q.directory[v, place]]:
+        n -= q.sizes[v, q.directory[v, place]]
+        place += 1
+    return int(job_at(q, v, place, n))
+
+
+@compiled
+def next_fitting(q: JobLists, v: int, place: int, i: int, free: int) -> tuple[int, int]:
+    """Return the first place from one on whose job asks for no more than some cores; the number of blocks if none."""
+    blocks = q.lists[v].blocks
+    while place < blocks:
+        b = q.directory[v, place]
+        if q.least[v, b] <= free:
+            size = q.sizes[v, b]
+            while i < size:
+                if q.cores[v, b * BLOCK + i] <= free:
+                    return place, i
+                i += 1
+        place, i = place + 1, 0
+    return place, 0
+
+
+@compiled
+def copy_jobs(q: JobLists, v: int, out: Ints) -> int:
+    """Write the jobs of a list in order; return how many there are."""
+    count = 0
+    for place in range(q.lists[v].blocks):
+        b = q.directory[v, place]
+        for i in range(b * BLOCK, b * BLOCK + q.sizes[v, b]):
+            out[count] = q.jobs[v, i]
+            count += 1
+    return count
+
+
+@compiled
+def sort_by_keys(q: JobLists, v: int) -> None:
+    """Sort a list after its keys have been written anew to ``keys``; little moves where they change together."""
+    row = q.lists[v]
+    for place in range(row.blocks):
+        b = q.directory[v, place]
+        for i in range(q.sizes[v, b]):
+            sink(q, v, place, i)
+        find_least(q, v, b)
+    for place in range(row.blocks):
+        b = q.directory[v, place]
+        find_least(q, v, b)
+        for i in range(b * BLOCK, b * BLOCK + q.sizes[v, b]):
+            q.key_of[v, q.jobs[v, i]] = q.keys[v, i]
+
+
+@compiled
+def sink(q: JobLists, v: int, place: int, i: int) -> None:
+    """Move the job at a place towards the front of its list to where it belongs among those before it."""
+    at = q.directory[v, place] * BLOCK + i
+    j, cores, key, rank = q.jobs[v, at], q.cores[v, at], q.keys[v, at], q.ranks[v, at]
+    while True:
+        if i == 0 and place == 0:
+            break
+        before = q.directory[v, place] * BLOCK + i - 1
+        if i == 0:
+            b = q.directory[v, place - 1]
+            before = b * BLOCK + q.sizes[v, b] - 1
+        if not comes_before(key, rank, q.keys[v, before], q.ranks[v, before]):
+            break
+        move(q, v, before, at)
+        at = before
+        if i == 0:
+            place -= 1
+            i = q.sizes[v, q.directory[v, place]]
+        i -= 1
+    q.jobs[v, at], q.cores[v, at], q.keys[v, at], q.ranks[v, at] = j, cores, key, rank

@@ -1,0 +1,29 @@
+"""The running jobs: a list sorted by expected ends for each way of expecting them that somebody asked for."""
+
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_keys import planned_time
+from hdeeprm_like.engine.job_lists import insert, remove
+from hdeeprm_like.engine.tables import Tables
+
+BY_START, BY_SIZE = (
+    0,
+    1,
+)  # orders of these lists: of jobs that end together the first started, or the smallest, is first
+ANY_START = 1 << 40  # more than any place in Tables.allocation
+
+
+@compiled
+def add_running(t: Tables, j: int) -> None:
+    """Put a job that starts now into the lists."""
+    job = t.jobs[j]
+    for v in range(len(t.running.lists)):
+        row = t.running.lists[v]
+        rank = job.first + (job.size * ANY_START if row.order == BY_SIZE else 0)
+        insert(t.running, v, j, job.start + planned_time(t, row.actual, j), rank, job.size)
+
+
+@compiled
+def remove_running(t: Tables, j: int) -> None:
+    """Take a job that ends now out of the lists."""
+    for v in range(len(t.running.lists)):
+        remove(t.running, v, j)

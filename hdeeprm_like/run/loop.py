@@ -1,0 +1,221 @@
+"""The loop: the only place where compiled code goes from one instant to the next.
+
+    advance:  next instant -> take in what happened -> decide, or stop for an agent -> apply what was decided -> ...
+
+A run is all that belongs to one simulation. Which clock it has, how its actions are carried out and what is shown
+follows from the types of its parts, so that each kind of run is compiled with those that it has and no others.
+`run.batch` plays many runs by the same functions, Python's own parts are asked by `run.python_loop`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from hdeeprm_like.decision.actions import Choices, apply_one_baseline, apply_one_pair, apply_policy
+from hdeeprm_like.decision.job_actions import SlotChoices, act_by_slot, write_slot_mask
+from hdeeprm_like.decision.observations.view import ViewRows, write_view
+from hdeeprm_like.decision.system import Core, note_action, settle_reward, take_in_jobs, wants_decision
+from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.decision.window.window import is_over
+from hdeeprm_like.engine import batsim_clock, event_clock
+from hdeeprm_like.engine.bundles import Bundle, BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.lifecycle import log_blocked, room_for_an_instant
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.tasks import Simulation
+from hdeeprm_like.types import Bools, Floats
+
+OVER, WANTED, PAUSED = 0, 1, 2  # why a run stops: its end, a decision, something that Python has to do
+FOREVER = 1 << 62  # instants
+
+
+class NoChoices(Bundle):
+    """Stands for actions that are Python's."""
+
+    nothing: Floats
+
+
+class NoView(Bundle):
+    """Stands for an observation that is Python's, or none."""
+
+    nothing: Floats
+
+
+class Run(Bundle):
+    """All that belongs to one simulation; F features, A actions.
+
+    Attributes:
+        core: cluster, window and reward. simulation, clock: what moves them. view: what is shown.
+        choices: what can be done. observation: (F,) float32 and mask: (A,) what `look` writes.
+    """
+
+    core: Core
+    simulation: Simulation
+    clock: batsim_clock.BatsimClock | event_clock.EventClock
+    view: ViewRows | NoView
+    choices: Choices | SlotChoices | NoChoices
+    observation: Floats
+    mask: Bools
+
+
+# --- what follows from the types of a run's parts
+
+
+@by_type
+def next_instant(t: BundleType, s: BundleType, c: BundleType) -> object:
+    """Move to the next instant and gather what happened; False when nothing can happen any more."""
+    return batsim_clock.next_instant if c.kind == "BatsimClock" else event_clock.next_instant
+
+
+@by_type
+def apply_decisions(t: BundleType, s: BundleType, c: BundleType) -> object:
+    """Let the simulator begin to apply what was decided."""
+    return batsim_clock.apply_decisions if c.kind == "BatsimClock" else event_clock.apply_decisions
+
+
+@by_type
+def open_clock(t: BundleType, s: BundleType, c: BundleType) -> object:
+    """Begin a simulation."""
+    return batsim_clock.open_clock if c.kind == "BatsimClock" else event_clock.open_clock
+
+
+@by_type
+def apply_constant(t: BundleType, c: BundleType) -> object:
+    """Take the action that is taken at every instant; False where an agent is asked."""
+    return {
+        "PairChoices": constant_pair,
+        "BaselineChoices": constant_baseline,
+        "Choices": constant_policy,
+    }.get(c.kind, never)
+
+
+@by_type
+def carry_out(t: BundleType, w: BundleType, c: BundleType, action: object) -> object:
+    """Apply an action; return whether the agent may act again in this instant."""
+    found = {"PairChoices": act_by_pair, "BaselineChoices": act_by_baseline, "Choices": act_by_policy}
+    return found.get(c.kind, act_by_slot)
+
+
+@by_type
+def write_mask(t: BundleType, w: BundleType, c: BundleType, mask: object) -> object:
+    """Write which actions are legal."""
+    return write_slot_mask_of if c.kind == "SlotChoices" else write_void
+
+
+@compiled
+def never(t: Tables, c: NoChoices) -> bool:
+    """Tell that an agent is asked."""
+    return False
+
+
+def _acting(apply: Callable[..., None]) -> tuple[Any, Any]:
+    """Return how one of the policies is taken at every instant, and when an agent says so."""
+
+    def constant(t, c):  # type: ignore[no-untyped-def]
+        if c.rule[0].constant < 0:
+            return False
+        apply(t, c, c.rule[0].constant)
+        return True
+
+    def act(t, w, c, action):  # type: ignore[no-untyped-def]
+        apply(t, c, action)
+        return False
+
+    return compiled(constant), compiled(act)
+
+
+constant_pair, act_by_pair = _acting(apply_one_pair)
+constant_baseline, act_by_baseline = _acting(apply_one_baseline)
+constant_policy, act_by_policy = _acting(apply_policy)
+
+
+@inlined
+def write_void(t: Tables, w: Window, c: Choices, mask: Bools) -> None:
+    """Write whether the void action is legal, if there is one; policies always are."""
+    if c.rule[0].void == 1:
+        mask[len(mask) - 1] = not is_over(t)
+
+
+@inlined
+def write_slot_mask_of(t: Tables, w: Window, c: SlotChoices, mask: Bools) -> None:
+    """Write which jobs of the window can be started."""
+    write_slot_mask(t, w, mask)
+
+
+# --- the loop
+
+
+@compiled
+def advance(run: Run, instants: int) -> int:
+    """Run to the next instant at which a decision is wanted, or over so many instants; return why it stopped.
+
+    It stops too before the log has no room for one more instant, and after each instant for objectives that are
+    Python's. What was decided at the present instant is applied first.
+    """
+    t, s, core = run.core.tables, run.simulation, run.core
+    sim = s.sim[0]
+    if not sim.opened:
+        sim.opened = 1
+        open_clock(t, s, run.clock)
+    for _ in range(instants):
+        if sim.deciding:
+            log_blocked(t)
+            sim.call_asked = t.clock[0].wake_at
+            apply_decisions(t, s, run.clock)
+            sim.deciding = 0
+        if len(t.log) > 0 and t.clock[0].logged + room_for_an_instant(t) > len(t.log):
+            return PAUSED
+        if not next_instant(t, s, run.clock):
+            return OVER
+        take_in_jobs(core, sim.now, s.completed, sim.completed, sim.submitted, sim.no_more == 1)
+        sim.completed = sim.submitted = sim.called = 0
+        sim.deciding = 1
+        if apply_constant(t, run.choices):
+            continue
+        if wants_decision(t, core.window):
+            return WANTED
+        if core.reward.rule[0].pauses:
+            return PAUSED
+    return PAUSED
+
+
+@compiled
+def begin(run: Run) -> bool:
+    """Run to the first decision; False if none is wanted."""
+    wanted = advance(run, FOREVER) == WANTED
+    settle_reward(run.core)
+    return wanted
+
+
+@compiled
+def take_step(run: Run, action: int) -> bool:
+    """Apply an action and go to the next decision; False when the run is over. The reward is in ``last``."""
+    t, core = run.core.tables, run.core
+    before = t.clock[0].started_now
+    again = carry_out(t, core.window, run.choices, action)
+    note_action(core, before)
+    wanted = bool(again and wants_decision(t, core.window))
+    if not wanted:
+        wanted = advance(run, FOREVER) == WANTED
+    settle_reward(core)
+    return wanted
+
+
+@inlined
+def look(run: Run, out: Floats, mask: Bools) -> None:
+    """Write what is to be seen, (F,) float32, and which actions are legal, (A,) of which policies always are."""
+    write_view(run.core.tables, run.core.window, run.view, out)
+    write_mask(run.core.tables, run.core.window, run.choices, mask)
+
+
+@compiled
+def step(run: Run, action: int) -> bool:
+    """Apply an action, go to the next decision and look; False when the run is over."""
+    wanted = take_step(run, action)
+    look(run, run.observation, run.mask)
+    return wanted
+
+
+@compiled
+def see(run: Run) -> None:
+    """Look at what is to be seen now."""
+    look(run, run.observation, run.mask)

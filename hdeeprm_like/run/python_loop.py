@@ -1,0 +1,129 @@
+"""An episode that stops at each decision, for agents and parts that are Python; the compiled loop runs in between."""
+
+import numpy as np
+
+from hdeeprm_like.decision.actions import Choices, PolicyActions
+from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.decision.job_actions import JobSlots, SlotChoices
+from hdeeprm_like.decision.observations.view import View
+from hdeeprm_like.decision.system import Agent, DecisionSystem
+from hdeeprm_like.engine.compiled import direct
+from hdeeprm_like.run.loop import FOREVER, OVER, WANTED, NoChoices, NoView, Run, advance, step
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.types import Bools, Floats
+
+NO_NUMBERS = np.zeros(0)
+
+
+def choices_of(system: DecisionSystem) -> Choices | SlotChoices | NoChoices:
+    """Return the actions of a decision system in compiled code; `NoChoices` where they are Python's."""
+    actions = system.actions
+    if type(actions) is JobSlots:
+        return actions.choices()
+    if type(actions) is PolicyActions and actions.built_in:
+        return actions.choices(system.state)
+    return NoChoices(NO_NUMBERS)
+
+
+def new_run(simulator: Simulator, system: DecisionSystem) -> Run:
+    """Return a simulation and the decision system of its cluster in compiled code."""
+    observer = system.observer
+    view = observer.rows if type(observer) is View else NoView(NO_NUMBERS)
+    shape = system.observer.shape if system.observer is not None else (0,)
+    return Run(
+        core=system.core,
+        simulation=simulator.simulation,
+        clock=simulator.clock,
+        view=view,
+        choices=choices_of(system),
+        observation=np.zeros(int(np.prod(shape)), np.float32),
+        mask=np.ones(system.actions.size, np.bool_),
+    )
+
+
+class Play:
+    """An episode that stops at each decision.
+
+    Attributes:
+        simulator: moves the cluster. system: decides. run: both in compiled code.
+    """
+
+    def __init__(self, simulator: Simulator, system: DecisionSystem) -> None:
+        self.simulator = simulator
+        self.system = system
+        self.run = new_run(simulator, system)
+
+    def advance(self) -> bool:
+        """Run until a decision is wanted; False when the episode is over and its last decision rewarded."""
+        system, state = self.system, self.system.state
+        while not system.open:
+            if state.kills:
+                self.simulator.kill(state.kills)
+                state.kills = []
+            state.make_room()
+            why = advance(self.run, FOREVER)
+            if why == OVER:
+                system.settle()
+                return False
+            system.arrive(why == WANTED)
+        return True
+
+    def observe(self) -> tuple[Floats, Bools]:
+        """Return what is to be seen now and which actions are legal."""
+        return self.system.observe()
+
+    def act(self, action: int) -> None:
+        """Apply an action."""
+        self.system.act(action)
+
+    @property
+    def episode(self) -> Episode:
+        """The decisions of the episode."""
+        return self.system.episode
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether no part of the decision system is Python's, so that `Steps` can play it."""
+        reward, run = self.system.reward, self.run
+        python = isinstance(run.choices, NoChoices) or isinstance(run.view, NoView)
+        return not python and reward is not None and reward.compiled
+
+
+class Steps:
+    """The steps of an episode of built-in parts that `Play` has brought to its first decision; nothing is recorded.
+
+    One call of compiled code takes a step and looks at what is to be seen then.
+
+    Attributes:
+        mask: (A,) which actions are legal now.
+    """
+
+    def __init__(self, play: Play) -> None:
+        play.system.settle()
+        _, mask = play.system.observe()
+        assert play.system.observer is not None
+        self._run = play.run
+        self._shape = play.system.observer.shape
+        self.mask = self._run.mask
+        self.mask[:] = mask
+        self._reward = play.run.core.reward.rule[0]
+        self._clock = play.run.core.tables.clock[0]
+        self._step = direct(step, self._run, 0)
+
+    def __call__(self, action: int) -> tuple[Floats, float, float, bool]:
+        """Apply an action that is legal or forgiven.
+
+        Returns:
+            What is to be seen next, the reward of the action, the time of the cluster in s, whether the episode goes
+            on.
+        """
+        goes_on = self._step(self._run, action)
+        seen = self._run.observation.copy().reshape(self._shape)
+        return seen, float(self._reward["last"]), float(self._clock["now"]), goes_on
+
+
+def play(simulator: Simulator, system: DecisionSystem, agent: Agent) -> None:
+    """Play an episode to its end."""
+    episode = Play(simulator, system)
+    while episode.advance():
+        system.act(agent.act(*system.observe()))
