@@ -201,7 +201,9 @@ class DecisionSystem:
         self.actions = actions
         self.observer = observer
         self.reward = reward
-        self.window = window if window is not None else NoJobWindow(state)
+        if window is None:
+            window = NoJobWindow(state) if reward is None else JobWindow(state, lists=False)
+        self.window = window
         self.core = Core(state.tables, self.window.rows, reward.rows if reward is not None else no_reward())
         self._reward_rows = self.core.reward.rule
         self.open = False

@@ -134,14 +134,14 @@ class Bundle:
             self._words[place + 1 : place + 1 + value.ndim] = value.shape
         object.__setattr__(self, name, value)
 
-    def items(self) -> Iterator[tuple[str, Any]]:
+    def fields(self) -> Iterator[tuple[str, Any]]:
         """Yield the name and the content of each field."""
         for name in self._names:
             yield name, getattr(self, name)
 
     def replace(self, **changes: Any) -> Self:
         """Return another bundle with some fields replaced."""
-        return type(self)(**(dict(self.items()) | changes))
+        return type(self)(**(dict(self.fields()) | changes))
 
 
 _types: dict[tuple[type, tuple[tuple[str, Any], ...]], BundleType | None] = {}

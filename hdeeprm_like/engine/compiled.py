@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parent.parent
 SOURCES = ("cluster", "engine", "decision", "run", "learning")  # folders that compiled functions are made of
 FUNCTIONS = 250  # about so many are compiled at the first call of a large one, for the progress
-DELAY = 1.0  # s of compiling before anybody is told
+PACE: dict[str, Any] = {"unit": " functions", "delay": 1.0, "mininterval": 1.0}  # s
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
@@ -161,7 +161,7 @@ class _Progress(event.Listener):  # type: ignore[misc]
             if not (quiet or _told):
                 sys.stderr.write(f"{text} (up to a minute)\n")
                 _told = True
-            self.bar = tqdm(desc="compiling", total=FUNCTIONS, unit=" functions", delay=DELAY, mininterval=1.0, leave=False, disable=quiet or None)
+            self.bar = tqdm(desc="compiling", total=FUNCTIONS, leave=False, disable=quiet or None, **PACE)
 
     def on_end(self, happening: Any) -> None:
         """Move the bar on."""

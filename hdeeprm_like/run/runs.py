@@ -70,7 +70,7 @@ def in_lines(rows: int, size: int) -> NDArray[np.uint8]:
 
 def arrays_of(bundle: Bundle) -> Iterator[NDArray[Any]]:
     """Yield the arrays of a run that each run of a batch has its own of."""
-    for name, content in bundle.items():
+    for name, content in bundle.fields():
         if isinstance(content, Bundle):
             yield from arrays_of(content)
         elif name not in bundle.shared:
@@ -80,7 +80,7 @@ def arrays_of(bundle: Bundle) -> Iterator[NDArray[Any]]:
 def with_arrays(bundle: Any, arrays: Iterator[NDArray[Any]]) -> Any:
     """Return a run with other arrays in the places of those that `arrays_of` yields."""
     parts = {}
-    for name, content in bundle.items():
+    for name, content in bundle.fields():
         if isinstance(content, Bundle):
             content = with_arrays(content, arrays)
         elif name not in bundle.shared:
@@ -168,7 +168,7 @@ class Runs:
         if len(jobs) > self._shelf:
             wider = max(len(jobs), 2 * self._shelf, LEAST_JOBS)
             stock = empty_stock(wider * self.count)
-            for (_, old), (_, new) in zip(self.stock.items(), stock.items(), strict=True):
+            for (_, old), (_, new) in zip(self.stock.fields(), stock.fields(), strict=True):
                 new.reshape(self.count, wider)[:, : self._shelf] = old.reshape(self.count, self._shelf)
             self.episodes["first"] += np.arange(self.count) * (wider - self._shelf)
             self.stock, self._shelf = stock, wider

@@ -42,8 +42,7 @@ def test_a_pair_whose_jobs_are_not_kept_sorted_is_refused():
 )
 def test_a_wrong_pair_is_refused_with_the_nearest_name(name, said):
     with pytest.raises(OptionsError, match=said):
-        job, core = pair_named(name)
-        PolicyActions([(job, core)])
+        PolicyActions([pair_named(name)])
 
 
 def test_an_empty_action_space_and_a_pair_listed_twice_are_refused():

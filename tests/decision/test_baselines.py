@@ -52,9 +52,10 @@ def test_an_oracle_and_perfect_times_look_at_what_jobs_really_take():
     one = ((1000.0, [(1, 1.0, 100.0, 1e6)]),)
     assert starts(workload, "sjf", one) == [0, 10, 30]
     assert starts(workload, "oracle", one) == starts(workload, "sjf+strictP", one) == [0, 15, 10]
+    actions = PolicyActions([baseline("oracle")])
+    state = State(platform(*one), None, limits=workload.limits(), needs=actions.needs)
     with pytest.raises(OptionsError, match="only the embedded simulator knows"):
-        actions = PolicyActions([baseline("oracle")])
-        actions.choices(State(platform(*one), None, limits=workload.limits(), needs=actions.needs))
+        actions.choices(state)
 
 
 def test_multifactor_serves_the_user_who_has_used_less():

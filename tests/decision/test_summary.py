@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from paper_clusters import cluster, jobs, started
 
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.observations.summary import KINDS, feature_names, features, quartile
-from hdeeprm_like.decision.observations.view import View
+from hdeeprm_like.decision.observations.rows import Layout
+from hdeeprm_like.decision.observations.summary import KINDS, features, quartile
+from hdeeprm_like.decision.observations.view import OBSERVATIONS, View
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.engine.numbers import SHORTEST
 from hdeeprm_like.engine.state import Instant, State
 
 
@@ -26,6 +28,10 @@ def test_the_kinds_have_the_sizes_of_the_thesis():
     assert features(platform, "minimal") == 5 * 4 + 1
     for kind in KINDS:
         assert len(feature_names(platform, kind)) == features(platform, kind)
+
+
+def feature_names(platform, kind):
+    return OBSERVATIONS[kind].names(Layout(platform, 0, 1, 0, 0))
 
 
 def test_a_normal_observation_with_numbers_by_hand():
@@ -89,9 +95,10 @@ def test_the_variation_of_the_queue_fills_the_scale_at_the_sensitivity(before, n
 
 @given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=40))
 def test_quartiles_are_those_of_numpy(values):
-    column = np.sort(values)
+    state = State(cluster(), jobs([0.0] * len(values), values), policies=(SHORTEST,))
+    state.receive(Instant(0.0, [], len(values), True))
     for quarter in range(5):
-        assert quartile(column, len(values), quarter) == pytest.approx(np.percentile(values, 25 * quarter), rel=1e-12)
+        assert quartile(state.tables, 0, quarter) == pytest.approx(np.percentile(values, 25 * quarter), rel=1e-12)
 
 
 class Checked:

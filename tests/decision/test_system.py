@@ -13,7 +13,7 @@ from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.run.python_loop import play
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.simulator import Simulator, run_policy
 
 
 class Always:
@@ -51,7 +51,7 @@ def test_deciding_pair_by_pair_gives_the_schedule_of_the_compiled_loop(job_polic
         state = State(cluster(), workload, seed=11)
         simulator = Simulator(state, workload)
         if compiled_loop:
-            list(simulator.run_pair(JOB_POLICIES[job_policy], CORE_POLICIES[core_policy]))
+            list(run_policy(simulator, pairs(f"{job_policy}-{core_policy}")))
         else:
             play(simulator, DecisionSystem(state, pairs(f"{job_policy}-{core_policy}")), Always())
         schedules.append((state.tables.jobs["start"].tolist(), state.tables.allocation.tolist(), state.joules))

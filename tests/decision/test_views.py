@@ -8,13 +8,14 @@ from random_worlds import platforms, workloads
 from small import jobs, platform, textbook
 
 from hdeeprm_like.decision.job_actions import JobSlots
-from hdeeprm_like.decision.observations.view import KINDS, View, write_view
+from hdeeprm_like.decision.observations.view import KINDS, View
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.rows import NONE
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.state import Instant, Request, State
 from hdeeprm_like.engine.tables import RUNNING, WAITING
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.loop import see
 from hdeeprm_like.run.python_loop import Play
 
 
@@ -225,13 +226,11 @@ def test_every_view_lies_between_zero_and_one_whatever_is_done(platform, workloa
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_written_alike_where_the_kind_is_known_only_then(kind):
+def test_a_run_in_compiled_code_shows_what_its_observer_does(kind):
     play = playing(cores(3), jobs([0, 0, 1], seconds=[9, 4, 5]), kind, horizon=4)
     play.advance()
-    twin = View(play.system.state, play.system.window, kind, horizon=4)
-    out = np.full(np.prod(twin.shape), np.nan, np.float32)
-    write_view(play.system.state.tables, play.system.window.rows, twin.rows, out)
-    assert out.tolist() == twin(play.system.state).ravel().tolist() == play.observe()[0].ravel().tolist()
+    see(play.run)
+    assert play.run.observation.tolist() == play.observe()[0].ravel().tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,11 +12,16 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.rows import NONE
+from hdeeprm_like.decision.window.statistics import arrive, copy_ends
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import JobLists, copy_jobs
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import RUNNING, WAITING
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.python_loop import Play
+from hdeeprm_like.run.simulator import Simulator
 
 THREE = ((0, 3, 4.0, 80.0),)  # three processors as in the figures of 000
 
@@ -28,7 +33,7 @@ def played(workload, choose, platform=None, clock="textbook", objective="window_
     rows = JobWindow(state, finds=True, **window)
     actions = JobSlots(state, rows, waiting=True)
     system = DecisionSystem(state, actions, None, Reward(OBJECTIVES[objective], reward), rows)
-    play = Play(new_simulator(clock, state, workload), system)
+    play = Play(Simulator(state, workload, clock), system)
     while play.advance():
         play.act(choose(play))
     return play
@@ -51,12 +56,21 @@ def test_the_example_of_figure_4_1_is_backfilled_by_whoever_starts_the_first_job
     assert play.simulator.unfinished == 0
 
 
+class Jobs(Bundle):
+    jobs: np.ndarray
+
+
+@compiled
+def listed(q: JobLists, v: int, out: Jobs) -> int:
+    return copy_jobs(q, v, out.jobs)
+
+
 def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end():
     workload = jobs(np.zeros(7), 10.0, size=3)
     state = State(cluster(THREE), workload, log=False)
     window = JobWindow(state, head=2, tail=3)
     state.receive(Instant(0.0, [], 7, True))
-    window.follow(state, [])
+    arrive(state.tables, window.rows)
     fill_slots(state.tables, window.rows)
     assert window.rows.slots.tolist() == [0, 1, 6, 5, 4]
 
@@ -66,7 +80,7 @@ def test_a_short_queue_is_shown_once():
     state = State(cluster(THREE), workload, log=False)
     window = JobWindow(state, head=2, tail=3)
     state.receive(Instant(0.0, [], 3, True))
-    window.follow(state, [])
+    arrive(state.tables, window.rows)
     fill_slots(state.tables, window.rows)
     assert window.rows.slots.tolist() == [0, 1, 2, NONE, NONE]
 
@@ -76,7 +90,7 @@ def test_jobs_note_what_they_find_when_they_are_submitted():
     found = []
 
     def choose(play):
-        found.append(play.system.window.rows.found[: play.system.window.rows.rule["seen"][0]].copy())
+        found.append(play.system.window.rows.found[: play.system.window.rows.rule["submitted"][0]].copy())
         return 2 if len(found) == 2 else first_legal(play)  # one job starts, then the agent waits
 
     played(workload, choose, head=2)
@@ -189,9 +203,11 @@ def test_the_window_agrees_with_the_tables_whatever_is_chosen(data):
 
     def choose(play):
         t, w = play.system.state.tables, play.system.window.rows
-        queue = w.line[w.rule["first"][0] : w.rule["end"][0]].tolist()
+        everything = Jobs(np.zeros(count, np.int32))
+        queue = everything.jobs[: listed(t.waiting, w.rule["line"][0], everything)].tolist()
         assert queue == np.flatnonzero(t.jobs["status"] == WAITING).tolist()
-        running = w.running[: w.rule["running"][0]]
+        assert (len(queue), w.rule["running"][0]) == (w.rule["queue"][0], t.clock["running"][0])
+        running = w.running[: copy_ends(t, w, np.inf)]
         assert sorted(running.tolist()) == np.flatnonzero(t.jobs["status"] == RUNNING).tolist()
         ends = t.jobs["start"][running] + t.jobs["requested_time"][running]
         assert ends.tolist() == sorted(ends.tolist()) == w.ends[: len(running)].tolist()
@@ -223,7 +239,7 @@ def test_sums_over_the_queue_are_the_same_without_lists_of_its_jobs(seed, clock)
         state = State(cluster(THREE), workload, log=False)
         window, chosen, found = JobWindow(state, 0, lists=lists), np.random.default_rng(seed), []
         system = DecisionSystem(state, policies, None, Reward(OBJECTIVES["avg_job_slowdown"], "waits"), window)
-        play = Play(new_simulator(clock, state, workload), system)
+        play = Play(Simulator(state, workload, clock), system)
         while play.advance():
             rule = window.rows.rule[0]
             kept = ("queue", "running", "started", "urgency", "queued_work", "sum_of_submissions", "waited")
@@ -247,7 +263,7 @@ def test_the_reward_of_deep_backfilling_is_equation_2_and_zero_for_a_job_that_is
     state = State(cluster(THREE), workload, log=False)
     window = JobWindow(state, head=3)
     system = DecisionSystem(state, JobSlots(state, window), None, Reward(weights, "waits"), window)
-    play = Play(new_simulator("textbook", state, workload), system)
+    play = Play(Simulator(state, workload, "textbook"), system)
     while play.advance():
         play.act(first_legal(play))
     # at 1 s one of three cores is free, one job waits, the most ever, for no time at all;

@@ -1,35 +1,35 @@
 """Bundles of arrays by address: what compiled functions read and write through them is what Python sees."""
 
+import os
+import subprocess
 import sys
-from typing import NamedTuple
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hdeeprm_like.engine.bundles import bundle, first_row, moved
-from hdeeprm_like.engine.compiled import compiled, compiled_with_memory
+from hdeeprm_like.engine.bundles import Bundle, at_address, part
+from hdeeprm_like.engine.compiled import compiled, inlined
 
 POINT = np.dtype([("x", "f8"), ("n", "i4")], align=True)
 
 
-@bundle("names")
-class Inner(NamedTuple):
+class Inner(Bundle, shared=("names",)):
     points: np.ndarray
     names: np.ndarray
 
 
-@bundle()
-class Outer(NamedTuple):
+class Outer(Bundle):
     inner: Inner
     sums: np.ndarray
-    number: int
+    table: np.ndarray
 
 
-def outer(*rows):
-    return Outer(Inner(np.zeros((*rows, 4), POINT), np.arange(3.0)), np.zeros((*rows, 2)), 5)
+def outer(points=4):
+    return Outer(Inner(np.zeros(points, POINT), np.arange(3.0)), np.zeros(2), np.zeros((2, 3), np.int32))
 
 
-@compiled
+@inlined
 def fill(inner: Inner, value: float) -> None:
     for i in range(len(inner.points)):
         inner.points[i].x = value + i
@@ -40,67 +40,95 @@ def fill(inner: Inner, value: float) -> None:
 def add_up(o: Outer) -> float:
     fill(o.inner, 10.0)
     fill(o.inner, 20.0)  # what was read before is read again
-    for point in o.inner.points:
-        o.sums[0] += point.x
-        o.sums[1] += point.n
-    return o.sums[0] + o.inner.names[2] + o.number
+    for i in range(len(o.inner.points)):
+        o.sums[0] += o.inner.points[i].x
+        o.sums[1] += o.inner.points[i].n
+    o.inner.points[0] = o.inner.points[3]
+    o.table[1, 2] = 7
+    row = o.table[1]
+    row[0] = len(row)
+    return o.sums[0] + o.inner.names[2]
 
 
 @compiled
-def add_up_each(o: Outer, low: int, high: int) -> float:
-    row, total = first_row(o), 0.0
-    for i in range(low, high):
-        row = moved(row, o, i)
-        row.sums[1] = 100.0 * i
-        total += row.sums[0] + row.inner.points[3].x + row.inner.names[1]
-        fill(row.inner, float(i))
+def sum_of_part(o: Outer, first: int, end: int) -> float:
+    total, piece = 0.0, part(o.sums, first, end)
+    for i in range(len(piece)):
+        total += piece[i]
     return total
 
 
-@compiled_with_memory
-def largest(o: Outer) -> float:
-    return float(np.sort(o.sums)[-1])
+@compiled
+def sum_of_each(like: Outer, addresses: np.ndarray) -> float:
+    total = 0.0
+    for i in range(len(addresses)):
+        total += at_address(like, addresses[i]).sums[0]
+    return total
+
+
+@compiled
+def entry(o: Outer, i: int) -> float:
+    return o.sums[i]
 
 
 def test_functions_hand_on_what_python_gave_them():
     o = outer()
-    assert add_up(o) == 20.0 + 21.0 + 22.0 + 23.0 + 2.0 + 5.0
+    assert add_up(o) == 20.0 + 21.0 + 22.0 + 23.0 + 2.0
     assert o.sums.tolist() == [86.0, 6.0]
-    assert o.inner.points["x"].tolist() == [20.0, 21.0, 22.0, 23.0]
-    assert add_up(o) == 2 * 86.0 + 7.0
-    assert largest(o) == 172.0
+    assert o.inner.points.tolist() == [(23.0, 3), (21.0, 1), (22.0, 2), (23.0, 3)]
+    assert o.table.tolist() == [[0, 0, 0], [3, 0, 7]]
+    assert sum_of_part(o, 1, 2) == 6.0
+    assert sum_of_part(o, 0, 2) == 92.0
 
 
-def test_a_row_is_a_view_of_its_own_part_and_of_all_that_is_shared():
-    many = outer(3)
-    many.sums[:, 0] = 1.0, 2.0, 3.0
-    assert add_up_each(many, 1, 3) == 2.0 + 3.0 + 2.0
-    assert many.sums.tolist() == [[1.0, 0.0], [2.0, 100.0], [3.0, 200.0]]
-    assert many.inner.points["x"].tolist() == [[0.0] * 4, [1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0]]
-    assert add_up_each(many, 1, 3) == 2.0 + 3.0 + 2.0 + 4.0 + 5.0
+def test_an_array_may_be_replaced_by_a_longer_one_of_its_kind():
+    o = outer()
+    o.inner.points = np.zeros(5, POINT)
+    add_up(o)
+    assert o.sums.tolist() == [110.0, 10.0]
+    with pytest.raises(TypeError, match="another kind"):
+        o.sums = np.zeros(2, np.float32)
+    with pytest.raises(AttributeError, match="no array 'sum'"):
+        o.sum = np.zeros(2)
 
 
-def test_rows_may_lie_apart():
-    many = outer(6)
-    apart = Outer(Inner(many.inner.points[::2], many.inner.names), many.sums[::2], 5)
-    add_up_each(apart, 0, 3)
-    assert many.sums[:, 1].tolist() == [0.0, 0.0, 100.0, 0.0, 200.0, 0.0]
+def test_bundles_are_found_by_their_addresses():
+    some = [outer() for _ in range(3)]
+    for number, one in enumerate(some):
+        one.sums[0] = 10.0**number
+    assert sum_of_each(some[0], np.array([one.address for one in some])) == 111.0
 
 
-def test_the_memory_of_arrays_is_let_go():
-    sums = np.zeros(2)
-    o = Outer(Inner(np.zeros(4, POINT), np.zeros(3)), sums, 5)
-    before = sys.getrefcount(sums)
-    for _ in range(10):
-        add_up(o)
-        largest(o)
-    assert sys.getrefcount(sums) == before
+def test_all_arrays_are_needed_and_must_have_no_gaps():
+    with pytest.raises(TypeError, match="takes points, names"):
+        Inner(np.zeros(4, POINT))
+    with pytest.raises(TypeError, match="without gaps"):
+        Inner(np.zeros(4, POINT)[::2], np.zeros(3))
 
 
-def test_an_unknown_attribute_is_refused():
+def test_an_unknown_field_is_refused():
     @compiled
     def wrong(o: Outer) -> float:
         return o.nothing
 
     with pytest.raises(Exception, match="Unknown attribute 'nothing'"):
         wrong(outer())
+
+
+CHECKED = """
+import numpy as np
+from test_bundles import entry, outer
+for i in (2, -1):
+    try:
+        entry(outer(), i)
+    except IndexError as error:
+        print("refused", error)
+"""
+
+
+def test_with_the_bounds_check_every_index_outside_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *sys.path]))
+    done = subprocess.run([sys.executable, "-c", CHECKED], capture_output=True, text=True, check=True)
+    assert done.stdout.count("refused") == 2

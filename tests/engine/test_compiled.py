@@ -1,19 +1,17 @@
-"""What compiled functions leave out, and that nobody relies on it: indices from the end."""
+"""The door to numba: nothing of it is changed, stale machine code never runs, and the plain way gives the same."""
 
 import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-import numba
-import numpy as np
+from hdeeprm_like.engine.compiled import PACKAGE
 
-from hdeeprm_like.engine.compiled import PACKAGE, compiled
-
-MARKS = {"compiled", "compiled_with_memory", "released"}
-
-
-@compiled
-def last_of(numbers: np.ndarray) -> float:
-    return numbers[-1]
+MARKS = {"compiled", "inlined", "released"}
+ROOT = Path(__file__).parents[2]
 
 
 def marked_functions(path: Path):
@@ -39,12 +37,87 @@ def test_no_compiled_function_has_a_negative_number_for_an_index():
             for node in ast.walk(function):
                 if isinstance(node, ast.Subscript) and counts_from_the_end(node.slice):
                     found.append(f"{path}:{node.lineno}")
-    assert functions > 0
+    assert functions > 100
     assert not found
 
 
-def test_functions_that_are_not_of_the_package_keep_such_indices():
-    numbers = np.arange(5.0)
+def test_there_is_one_loop_from_instant_to_instant():
+    """Only `run.loop.advance` calls for the next instant; whoever else runs a simulation calls it."""
+    callers = [
+        f"{path.relative_to(PACKAGE)}:{function.name}"
+        for path in PACKAGE.rglob("*.py")
+        for function in marked_functions(path)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next_instant"
+    ]
+    assert callers == ["run/loop.py:advance"]
 
-    assert last_of(numbers) == 4.0
-    assert numba.njit(lambda given: given[-2])(numbers) == 3.0
+
+def run(code, folder=ROOT, **environment):
+    """What a program in a process of its own prints."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), **environment}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=folder)
+    return done.stdout.strip()
+
+
+UNTOUCHED = """
+import json, numba, llvmlite.binding, numba.np.arrayobj as arrays, numba.core.codegen as codegen
+settings = {k: repr(v) for k, v in vars(numba.config).items() if k.isupper()}
+functions = {(m.__name__, k): v for m in (arrays, codegen, numba) for k, v in vars(m).items()}
+asked = []
+llvmlite.binding.set_option = lambda *options: asked.append(options)
+import hdeeprm_like, hdeeprm_like.run.runs, hdeeprm_like.run.python_loop
+now = {k: repr(v) for k, v in vars(numba.config).items() if k.isupper()}
+print(json.dumps([settings == now, all(vars(__import__("sys").modules[m])[k] is v for (m, k), v in functions.items()),
+                  asked]))
+"""
+
+
+def test_numba_its_settings_and_the_options_of_llvm_are_what_they_were():
+    assert json.loads(run(UNTOUCHED)) == [True, True, []]
+
+
+DRAW = """
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.splitmix64 import draw_below
+import numpy as np
+print(draw_below(np.array([1], np.uint64), 0, 1000))
+"""
+
+
+def test_machine_code_of_older_sources_never_runs(tmp_path):
+    """A change of `splitmix64.uniform` reaches a function of another file, though numba has that one on disk."""
+    shutil.copytree(PACKAGE, tmp_path / "hdeeprm_like", ignore=shutil.ignore_patterns("__pycache__"))
+    changed = tmp_path / "hdeeprm_like" / "engine" / "splitmix64.py"
+    (tmp_path / "caller.py").write_text(
+        "from hdeeprm_like.engine.compiled import compiled\n"
+        "from hdeeprm_like.engine.splitmix64 import uniform\n"
+        "@compiled\ndef thousandth(z):\n    return int(uniform(z) * 1000)\n"
+    )
+    code = "import numpy as np\nfrom caller import thousandth\nprint(thousandth(np.uint64(1)))"
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "machine-code")}
+    before = run(code, tmp_path, **cache)
+    assert before != "500"
+    assert run(code, tmp_path, **cache) == before
+    source = changed.read_text()
+    changed.write_text(source.replace("return float((z >> np.uint64(11)) * (1.0 / SEEDS))", "return 0.5"))
+    assert changed.read_text() != source
+    assert run(code, tmp_path, **cache) == "500"
+
+
+SCHEDULE = """
+from hdeeprm_like.engine import inner
+from small import jobs, platform, run
+import numpy as np
+workload = jobs(submit=np.arange(20.0), seconds=np.linspace(30, 5, 20), size=2)
+print(inner.WAY, run(platform((1e3, [(3, 1.0, 1.0, 1.0)])), workload, ("shortest", "high_gflops")).finish_time.sum())
+"""
+
+
+def test_the_way_that_numba_documents_gives_the_same_schedules(tmp_path):
+    where = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    short = run(SCHEDULE, PYTHONPATH=where).split()
+    plain = run(SCHEDULE, PYTHONPATH=where, HDEEPRM_LIKE_PLAIN_NUMBA="1", NUMBA_CACHE_DIR=str(tmp_path)).split()
+    assert (short[0], plain[0]) == ("short", "plain")
+    assert short[1] == plain[1]

@@ -82,7 +82,7 @@ def test_every_choice_is_that_of_a_scan_whatever_jobs_come_and_go(cluster, asked
     size, memory, bandwidth, gpus = (np.array(column) for column in zip(*asked, strict=True))
     state = State(cluster, jobs(size=size, memory=memory, bandwidth=bandwidth, gpus=gpus), seed=3)
     t, none = state.tables, np.zeros(0, np.int32)
-    receive(t, 0.0, none, len(asked), True)
+    receive(t, 0.0, none, 0, len(asked), True)
     for now in range(1, 6):
         apply_pair(t, data.draw(st.sampled_from(sorted(JOB_POLICIES.values()))), data.draw(placements))
         withdrawn = data.draw(st.integers(0, cluster.cores - 1))
@@ -94,7 +94,7 @@ def test_every_choice_is_that_of_a_scan_whatever_jobs_come_and_go(cluster, asked
         assert tree.tobytes() == t.tree.tobytes()
         running = np.flatnonzero(t.jobs["status"] == RUNNING).tolist()
         ended = data.draw(st.lists(st.sampled_from(running), unique=True)) if running else []
-        receive(t, float(now), np.array(ended, np.int32), 0, True)
+        receive(t, float(now), np.array(ended, np.int32), len(ended), 0, True)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 64, 1000])

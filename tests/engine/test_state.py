@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from slow import JOB_KEYS
-from small import begun, jobs, platform
+from small import Stepper, begun, jobs, platform
 
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.lifecycle import pstate_of, set_available
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import COMPLETED, IDLE_CORE, REJECTED, RUNNING, UNKNOWN, WAITING
 from hdeeprm_like.engine.waiting_queue import select_job
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.simulator import run_policy
 
 policy_pairs = st.tuples(st.sampled_from(sorted(JOB_POLICIES)), st.sampled_from(sorted(CORE_POLICIES)))
 
@@ -63,7 +64,7 @@ def check(state, workload):
         assert t.jobs["speed"][j] == min(speeds)
     # the queue
     waiting = np.flatnonzero(status == WAITING).tolist()
-    assert sorted(t.queue[: clock["waiting"]].tolist()) == waiting == state.waiting.tolist()
+    assert sorted(t.members[: clock["waiting"]].tolist()) == waiting == state.waiting.tolist()
     for policy, key in JOB_KEYS.items():
         if waiting:
             assert select_job(t, JOB_POLICIES[policy]) == min(waiting, key=lambda j: (key(workload, j), j))
@@ -73,7 +74,7 @@ def check(state, workload):
 @given(platforms, workloads(), st.lists(policy_pairs, min_size=1, max_size=4), st.integers(0, 2**63 - 1))
 def test_nothing_is_lost_at_any_instant(cluster, workload, pairs, seed):
     state = State(cluster, workload, seed=seed)
-    simulator, step, joules, completed = Simulator(state, workload), 0, 0.0, []
+    simulator, step, joules, completed = Stepper(state, workload), 0, 0.0, []
     while (instant := simulator.next_instant()) is not None:
         watts, before = state.watts, state.now
         state.receive(instant)
@@ -138,7 +139,7 @@ def test_a_withdrawn_core_serves_nobody_but_goes_on_with_its_job():
 
 
 def test_the_log_has_room_for_more_rejections_in_an_instant_than_there_are_cores():
-    simulator, pair = begun(platform(), jobs(size=2, seconds=np.ones(3000)))
+    simulator, _ = begun(platform(), jobs(size=2, seconds=np.ones(3000)))
     list(run_policy(simulator, PolicyActions([("first", "high_gflops")])))
     assert simulator.state.tables.clock["rejected"][0] == 3000
     assert simulator.state.tables.clock["logged"][0] <= len(simulator.state.tables.log)

@@ -15,7 +15,7 @@ from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.envs.single import SchedulingEnv, Windows
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.gym import environment
-from hdeeprm_like.run.python_loop import new_simulator, play
+from hdeeprm_like.run.python_loop import play
 
 CLOCKS = ("batsim", "textbook")
 each_preset = pytest.mark.parametrize("preset", PRESETS)

@@ -11,14 +11,15 @@ from slow import CORE_KEYS, JOB_KEYS, slow_run
 from small import begun, jobs, platform, run
 
 from hdeeprm_like.cluster.platform import Network
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.lifecycle import log_blocked
-from hdeeprm_like.engine.numbers import FIRST, SMALLEST
+from hdeeprm_like.engine.numbers import FIRST
 from hdeeprm_like.engine.state import Commands, State
 from hdeeprm_like.engine.tables import COMPLETED, LOG_END, LOG_PSTATE, REJECTED
 from hdeeprm_like.engine.tasks import KILLED, LOOPBACK, SUCCESS, TASK, WALLTIME_REACHED, seconds_to_master
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.simulator import Simulator, run_policy
 
 policy_pairs = st.tuples(st.sampled_from(sorted(JOB_POLICIES)), st.sampled_from(sorted(CORE_POLICIES)))
 ranked_pairs = st.tuples(st.sampled_from(sorted(JOB_KEYS)), st.sampled_from(sorted(CORE_KEYS)))
@@ -282,7 +283,7 @@ def test_a_simulation_without_a_log_gives_the_same_times():
     finished = run(cluster, workload)
     state = State(cluster, workload, log=False)
     simulator = Simulator(state, workload)
-    list(simulator.run_pair(0, CORE_POLICIES["high_gflops"]))
+    list(run_policy(simulator, PolicyActions([("first", "high_gflops")])))
     ours, theirs = simulator.simulation.tasks, finished.simulator.simulation.tasks
     for column in set(TASK.names) - {"watts", "joules"}:  # the energy of each job goes with the log
         assert ours[column].tobytes() == theirs[column].tobytes()
@@ -294,9 +295,9 @@ def test_a_simulation_without_a_log_gives_the_same_times():
 def test_a_job_policy_that_the_state_keeps_no_queue_for_is_an_error():
     cluster, workload = platform(), jobs(seconds=[1.0])
     simulator = Simulator(State(cluster, workload, policies=(FIRST,)), workload)
-    with pytest.raises(ValueError, match="no queue for job policy 2"):
-        list(simulator.run_pair(SMALLEST, CORE_POLICIES["high_gflops"]))
-    list(simulator.run_pair(FIRST, CORE_POLICIES["high_gflops"]))
+    with pytest.raises(ValueError, match="keeps no list of jobs"):
+        list(run_policy(simulator, PolicyActions([("smallest", "high_gflops")])))
+    list(run_policy(simulator, PolicyActions([("first", "high_gflops")])))
     assert simulator.unfinished == 0
 
 

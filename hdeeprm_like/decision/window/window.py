@@ -69,7 +69,7 @@ class NoJobWindow(JobWindow):
 
     def __init__(self, state: State) -> None:
         rows = new_window(state, 0, finds=False, lists=False)
-        self.rows = NoWindow(**dict(rows.items()))
+        self.rows = NoWindow(**dict(rows.fields()))
 
     def opens(self, state: State) -> bool:
         """Tell whether jobs wait."""

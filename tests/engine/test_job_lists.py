@@ -1,0 +1,110 @@
+"""Sorted lists of jobs in blocks: they hold to a list that is sorted anew."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import (
+    BLOCK,
+    JobLists,
+    copy_jobs,
+    insert,
+    job_at,
+    make_room,
+    new_job_lists,
+    next_fitting,
+    nth_job,
+    remove,
+    sort_by_keys,
+)
+
+
+class Out(Bundle):
+    jobs: np.ndarray
+
+
+@compiled
+def copied(q: JobLists, out: Out) -> int:
+    return copy_jobs(q, 0, out.jobs)
+
+
+def content(q, room=5000):
+    out = Out(np.zeros(room, np.int32))
+    return out.jobs[: copied(q, out)].tolist()
+
+
+def fitting(q, free):
+    """The jobs that next_fitting finds one after the other."""
+    found, place, i = [], 0, 0
+    while True:
+        place, i = next_fitting(q, 0, place, i, free)
+        if place >= q.lists["blocks"][0]:
+            return found
+        found.append(job_at(q, 0, place, i))
+        i += 1
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([3, BLOCK, 10 * BLOCK]), st.integers(1, 5))
+def test_a_list_is_sorted_by_key_and_rank_whatever_comes_and_leaves(seed, most, kinds):
+    rng = np.random.default_rng(seed)
+    count = 20 * BLOCK
+    keys, cores = rng.integers(0, kinds * 10, count).astype(float), rng.integers(1, 9, count)
+    q, there, coming = new_job_lists(((1, False),), count), set(), iter(range(count))
+    for j in coming:
+        insert(q, 0, j, keys[j], j, cores[j])
+        there.add(j)
+        while len(there) > most or (there and rng.random() < 0.3):
+            gone = int(rng.choice(sorted(there)))
+            remove(q, 0, gone)
+            there.remove(gone)
+    expected = sorted(there, key=lambda j: (keys[j], j))
+    assert content(q) == expected
+    assert q.lists["jobs"][0] == len(expected)
+    assert [nth_job(q, 0, n) for n in range(len(expected))] == expected
+    for free in (0, 1, 4, 8):
+        assert fitting(q, free) == [j for j in expected if cores[j] <= free]
+
+
+@pytest.mark.parametrize("order", [range(3000), range(2999, -1, -1)])
+def test_blocks_never_run_out(order):
+    q = new_job_lists(((0, False),), 3000)
+    for j in order:
+        insert(q, 0, j, float(j), j, 1)
+    assert content(q) == list(range(3000))
+    assert q.lists["made"][0] <= q.directory.shape[1]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_list_is_sorted_by_new_keys(seed):
+    rng = np.random.default_rng(seed)
+    q = new_job_lists(((20, False),), 300)
+    for j in range(300):
+        insert(q, 0, j, np.inf, j, 1 + j % 7)
+    for j in rng.choice(300, 100, replace=False).tolist():
+        remove(q, 0, j)
+    there = content(q)
+    new = rng.integers(0, 30, 300).astype(float)
+    for place in range(int(q.lists["blocks"][0])):
+        b = q.directory[0, place]
+        for i in range(b * BLOCK, b * BLOCK + q.sizes[0, b]):
+            q.keys[0, i] = new[q.jobs[0, i]]
+    sort_by_keys(q, 0)
+    expected = sorted(there, key=lambda j: (new[j], j))
+    assert content(q) == expected
+    assert fitting(q, 3) == [j for j in expected if 1 + j % 7 <= 3]
+    for j in expected[::2]:
+        remove(q, 0, j)
+    assert content(q) == expected[1::2]
+
+
+def test_lists_grow_where_jobs_become_known_on_the_way():
+    q = new_job_lists(((0, False), (1, False)), 1)
+    for j in range(200):
+        make_room(q, j + 1)
+        insert(q, 0, j, float(-j), j, 1)
+        insert(q, 1, j, float(j), j, 1)
+    assert content(q) == list(range(199, -1, -1))
+    assert [nth_job(q, 1, n) for n in (0, 100, 199)] == [0, 100, 199]
