@@ -31,5 +31,6 @@ def run_example(options: argparse.Namespace) -> None:
     if options.quiet:
         return
     needs = f" (it needs: pip install 'hdeeprm_like[{example.extra}]')" if example.extra else ""
-    sys.stdout.write(f"{len(files)} files in {options.folder}; run next{needs}:\n")
+    count = "1 file" if len(files) == 1 else f"{len(files)} files"
+    sys.stdout.write(f"{count} in {options.folder}; run next{needs}:\n")
     sys.stdout.write("".join(f"  {line}\n" for line in commands_for(example, options.folder)))
