@@ -42,7 +42,7 @@ def trained(name: str, agent: str, shows: str, files: Mapping[str, str]) -> Exam
         name: of its options file in ``agents/``, without the ending.
         agent: the same of the agent's file.
         shows: what it shows, in one line.
-        files: the platform and the workload, as in `Example`.
+        files: the platform, the workload and what else is copied, as in `Example`.
     """
     sources = {f"{name}.json": f"agents/{name}.json", f"{agent}.py": f"agents/{agent}.py", **files}
     commands = (
@@ -78,8 +78,13 @@ EXAMPLES: Mapping[str, Example] = {
     "learning": trained(
         "reinforce",
         "reinforce",
-        "the thesis' learning example: REINFORCE learns which job to run where",
-        {"platform.json": "platforms/learning.json", "jobs.json": "workloads/learning.json"},
+        "the thesis' learning example: REINFORCE, or actor-critic, learns which job to run where",
+        {
+            "actor_critic.json": "agents/actor_critic.json",
+            "actor_critic.py": "agents/actor_critic.py",
+            "platform.json": "platforms/learning.json",
+            "jobs.json": "workloads/learning.json",
+        },
     ),
     "ppo": trained(
         "ppo",
