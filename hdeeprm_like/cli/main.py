@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from hdeeprm_like import __version__
 from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR, Parser
 from hdeeprm_like.cli.comparison import add_compare
+from hdeeprm_like.cli.example import add_example
 from hdeeprm_like.cli.launch import add_clean, add_launch
 from hdeeprm_like.cli.learning import add_train
 from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
@@ -56,6 +57,7 @@ def parser() -> Parser:
     )
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    add_example(commands)
     add_launch(commands)
     add_train(commands)
     add_visual(commands)

@@ -1,0 +1,36 @@
+"""The part of the command line that copies the examples that come with the package."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hdeeprm_like.cli.arguments import PROGRAM, Commands, command
+from hdeeprm_like.errors import OptionsError
+
+
+def add_example(commands: Commands) -> None:
+    """Add ``example``."""
+    purpose = "copy an example, ready to run, into a folder; without a name, list the examples"
+    added = command(commands, "example", purpose, run_example)
+    added.add_argument("name", nargs="?", metavar="NAME", help="of the example, as gaia")
+    added.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where its files go; made if it is missing")
+
+
+def run_example(options: argparse.Namespace) -> None:
+    """List the examples, or copy one and tell what to run next."""
+    from hdeeprm_like.examples import EXAMPLES, commands_for, copy_example, example_named
+
+    if options.name is None:
+        width = max(map(len, EXAMPLES))
+        sys.stdout.write("".join(f"{name:{width}}  {example.shows}\n" for name, example in EXAMPLES.items()))
+        return
+    example = example_named(options.name)
+    if options.folder is None:
+        raise OptionsError(f"example: a folder for the copy is needed, as: {PROGRAM} example {options.name} DIR")
+    files = copy_example(options.name, options.folder)
+    if options.quiet:
+        return
+    needs = f" (it needs: pip install 'hdeeprm_like[{example.extra}]')" if example.extra else ""
+    count = "1 file" if len(files) == 1 else f"{len(files)} files"
+    sys.stdout.write(f"{count} in {options.folder}; run next{needs}:\n")
+    sys.stdout.write("".join(f"  {line}\n" for line in commands_for(example, options.folder)))
