@@ -30,14 +30,14 @@ class Agent(FirstAction):
         return 0
 
 
-def talk(platform=None, policy=("first", "high_gflops"), seed=0, exact=None, limits=LIMITS, agent=None):
+def talk(platform=None, policy=("first", "high_gflops"), seed=0, exact=None, limits=LIMITS, agent=None, codec=None):
     """The decision system's side of a simulation that has not begun."""
 
     def decide(platform, limits):
         actions = PolicyPairs([policy])
         return DecisionSystem(State(platform, None, actions.job_policies, seed, limits=limits), actions)
 
-    return Conversation(decide, agent or Agent(), platform, limits, exact)
+    return Conversation(decide, agent or Agent(), platform, limits, exact, codec)
 
 
 def message(now, *events):

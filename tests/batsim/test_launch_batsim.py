@@ -284,7 +284,9 @@ def wait_until(true, seconds=30.0):
 
 def batsim_of(folder):
     """The process ids of the server that works in a folder."""
-    return [int(line[0]) for line in left_behind(str(folder)) if "batsim -E" in line[-1] and "guard.py" not in line[-1]]
+    return [
+        int(line[0]) for line in left_behind(str(folder)) if "batsim -E" in line[-1] and "reaper.py" not in line[-1]
+    ]
 
 
 def interrupt_once(folder, number, victim, delay):
