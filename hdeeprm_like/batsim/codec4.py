@@ -112,6 +112,8 @@ class Codec4:
 
     def format(self, now: float, events: Sequence[WireEvent]) -> str:
         """Return events as the message to send, all at the time *now* in s."""
+        if not events:
+            return f'{{"now":{now!r},"events":[]}}'
         head = f'{{"timestamp":{now!r},"type":"'
         written = [f'{head}{kind}","data":{{{_inside(data)}}}}}' for kind, data in events]
         return f'{{"now":{now!r},"events":[{",".join(written)}]}}'
