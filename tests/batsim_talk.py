@@ -46,8 +46,8 @@ def message(now, *events):
     return json.dumps({"now": now, "events": listed})
 
 
-def ordered(answer):
-    """What an answer orders, as (type, data)."""
+def events_of(answer):
+    """The events of an answer, as (type, data)."""
     return [(event["type"], event["data"]) for event in json.loads(answer)["events"]]
 
 

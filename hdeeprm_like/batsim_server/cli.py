@@ -88,7 +88,7 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
     """Play a simulation with any scheduler; write the output files; return whether it came to its end.
 
     Args:
-        ask: given a message, returns the scheduler's reply.
+        ask: sends a message to the scheduler and returns the reply.
     """
     from hdeeprm_like.batsim_server.outputs import write_outputs  # numpy, which --help does not need
     from hdeeprm_like.batsim_server.server import Server
@@ -186,9 +186,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--acknowledge-dynamic-jobs", action="store_true", help="tell the scheduler of the jobs that it registered")
     add("--enable-profile-reuse", action="store_true", help="keep profiles that no job uses any more")
     add("--enable-compute-sharing", action="store_true", help="let jobs share machines")
-    add("--disable-storage-sharing", action="store_true", help="(only told to the scheduler: there is no storage)")
-    add("--sched-cfg", default="", metavar="TEXT", help="told to the scheduler")
-    add("--sched-cfg-file", metavar="FILE", help="its content is told to the scheduler")
+    add("--disable-storage-sharing", action="store_true", help="(only sent to the scheduler: there is no storage)")
+    add("--sched-cfg", default="", metavar="TEXT", help="sent to the scheduler")
+    add("--sched-cfg-file", metavar="FILE", help="its content is sent to the scheduler")
     add("--disable-machine-state-tracing", action="store_true", help="leave out the machine states")
     add("--disable-schedule-tracing", action="store_true", help="(the Paje trace is never written)")
     add("-q", "--quiet", action="store_true", help="log errors only")

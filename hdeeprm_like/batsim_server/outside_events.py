@@ -20,7 +20,7 @@ class OutsideEvent:
     timestamp: float  # s
     kind: str
     machines: tuple[int, ...]
-    text: str  # JSON, as the scheduler is told
+    text: str  # JSON, as it is sent to the scheduler
 
 
 def read_events(path: Path, machines: int, forward_unknown: bool) -> list[OutsideEvent]:

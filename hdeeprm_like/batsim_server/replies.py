@@ -62,7 +62,7 @@ def read_reply(raw: bytes, sent_now: float, known: Iterable[str]) -> Reply:
 
     Args:
         known: the types of events that somebody handles.
-        sent_now: s, the time that was told to the scheduler; its clock may not run back.
+        sent_now: s, the time of the message that is replied to; its clock may not run back.
 
     Raises:
         ProtocolError: the reply is not what the protocol allows.

@@ -25,7 +25,7 @@ class Simulation:
         submitted, completed: numbers of jobs.
         waiters, killers, switching: actors that will still tell the server something.
         registering: whether the scheduler may register jobs.
-        ends_sent: whether the scheduler has been told that the simulation ends.
+        ends_sent: whether the end of the simulation has been sent to the scheduler.
         joules_at_first: of all machines before the first job.
         scheduling_time: s of wall clock that the scheduler took.
     """

@@ -43,18 +43,18 @@ def _one_by_one(
     engine = simulation.engine
     yield (engine.put, ("SUBMITTER_HELLO", None))
     reached = engine.now  # as in Batsim, not looked at again after sending, which delays the next date by that time
-    together: list[Any] = []
+    batch: list[Any] = []
     for time, item in items:
         if time > reached:
-            if together:
-                yield (engine.put, (kind, together))
-                together = []
+            if batch:
+                yield (engine.put, (kind, batch))
+                batch = []
             yield (engine.sleep, time - reached)
             reached = engine.now
         yield from before_each()
-        together.append(item)
-    if together:
-        yield (engine.put, (kind, together))
+        batch.append(item)
+    if batch:
+        yield (engine.put, (kind, batch))
 
 
 def wake_later(simulation: Simulation, time: float) -> Script:
