@@ -6,7 +6,7 @@ object for each job and each event.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import zmq
@@ -21,6 +21,22 @@ POLL = 0.1  # s between two looks at whether Batsim is still there
 LINGER = 2000  # ms that the last answer may take to leave
 LARGEST_MESSAGE = 1 << 30  # bytes
 PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS", "JOB_SUBMITTED", "JOB_COMPLETED")  # it counts these itself
+
+
+def _execute(batsim: Any, data: dict[str, Any]) -> None:
+    job = batsim.jobs[data["job_id"]]
+    job.allocation = ProcSet.from_str(data["alloc"])
+    batsim.execute_jobs([job])
+
+
+SEND: Mapping[str, Callable[[Any, dict[str, Any]], None]] = {  # how PyBatsim sends each event of ours
+    "NOTIFY": lambda batsim, data: batsim.notify_registration_finished(),
+    "REJECT_JOB": lambda batsim, data: batsim.reject_jobs([batsim.jobs[data["job_id"]]]),
+    "EXECUTE_JOB": _execute,
+    "SET_RESOURCE_STATE": lambda batsim, data: batsim.set_resource_state(data["resources"], data["state"]),
+    "KILL_JOB": lambda batsim, data: batsim.kill_jobs([batsim.jobs[identifier] for identifier in data["job_ids"]]),
+    "CALL_ME_LATER": lambda batsim, data: batsim.wake_me_up_at(data["timestamp"]),
+}
 
 
 class Scheduler(BatsimScheduler):  # type: ignore[misc]
@@ -71,25 +87,8 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
     def onNoMoreEvents(self) -> None:
         """Send what was decided."""
         for kind, data in self.conversation.events_of(self._commands):
-            self._send(kind, data)
+            SEND[kind](self._batsim, data)
         self._commands = Commands()
-
-    def _send(self, kind: str, data: dict[str, Any]) -> None:
-        batsim = self._batsim
-        if kind == "EXECUTE_JOB":
-            job = batsim.jobs[data["job_id"]]
-            job.allocation = ProcSet.from_str(data["alloc"])
-            batsim.execute_jobs([job])
-        elif kind == "REJECT_JOB":
-            batsim.reject_jobs([batsim.jobs[data["job_id"]]])
-        elif kind == "SET_RESOURCE_STATE":
-            batsim.set_resource_state(data["resources"], data["state"])
-        elif kind == "KILL_JOB":
-            batsim.kill_jobs([batsim.jobs[identifier] for identifier in data["job_ids"]])
-        elif kind == "CALL_ME_LATER":
-            batsim.wake_me_up_at(data["timestamp"])
-        else:
-            batsim.notify_registration_finished()
 
     def onJobSubmission(self, job: Any) -> None:
         """Do nothing: the message has been heard."""
