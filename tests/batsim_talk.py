@@ -30,14 +30,14 @@ class Agent(FirstAction):
         return 0
 
 
-def talk(platform=None, policy=("first", "high_gflops"), seed=0, exact=None, limits=LIMITS, agent=None):
+def talk(platform=None, policy=("first", "high_gflops"), seed=0, exact=None, limits=LIMITS, agent=None, codec=None):
     """The decision system's side of a simulation that has not begun."""
 
     def decide(platform, limits):
         actions = PolicyActions([policy])
         return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 
-    return Conversation(decide, agent or Agent(), platform, limits, exact)
+    return Conversation(decide, agent or Agent(), platform, limits, exact, codec)
 
 
 def message(now, *events):
@@ -46,8 +46,8 @@ def message(now, *events):
     return json.dumps({"now": now, "events": listed})
 
 
-def ordered(answer):
-    """What an answer orders, as (type, data)."""
+def events_of(answer):
+    """The events of an answer, as (type, data)."""
     return [(event["type"], event["data"]) for event in json.loads(answer)["events"]]
 
 

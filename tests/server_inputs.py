@@ -73,7 +73,7 @@ def reply(now, *events):
 
 
 class Filler:
-    """Starts every job that fits, oldest first, and remembers all that it is told."""
+    """Starts every job that fits, oldest first, and remembers all that it hears."""
 
     def __init__(self):
         self.queue = []
@@ -103,8 +103,8 @@ class Filler:
             decisions.append(("EXECUTE_JOB", {"job_id": identifier, "alloc": interval_set(self.taken[identifier])}))
         return reply(message["now"], *decisions)
 
-    def told(self, kind):
-        return [(time, data) for time, told, data in self.heard if told == kind]
+    def heard_of(self, kind):
+        return [(time, data) for time, heard, data in self.heard if heard == kind]
 
 
 class Script:

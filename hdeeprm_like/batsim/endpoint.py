@@ -6,25 +6,41 @@ object for each job and each event.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import zmq
 from batsim.batsim import BatsimScheduler, NetworkHandler
 from procset import ProcSet
 
-from hdeeprm_like.batsim.session import Conversation, read_message
+from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
-LOOK = 0.1  # s between two looks at whether Batsim is still there
+POLL = 0.1  # s between two looks at whether Batsim is still there
 LINGER = 2000  # ms that the last answer may take to leave
 LARGEST_MESSAGE = 1 << 30  # bytes
-BOOKS = ("SIMULATION_BEGINS", "SIMULATION_ENDS", "JOB_SUBMITTED", "JOB_COMPLETED")  # what PyBatsim keeps books on
+PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS", "JOB_SUBMITTED", "JOB_COMPLETED")  # it counts these itself
+
+
+def _execute(batsim: Any, data: dict[str, Any]) -> None:
+    job = batsim.jobs[data["job_id"]]
+    job.allocation = ProcSet.from_str(data["alloc"])
+    batsim.execute_jobs([job])
+
+
+SEND: Mapping[str, Callable[[Any, dict[str, Any]], None]] = {  # how PyBatsim sends each event of ours
+    "NOTIFY": lambda batsim, data: batsim.notify_registration_finished(),
+    "REJECT_JOB": lambda batsim, data: batsim.reject_jobs([batsim.jobs[data["job_id"]]]),
+    "EXECUTE_JOB": _execute,
+    "SET_RESOURCE_STATE": lambda batsim, data: batsim.set_resource_state(data["resources"], data["state"]),
+    "KILL_JOB": lambda batsim, data: batsim.kill_jobs([batsim.jobs[identifier] for identifier in data["job_ids"]]),
+    "CALL_ME_LATER": lambda batsim, data: batsim.wake_me_up_at(data["timestamp"]),
+}
 
 
 class Scheduler(BatsimScheduler):  # type: ignore[misc]
-    """Listens in to what PyBatsim receives and orders through PyBatsim what the decision system decides.
+    """Listens in to what PyBatsim receives, and sends through PyBatsim what the decision system decides.
 
     Attributes:
         conversation: with Batsim.
@@ -48,16 +64,16 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         network.recv = lambda blocking=False: self.listen(network, blocking)
 
     def listen(self, network: Any, blocking: bool) -> Any:
-        """Hear a message before PyBatsim does; return the part that it keeps books on, None if none came in time."""
+        """Hear a message before PyBatsim does; return what it counts itself, None if no message came in time."""
         try:
             text = network.recv_string(blocking=blocking)
         except UnicodeDecodeError as cause:
             raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
         if text is None:
             return None
-        message = read_message(text)
+        message = self.conversation.parse(text)
         self._commands = self.conversation.hear(message)
-        return message | {"events": [event for event in message["events"] if event["type"] in BOOKS]}
+        return message | {"events": [event for event in message["events"] if event["type"] in PYBATSIM_EVENTS]}
 
     def onSimulationBegins(self) -> None:
         """Check that the message has been heard.
@@ -69,27 +85,10 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
             raise OptionsError("pybatsim --protect keeps messages from schedulers; run without it")
 
     def onNoMoreEvents(self) -> None:
-        """Order what was decided."""
-        for kind, data in self.conversation.orders(self._commands):
-            self._order(kind, data)
+        """Send what was decided."""
+        for kind, data in self.conversation.events_of(self._commands):
+            SEND[kind](self._batsim, data)
         self._commands = Commands()
-
-    def _order(self, kind: str, data: dict[str, Any]) -> None:
-        batsim = self._batsim
-        if kind == "EXECUTE_JOB":
-            job = batsim.jobs[data["job_id"]]
-            job.allocation = ProcSet.from_str(data["alloc"])
-            batsim.execute_jobs([job])
-        elif kind == "REJECT_JOB":
-            batsim.reject_jobs([batsim.jobs[data["job_id"]]])
-        elif kind == "SET_RESOURCE_STATE":
-            batsim.set_resource_state(data["resources"], data["state"])
-        elif kind == "KILL_JOB":
-            batsim.kill_jobs([batsim.jobs[identifier] for identifier in data["job_ids"]])
-        elif kind == "CALL_ME_LATER":
-            batsim.wake_me_up_at(data["timestamp"])
-        else:
-            batsim.notify_registration_finished()
 
     def onJobSubmission(self, job: Any) -> None:
         """Do nothing: the message has been heard."""
@@ -120,7 +119,7 @@ class Endpoint:
             self.close(0)
             raise OptionsError(f"cannot listen on {address!r}: {cause}") from None
         self._socket = self.network.connection
-        self._socket.setsockopt(zmq.RCVTIMEO, int(LOOK * 1000))
+        self._socket.setsockopt(zmq.RCVTIMEO, int(POLL * 1000))
         self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)
         self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"))
 
@@ -135,7 +134,7 @@ class Endpoint:
         """Answer one simulation to its end.
 
         Args:
-            gone: tells why Batsim will say nothing any more, None while it may. seen: is called after each answer.
+            gone: returns why Batsim will say nothing any more, None while it may. seen: is called after each answer.
             patience: s that Batsim may be silent, *first_patience* before its first message; None for ever.
 
         Raises:
@@ -169,7 +168,7 @@ class Endpoint:
             return message
 
     def close(self, linger: int = LINGER) -> None:
-        """Let go of the address."""
+        """Free the address."""
         if self.network.connection is not None:
             self.network.connection.close(linger=linger)
             self.network.connection = None

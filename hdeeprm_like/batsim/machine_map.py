@@ -1,16 +1,13 @@
 """Which core of a platform is which of Batsim's machines: found by the names of the hosts when a simulation begins."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from hdeeprm_like.batsim.profiles import shown
+from hdeeprm_like.batsim.codec import Host
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.errors import PlatformError, ProtocolError
 from hdeeprm_like.formats.platform_properties import first_mismatch, platform_from_properties
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
-
-Host = tuple[str, Mapping[str, str]]  # name and properties
 
 
 class MachineMap:
@@ -50,21 +47,19 @@ class MachineMap:
         return machines if self.cores is None else [self.cores[machine] for machine in machines]
 
 
-def map_machines(resources: Any, platform: Platform | None) -> tuple[MachineMap, Platform]:
+def map_machines(hosts: Sequence[Host], platform: Platform | None) -> tuple[MachineMap, Platform]:
     """Find the core of each machine.
 
     Args:
-        resources: ``compute_resources`` of SIMULATION_BEGINS.
+        hosts: in the order of the ids of Batsim's machines.
         platform: that the machines must be; None rebuilds it from their properties.
 
     Returns:
         The map, and the platform.
 
     Raises:
-        ProtocolError: the resources are malformed.
         PlatformError: the first host that is no core of the platform, or whose properties make none.
     """
-    hosts = read_hosts(resources)
     if platform is None:
         order = sorted(range(len(hosts)), key=lambda machine: place_of(hosts[machine]))
         return MachineMap(order), platform_from_properties([hosts[machine] for machine in order], "batsim")
@@ -72,23 +67,6 @@ def map_machines(resources: Any, platform: Platform | None) -> tuple[MachineMap,
     if wrong := first_mismatch(platform, [hosts[machine] for machine in order]):
         raise PlatformError(f"Batsim's machines are not those of the platform: {wrong}")
     return MachineMap(order), platform
-
-
-def read_hosts(resources: Any) -> list[Host]:
-    """Return the names and properties of the machines in the order of their ids."""
-    if not isinstance(resources, list) or not resources:
-        raise ProtocolError("SIMULATION_BEGINS: compute_resources must list machines")
-    hosts: list[Host] = []
-    for position, machine in enumerate(resources):
-        if not isinstance(machine, dict) or machine.get("id") != position or not isinstance(machine.get("name"), str):
-            raise ProtocolError(f"SIMULATION_BEGINS: compute_resources[{position}] must have that id, and a name")
-        properties = machine.get("properties", {})
-        if not isinstance(properties, dict) or not set(map(type, properties.values())) <= {str}:
-            raise ProtocolError(f"machine {shown(machine['name'])}: properties must be texts by name")
-        hosts.append((machine["name"], properties))
-    if len({name for name, _ in hosts}) < len(hosts):
-        raise ProtocolError("SIMULATION_BEGINS: two machines have the same name")
-    return hosts
 
 
 def order_of_names(names: Sequence[str], platform: Platform) -> list[int]:

@@ -1,4 +1,4 @@
-"""Processes that cannot outlive us: each runs under a guard that ends its whole group when this process is gone."""
+"""Processes that cannot outlive us: each runs under a reaper that ends its whole group when this process is gone."""
 
 import contextlib
 import os
@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from hdeeprm_like.batsim import reaper as guard
+from hdeeprm_like.batsim import reaper
 from hdeeprm_like.errors import ProtocolError
 
-MOST_SEEN = 1 << 16  # bytes of a log that are looked at for its last lines
+LONGEST_TAIL = 1 << 16  # bytes at the end of a log in which its last lines are looked for
 
 
-class Guarded:
-    """A command under guard, its output in a file.
+class ReapedProcess:
+    """A command that ends when this process does, its output in a file.
 
     Attributes:
         name: for messages. log: where its output goes.
@@ -35,14 +35,14 @@ class Guarded:
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", guard.__file__, *command],
+                [sys.executable, "-I", "-S", reaper.__file__, *command],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
 
-    def __enter__(self) -> "Guarded":
+    def __enter__(self) -> "ReapedProcess":
         """Return itself."""
         return self
 
@@ -53,9 +53,9 @@ class Guarded:
         self.end()
 
     def gone(self) -> str | None:
-        """Tell in what way it has ended, None while it runs."""
+        """Return in what way it has ended, None while it runs."""
         status = self._process.poll()
-        return None if status is None else f"{self.name} has ended before the simulation did ({told(status)})"
+        return None if status is None else f"{self.name} has ended before the simulation did ({in_words(status)})"
 
     def wait(self, seconds: float) -> int | None:
         """Return its exit status, None if it still runs after so many s."""
@@ -65,16 +65,16 @@ class Guarded:
             return None
 
     def end(self) -> None:
-        """End it and all that it has started: ask first, kill after `guard.GRACE`."""
+        """End it and all that it has started: ask first, kill after `reaper.GRACE`."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        if self.wait(guard.GRACE + 1.0) is None or self._left():
+        if self.wait(reaper.GRACE + 1.0) is None or self._left():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def _left(self) -> bool:
-        """Tell whether processes of the group are there after their guard."""
+        """Return whether processes of the group are there after their reaper."""
         try:
             os.killpg(self._process.pid, 0)
         except (ProcessLookupError, PermissionError):
@@ -86,7 +86,7 @@ class Guarded:
         return last_lines(self.log, count)
 
 
-def told(status: int) -> str:
+def in_words(status: int) -> str:
     """Return an exit status in words."""
     number = -status if status < 0 else status - 128
     if number in {known.value for known in signal.Signals}:
@@ -97,7 +97,7 @@ def told(status: int) -> str:
 def last_lines(log: Path, count: int) -> list[str]:
     """Return the last lines of a file that hold something."""
     with contextlib.suppress(OSError), log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - MOST_SEEN))
+        file.seek(max(0, log.stat().st_size - LONGEST_TAIL))
         lines = file.read().decode(errors="replace").splitlines()
         return [line for line in lines if line.strip()][-count:]
     return []

@@ -2,7 +2,7 @@
 
 A script of its own, started as the leader of a group of processes with a pipe as its standard input::
 
-    python guard.py COMMAND [ARGUMENT ...]
+    python reaper.py COMMAND [ARGUMENT ...]
 
 The pipe closes when the parent ends, however it ends. Exit status: the command's, 128 + n if signal n ended it, 127 if
 there is no such command.
@@ -22,18 +22,18 @@ DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
 def end_with_parent() -> None:
-    """Have Linux kill this process when the guard is killed; elsewhere the guard's group must do."""
+    """Have Linux kill this process when the reaper is killed; elsewhere the end of the group must do."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
 
 
-def wait(child: "subprocess.Popen[bytes]", parent: int, news: int) -> bool:
+def wait(child: "subprocess.Popen[bytes]", parent: int, signals: int) -> bool:
     """Wait until the child has ended or must be ended; return whether it has ended."""
     while child.poll() is None:
-        ready, _, _ = select.select([parent, news], [], [])
+        ready, _, _ = select.select([parent, signals], [], [])
         if parent in ready and not os.read(parent, 1):
             return False
-        if news in ready and signal.SIGTERM in os.read(news, 64):
+        if signals in ready and signal.SIGTERM in os.read(signals, 64):
             return False
     return True
 
@@ -49,13 +49,13 @@ def end_group(child: "subprocess.Popen[bytes]") -> None:
 
 
 def main(command: list[str]) -> int:
-    """Run a command under guard; return its exit status."""
+    """Run a command and reap it; return its exit status."""
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)
-    news, bell = os.pipe()
-    for end in (news, bell):
+    signals, wakeup = os.pipe()
+    for end in (signals, wakeup):
         os.set_blocking(end, False)
-    signal.set_wakeup_fd(bell)
+    signal.set_wakeup_fd(wakeup)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     try:
@@ -63,7 +63,7 @@ def main(command: list[str]) -> int:
     except OSError as error:
         sys.stderr.write(f"{command[0]}: {error.strerror}\n")
         return 127
-    ended = wait(child, sys.stdin.fileno(), news)
+    ended = wait(child, sys.stdin.fileno(), signals)
     end_group(child)
     status = child.wait()
     return status if status >= 0 and ended else 128 + abs(status)

@@ -1,5 +1,32 @@
-"""An imitation of the Batsim 4.2.1 command, to the nanosecond: schedulers cannot tell it from Batsim.
+"""A stand-in for the Batsim 4.2.1 command, equal to the nanosecond: schedulers cannot tell it from Batsim.
 
 ``cli.main(argv)`` is the command, ``cli.serve(options)`` one simulation over ZeroMQ and ``cli.play(options, ask)``
 one with any function that answers messages.
+
+Each module imports only modules that are listed above it::
+
+    options            what the command line says
+    json_text          JSON as Batsim prints it
+    fields             the fields of a JSON object, checked
+    outbox             messages to the scheduler
+    replies            messages from the scheduler
+    outside_events     what happens to the cluster from outside
+    carrier            ZeroMQ
+    sharing            who gets how much of a host or a link
+    energy             what the hosts consume
+    engine             the clock, and the actors that it wakes
+    machines           the hosts: states, P-states, energy
+    network            the links: routes, latencies
+    jobs               jobs, profiles, and what a job is made of while it runs
+    profile_types      the table of profile types, a module for each kind
+    workload           jobs and profiles from their JSON
+    simulation         all of the above for one simulation
+    execution          actors that run and kill jobs
+    submitters         actors that submit jobs, bring outside events, wake the scheduler, switch machines
+    scheduler_events   the table of what the scheduler may say, and what is done then
+    server             the actor that talks to the scheduler
+    outputs            the files that are written
+    cli                the command
+
+The package needs nothing else of ours but the errors, the reading of files and the writing of Batsim's files.
 """

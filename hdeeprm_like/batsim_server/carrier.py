@@ -49,8 +49,8 @@ class Carrier:
             ProtocolError: no reply came in time, or one of several parts.
         """
         self._socket.send_string(text)
-        patience = None if self._timeout is None else int(self._timeout * 1000)
-        if not self._socket.poll(patience):
+        wait = None if self._timeout is None else int(self._timeout * 1000)
+        if not self._socket.poll(wait):
             raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s")
         parts = self._socket.recv_multipart()
         if len(parts) != 1:

@@ -14,15 +14,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from hdeeprm_like import __version__
 from hdeeprm_like.batsim_server.options import ServerOptions
-from hdeeprm_like.batsim_server.outputs import write_outputs
-from hdeeprm_like.batsim_server.session import Ask, Session
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.formats.files import read_text
 from hdeeprm_like.results.batsim_files import BATSIM_VERSION
+
+if TYPE_CHECKING:
+    from hdeeprm_like.batsim_server.server import Ask
 
 logger = logging.getLogger("hdeeprm_like.batsim_server")
 LEVELS = {
@@ -37,7 +38,7 @@ class Stopped(BaseException):
     """A signal asked to stop."""
 
     def __init__(self, number: int) -> None:
-        """Keep the signal's number."""
+        """Say which signal it was."""
         super().__init__(f"stopped by {signal.Signals(number).name}")
         self.number = number
 
@@ -77,40 +78,44 @@ def serve(options: ServerOptions) -> bool:
         ProtocolError: the scheduler broke the protocol or is gone; what was known is written and marked incomplete.
         HDeepRMError: the options or files cannot be used.
     """
-    from hdeeprm_like.batsim_server.carrier import Carrier
+    from hdeeprm_like.batsim_server.carrier import Carrier  # zmq, which only a simulation over a socket needs
 
     with Carrier(options.socket, options.timeout) as carrier:
         return play(options, carrier.ask)
 
 
-def play(options: ServerOptions, ask: Ask) -> bool:
+def play(options: ServerOptions, ask: "Ask") -> bool:
     """Play a simulation with any scheduler; write the output files; return whether it came to its end.
 
     Args:
-        ask: given a message, returns the scheduler's reply.
+        ask: sends a message to the scheduler and returns the reply.
     """
+    from hdeeprm_like.batsim_server.outputs import write_outputs  # numpy, which --help does not need
+    from hdeeprm_like.batsim_server.server import Server
+    from hdeeprm_like.batsim_server.simulation import Simulation
+
     began = time.perf_counter()
-    session = Session(options, ask)
+    simulation = Simulation(options)
     logger.info(
-        "%d machines, %d jobs; the scheduler is at %s", len(session.machines), len(session.jobs), options.socket
+        "%d machines, %d jobs; the scheduler is at %s", len(simulation.machines), len(simulation.jobs), options.socket
     )
     try:
-        ended = session.run()
+        ended = Server(simulation, ask).run()
     except BaseException as cause:
         with _signals_wait():
-            logger.info("writing what is known until %g s", session.engine.now)
-            write_outputs(session, time.perf_counter() - began, incomplete=str(cause) or type(cause).__name__)
+            logger.info("writing what is known until %g s", simulation.engine.now)
+            write_outputs(simulation, time.perf_counter() - began, incomplete=str(cause) or type(cause).__name__)
         raise
     if not ended:
         logger.warning(
             "deadlock at %g s: nothing more can happen, but %d of %d jobs are not over",
-            session.engine.now,
-            session.submitted - session.completed,
-            session.submitted,
+            simulation.engine.now,
+            simulation.submitted - simulation.completed,
+            simulation.submitted,
         )
     with _signals_wait():
-        write_outputs(session, time.perf_counter() - began)
-    logger.info("the simulation took %g simulated s", session.engine.now)
+        write_outputs(simulation, time.perf_counter() - began)
+    logger.info("the simulation took %g simulated s", simulation.engine.now)
     return ended
 
 
@@ -120,43 +125,45 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
     Raises:
         OptionsError: an option is unknown or its value cannot be used.
     """
-    given = _parser().parse_args(argv)
-    if given.verbosity not in LEVELS:
-        raise OptionsError(f"-v {given.verbosity}: not one of {', '.join(LEVELS)}")
-    if given.mmax < 0 or (given.timeout is not None and not 0 < given.timeout < 1e6):
+    arguments = _parser().parse_args(argv)
+    if arguments.verbosity not in LEVELS:
+        raise OptionsError(f"-v {arguments.verbosity}: not one of {', '.join(LEVELS)}")
+    if arguments.mmax < 0 or (arguments.timeout is not None and not 0 < arguments.timeout < 1e6):
         raise OptionsError("--mmax must not be negative, and --timeout must be above 0 s")
-    if given.sched_cfg and given.sched_cfg_file:
-        raise OptionsError("--sched-cfg and --sched-cfg-file cannot both be given")
+    if arguments.sched_cfg and arguments.sched_cfg_file:
+        raise OptionsError("--sched-cfg and --sched-cfg-file cannot both be used")
     for name in ("platform", "export"):
-        if not getattr(given, name):
+        if not getattr(arguments, name):
             raise OptionsError(f"--{name} must not be empty")
-    config = read_text(Path(given.sched_cfg_file), OptionsError) if given.sched_cfg_file else given.sched_cfg
+    config = (
+        read_text(Path(arguments.sched_cfg_file), OptionsError) if arguments.sched_cfg_file else arguments.sched_cfg
+    )
     config = config.encode(errors="replace").decode()
-    export = Path(given.export)
+    export = Path(arguments.export)
     if export.parent.exists() and not export.parent.is_dir():
         raise ResultsError(f"{export.parent}: is no folder to write results to")
     options = ServerOptions(
-        platform=Path(given.platform),
-        workloads=tuple(map(Path, given.workload)),
-        energy=given.energy,
-        socket=given.socket_endpoint,
-        export=given.export,
-        master=given.master_host,
-        mmax=given.mmax,
-        mmax_workload=given.mmax_workload,
-        events=tuple(map(Path, given.events)),
-        forward_unknown_events=given.forward_unknown_events,
-        forward_profiles=given.forward_profiles_on_submission,
-        dynamic_jobs=given.enable_dynamic_jobs,
-        acknowledge_dynamic_jobs=given.acknowledge_dynamic_jobs,
-        profile_reuse=given.enable_profile_reuse,
-        compute_sharing=given.enable_compute_sharing,
-        storage_sharing=not given.disable_storage_sharing,
+        platform=Path(arguments.platform),
+        workloads=tuple(map(Path, arguments.workload)),
+        energy=arguments.energy,
+        socket=arguments.socket_endpoint,
+        export=arguments.export,
+        master=arguments.master_host,
+        mmax=arguments.mmax,
+        mmax_workload=arguments.mmax_workload,
+        events=tuple(map(Path, arguments.events)),
+        forward_unknown_events=arguments.forward_unknown_events,
+        forward_profiles=arguments.forward_profiles_on_submission,
+        dynamic_jobs=arguments.enable_dynamic_jobs,
+        acknowledge_dynamic_jobs=arguments.acknowledge_dynamic_jobs,
+        profile_reuse=arguments.enable_profile_reuse,
+        compute_sharing=arguments.enable_compute_sharing,
+        storage_sharing=not arguments.disable_storage_sharing,
         sched_config=config,
-        trace_machine_states=not given.disable_machine_state_tracing,
-        timeout=given.timeout,
+        trace_machine_states=not arguments.disable_machine_state_tracing,
+        timeout=arguments.timeout,
     )
-    return options, LEVELS["quiet" if given.quiet else given.verbosity]
+    return options, LEVELS["quiet" if arguments.quiet else arguments.verbosity]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -179,9 +186,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--acknowledge-dynamic-jobs", action="store_true", help="tell the scheduler of the jobs that it registered")
     add("--enable-profile-reuse", action="store_true", help="keep profiles that no job uses any more")
     add("--enable-compute-sharing", action="store_true", help="let jobs share machines")
-    add("--disable-storage-sharing", action="store_true", help="(only told to the scheduler: there is no storage)")
-    add("--sched-cfg", default="", metavar="TEXT", help="told to the scheduler")
-    add("--sched-cfg-file", metavar="FILE", help="its content is told to the scheduler")
+    add("--disable-storage-sharing", action="store_true", help="(only sent to the scheduler: there is no storage)")
+    add("--sched-cfg", default="", metavar="TEXT", help="sent to the scheduler")
+    add("--sched-cfg-file", metavar="FILE", help="its content is sent to the scheduler")
     add("--disable-machine-state-tracing", action="store_true", help="leave out the machine states")
     add("--disable-schedule-tracing", action="store_true", help="(the Paje trace is never written)")
     add("-q", "--quiet", action="store_true", help="log errors only")

@@ -95,8 +95,8 @@ class Engine:
 
         Args:
             message_work: what a message from a host asks for, or simply its rate in 1/s when it shares nothing.
-            on_rates: told which tasks have a new rate.
-            before_end: told the machines of an action that ends, before its share of them is given back.
+            on_rates: called with the tasks that have a new rate.
+            before_end: called with the machines of an action that ends, before others get its share of them.
         """
         self.now = 0.0
         self.sharing = Sharing()

@@ -48,7 +48,7 @@ class Machine:
 
 
 class _Switch:
-    """One order to change the P-state of some machines."""
+    """A change of the P-state of some machines that is under way."""
 
     def __init__(self, machines: Sequence[int], pstate: int) -> None:
         self.machines = machines
@@ -69,8 +69,8 @@ class Machines:
         if master not in platform.hosts:
             raise OptionsError(f"{platform.path}: has no host {master!r} to be the master; name another with -m")
         names = sorted((name for name in platform.hosts if name != master), key=str.encode)
-        kept = [name for name in names if platform.hosts[name].properties.get("role") != "master"]
-        self.all = [Machine(number, platform.hosts[name]) for number, name in enumerate(kept[: limit or None])]
+        computing = [name for name in names if platform.hosts[name].properties.get("role") != "master"]
+        self.all = [Machine(number, platform.hosts[name]) for number, name in enumerate(computing[: limit or None])]
         self.meter: EnergyMeter | None = None
         if energy:
             ranges = [machine.host.power_ranges() for machine in self.all]
@@ -139,7 +139,7 @@ class Machines:
             self.joules_at_last_end = joules
 
     def begin_switch(self, numbers: Sequence[int], pstate: int, now: float) -> None:
-        """Note an order to change P-states."""
+        """Note that machines begin to change their P-state."""
         self._switches.append(_Switch(numbers, pstate))
         self.trace_energy("p", now)
         way = -1 if self.all[numbers[0]].computes_in(pstate) else -2
@@ -148,7 +148,7 @@ class Machines:
         self.machine_switches += len(numbers)
 
     def end_switch(self, number: int, pstate: int, now: float) -> str | None:
-        """Note that one machine took its P-state; return all machines of the order if it was the last of them."""
+        """Note that one machine took its P-state; return all machines that change with it if it was the last."""
         for switch in self._switches:
             if switch.pstate == pstate and number in switch.left:
                 switch.left.remove(number)

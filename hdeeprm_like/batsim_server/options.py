@@ -28,8 +28,8 @@ class ServerOptions:
     trace_machine_states: bool = True
     timeout: float | None = None  # s of wall clock to wait for a reply
 
-    def told(self) -> dict[str, bool | int | str]:
-        """Return what the scheduler is told of the options."""
+    def configuration(self) -> dict[str, bool | int | str]:
+        """Return the ``config`` of SIMULATION_BEGINS, which tells the scheduler some of the options."""
         return {
             "redis-enabled": False,
             "redis-hostname": "127.0.0.1",

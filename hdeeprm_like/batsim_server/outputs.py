@@ -1,46 +1,43 @@
-"""The output files of a session."""
+"""The output files of a simulation."""
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hdeeprm_like.batsim_server.machines import MachineState
+from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.results import batsim_files as results
-
-if TYPE_CHECKING:
-    from hdeeprm_like.batsim_server.session import Session
 
 logger = logging.getLogger(__name__)
 
 
-def write_outputs(session: "Session", simulation_time: float, incomplete: str = "") -> None:
+def write_outputs(simulation: Simulation, simulation_time: float, incomplete: str = "") -> None:
     """Write all files of ``<prefix>_*``; *incomplete* says why the run did not end, and leaves a marker saying so.
 
     Raises:
         ResultsError: a file cannot be written.
     """
-    prefix, machines = session.options.export, session.machines
+    prefix, machines = simulation.options.export, simulation.machines
     marker = Path(f"{prefix}_INCOMPLETE")
     if incomplete:
         with replacing(marker) as file:
             file.write(f"{incomplete}\n")
-    results.write_jobs(Path(f"{prefix}_jobs.csv"), session.rows)
-    if session.options.trace_machine_states:
+    results.write_jobs(Path(f"{prefix}_jobs.csv"), simulation.rows)
+    if simulation.options.trace_machine_states:
         results.write_machine_states(Path(f"{prefix}_machine_states.csv"), machines.state_rows)
     consumed = 0.0
     if machines.meter is not None:
         results.write_consumed_energy(Path(f"{prefix}_consumed_energy.csv"), machines.energy_rows)
         results.write_pstate_changes(Path(f"{prefix}_pstate_changes.csv"), machines.pstate_rows)
-        consumed = float(machines.joules_at_last_end) - session.joules_at_first if session.rows else 0.0
+        consumed = float(machines.joules_at_last_end) - simulation.joules_at_first if simulation.rows else 0.0
     summary = results.schedule_summary(
-        session.rows,
+        simulation.rows,
         machines=len(machines),
         consumed_joules=consumed,
         machine_seconds={state.name.lower(): machines.seconds[state] for state in MachineState},
         grouped_switches=machines.grouped_switches,
         machine_switches=machines.machine_switches,
-        scheduling_time=session.scheduling_time,
+        scheduling_time=simulation.scheduling_time,
         simulation_time=simulation_time,
     )
     results.write_schedule(Path(f"{prefix}_schedule.csv"), summary)

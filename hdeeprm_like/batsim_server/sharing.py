@@ -86,7 +86,7 @@ class Sharing:
                 continue
             component = _connected(variable)
             if len(component) == 1:
-                variable.value = _alone(variable)
+                variable.value = _value_of_one(variable)
             else:
                 _fair_bottleneck(component)
             done.update(component)
@@ -110,7 +110,7 @@ def _connected(start: Variable) -> dict[Variable, None]:
     return component
 
 
-def _alone(variable: Variable) -> float:
+def _value_of_one(variable: Variable) -> float:
     offers = [constraint.bound / weight for constraint, weight in variable.weights.items() if weight > 0.0]
     if variable.bound > 0.0:
         offers.append(variable.bound)
@@ -159,7 +159,7 @@ def _exhaust(
     grown: dict[Variable, float],
     growing: dict[Variable, None],
 ) -> list[Constraint]:
-    """Take what was given from the constraints; stop the variables of the exhausted ones, return the others."""
+    """Take off the constraints what the variables grew; stop those on exhausted ones, return the other constraints."""
     remaining: list[Constraint] = []
     for constraint in open_constraints:
         if constraint.fatpipe:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from hdeeprm_like.batsim.process import Guarded, Stopped, interruptible
+from hdeeprm_like.batsim.process import ReapedProcess, Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation, Decider
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
@@ -242,7 +242,7 @@ def simulate(talk: Conversation, endpoint: "Endpoint", output: Path, peer: Peer,
             endpoint.play(talk, seen=seen, patience=peer.timeout)
         wait_for(output / SCHEDULE)
         return
-    with Guarded("Batsim", command, output / LOG) as batsim, progress_bar(jobs) as seen:
+    with ReapedProcess("Batsim", command, output / LOG) as batsim, progress_bar(jobs) as seen:
         endpoint.play(talk, batsim.gone, seen, peer.timeout, peer.timeout)
         status = batsim.wait(peer.timeout)
         if status != 0:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from batsim_talk import (
     assert_same_schedule,
+    events_of,
     jobs_of,
     message,
-    ordered,
     play_on_server,
     server_options,
     talk,
@@ -63,17 +63,17 @@ def notify(kind, **more):
 
 
 def started(answer):
-    return {data["job_id"]: data["alloc"] for kind, data in ordered(answer) if kind == "EXECUTE_JOB"}
+    return {data["job_id"]: data["alloc"] for kind, data in events_of(answer) if kind == "EXECUTE_JOB"}
 
 
 # -- what was recorded
 
 
-def in_effect(pstates, orders):
-    """The P-state of each machine after some orders; the original also asks for those that machines are in already."""
+def in_effect(pstates, events):
+    """The P-state of each machine after some events; the original also asks for those that machines are in already."""
     changed = {
         machine: int(data["state"])
-        for kind, data in orders
+        for kind, data in events
         if kind == "SET_RESOURCE_STATE"
         for machine in parse_interval_set(data["resources"])
     }
@@ -89,7 +89,7 @@ def test_decisions_are_those_of_the_original_in_recorded_conversations(case):
     for said, theirs in zip(messages[::2], messages[1::2], strict=True):
         answer = ours.answer(said)
         assert started(answer) == started(theirs)
-        mine, its = in_effect(mine, ordered(answer)), in_effect(its, ordered(theirs))
+        mine, its = in_effect(mine, events_of(answer)), in_effect(its, events_of(theirs))
         assert {machine: state for machine, state in its.items() if mine.get(machine, 3) != state} == {}
     assert ours.ended
 
@@ -154,8 +154,8 @@ def test_tables_grow_with_the_jobs(tmp_path):
 
 
 def test_the_platform_is_rebuilt_from_the_hosts(tmp_path):
-    given = platform((1000.0, [(2, 1.0, 100.0, 10.0)]), (500.0, [(1, 2.0, 50.0, 5.0), (3, 2.5, 80.0, 24.0)]))
-    write_inputs(given, jobs(submit=[0.0, 0.0], seconds=2.0, size=[1, 3]), tmp_path)
+    cluster = platform((1000.0, [(2, 1.0, 100.0, 10.0)]), (500.0, [(1, 2.0, 50.0, 5.0), (3, 2.5, 80.0, 24.0)]))
+    write_inputs(cluster, jobs(submit=[0.0, 0.0], seconds=2.0, size=[1, 3]), tmp_path)
     ours = talk(policy=("first", "low_power"))
     assert play_on_server(ours, tmp_path)[1]
     rebuilt = ours.system.state.platform
@@ -167,8 +167,8 @@ def test_the_platform_is_rebuilt_from_the_hosts(tmp_path):
         "processor_watts",
         "core_processor",
     ):
-        assert (getattr(rebuilt, column) == getattr(given, column)).all()
-    assert rebuilt.core_names == given.core_names
+        assert (getattr(rebuilt, column) == getattr(cluster, column)).all()
+    assert rebuilt.core_names == cluster.core_names
 
 
 # -- machines by name
@@ -178,10 +178,10 @@ UNPADDED = [f"cor_{core}" for core in range(12)]
 BYTES = sorted(range(12), key=lambda core: UNPADDED[core])  # cor_0, cor_1, cor_10, cor_11, cor_2 ...
 
 
-@pytest.mark.parametrize("given", [None, TWO])
-def test_machines_are_mapped_by_the_names_of_their_hosts(given):
-    ours = talk(given)
-    ours.answer(begins(TWO, names=UNPADDED, order=BYTES) if given is None else begins(TWO, order=BYTES))
+@pytest.mark.parametrize("known", [None, TWO])
+def test_machines_are_mapped_by_the_names_of_their_hosts(known):
+    ours = talk(known)
+    ours.answer(begins(TWO, names=UNPADDED, order=BYTES) if known is None else begins(TWO, order=BYTES))
     alloc = started(ours.answer(message(0.0, submitted(1, size=6), submitted(2, size=6))))
     place = {core: machine for machine, core in enumerate(BYTES)}
     fast, slow = ({place[core] for core in cores} for cores in (range(6, 12), range(6)))
@@ -206,7 +206,7 @@ def test_jobs_wait_for_cores_that_are_unavailable_and_start_when_they_are_back()
     ours = talk(platform((1000.0, [(4, 1.0, 100.0, 10.0)])))
     ours.answer(begins(ours._platform))
     assert started(ours.answer(message(0.0, submitted(1, size=2)))) == {"w0!1": "0-1"}
-    assert ordered(ours.answer(message(1.0, notify("event_machine_unavailable", resources="1-2")))) == []
+    assert events_of(ours.answer(message(1.0, notify("event_machine_unavailable", resources="1-2")))) == []
     assert started(ours.answer(message(2.0, submitted(2, size=2)))) == {}  # only core 3 is left
     assert started(ours.answer(message(3.0, completed(1)))) == {"w0!2": "0 3"}
     assert started(ours.answer(message(4.0, submitted(3)))) == {}
@@ -218,7 +218,7 @@ def test_machines_that_change_and_nothing_else_ask_for_no_decision_while_no_job_
     ours = talk(platform(), agent=agent)
     ours.answer(begins(ours._platform))
     for kind in ("event_machine_unavailable", "event_machine_available"):
-        assert ordered(ours.answer(message(1.0, notify(kind, resources="0")))) == []
+        assert events_of(ours.answer(message(1.0, notify(kind, resources="0")))) == []
 
 
 @st.composite
@@ -365,10 +365,10 @@ def test_a_wish_to_be_called_and_kills_are_passed_on():
             return 0
 
     ours._agent = Wishes()
-    assert ("CALL_ME_LATER", {"timestamp": 5.0}) in ordered(ours.answer(message(0.0, submitted(1))))
-    orders = ordered(ours.answer(message(1.0, submitted(2))))
-    assert [kind for kind, _ in orders] == ["EXECUTE_JOB", "SET_RESOURCE_STATE", "KILL_JOB", "CALL_ME_LATER"]
-    assert ordered(ours.answer(message(5.0, ("REQUESTED_CALL", {})))) == []
+    assert ("CALL_ME_LATER", {"timestamp": 5.0}) in events_of(ours.answer(message(0.0, submitted(1))))
+    events = events_of(ours.answer(message(1.0, submitted(2))))
+    assert [kind for kind, _ in events] == ["EXECUTE_JOB", "SET_RESOURCE_STATE", "KILL_JOB", "CALL_ME_LATER"]
+    assert events_of(ours.answer(message(5.0, ("REQUESTED_CALL", {})))) == []
     assert not cli.read_command_line(["-p", "x", "-w", "y"])[0].energy
     assert server_options(Path()).energy
 

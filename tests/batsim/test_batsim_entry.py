@@ -56,10 +56,10 @@ def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
         try:
             files = ["-p", f"{tmp_path}/platform.xml", "-w", f"{tmp_path}/workload.json", "-e", f"{tmp_path}/out"]
             assert server.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "30"]) == 0
-            told, _ = scheduler.communicate(timeout=20)
+            output, _ = scheduler.communicate(timeout=20)
         finally:
             scheduler.kill()
-    assert scheduler.returncode == 0, told
+    assert scheduler.returncode == 0, output
     known = read_platform_xml(tmp_path / "platform.xml")
     workload = read_workload(tmp_path / "workload.json", reference_flops=known.reference_flops)
     finished = run(known, workload, ("smallest", "low_power"))
@@ -69,7 +69,7 @@ def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "problem"),
     [
         ({"agent": {"policy_pair": "shortest-high_gflop"}}, "did you mean 'high_gflops'?"),
         ({"agent": {}}, "a CLASSIC agent follows one policy pair"),
@@ -77,12 +77,12 @@ def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
         ({"agent": {"type": "LEARNING"}}, "only CLASSIC agents"),
     ],
 )
-def test_wrong_options_are_one_line(options, told, tmp_path):
+def test_wrong_options_are_one_line(options, problem, tmp_path):
     scheduler, _ = pybatsim(tmp_path, options)
     with scheduler:
         said, _ = scheduler.communicate(timeout=30)
     assert scheduler.returncode == 1
-    assert told in said
+    assert problem in said
     assert "Traceback" not in said
 
 
@@ -111,7 +111,7 @@ def test_pybatsims_validating_machine_is_refused(tmp_path):
 
 
 def test_the_module_tells_where_the_file_is():
-    told = subprocess.run([sys.executable, "-m", "hdeeprm_like.entry"], capture_output=True, text=True, timeout=30)
-    assert Path(told.stdout.strip()) == PYBATSIM
+    done = subprocess.run([sys.executable, "-m", "hdeeprm_like.entry"], capture_output=True, text=True, timeout=30)
+    assert Path(done.stdout.strip()) == PYBATSIM
     assert PYBATSIM.is_file()
     assert talk().answer(message(0.0)) == '{"now":0.0,"events":[]}'

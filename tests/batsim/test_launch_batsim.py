@@ -166,19 +166,19 @@ def left_behind(words):
 
 @pytest.mark.parametrize("what", SCRIPTS)
 def test_a_batsim_that_fails_is_shown_and_leaves_no_process(what, tmp_path, capsys):
-    text, told = SCRIPTS[what]
+    text, problem = SCRIPTS[what]
     command = str(script(tmp_path, text))
     arguments = ["launch", "-o", str(experiment_file(tmp_path)), "--output", str(tmp_path / "out"), "-q"]
     status = main([*arguments, "--simulator", "batsim", "--batsim-command", command, "--timeout", "1"])
-    told_to_user = capsys.readouterr().err
+    errors = capsys.readouterr().err
     assert status == 1
-    assert told in told_to_user
-    assert "marked incomplete" in told_to_user
+    assert problem in errors
+    assert "marked incomplete" in errors
     if "echo no such" in text:
-        assert "no such host" in told_to_user
+        assert "no such host" in errors
     run = record(tmp_path / "out")
     assert run["status"] == "incomplete"
-    assert run["problem"] == told
+    assert run["problem"] == problem
     assert set(run["files"]) == {path.name for path in (tmp_path / "out").iterdir()}
     assert left_behind(str(tmp_path)) == []
     assert [line for line in left_behind("sleep 6") if line[-1] in ("sleep 61", "sleep 62", "sleep 63")] == []
@@ -284,7 +284,9 @@ def wait_until(true, seconds=30.0):
 
 def batsim_of(folder):
     """The process ids of the server that works in a folder."""
-    return [int(line[0]) for line in left_behind(str(folder)) if "batsim -E" in line[-1] and "guard.py" not in line[-1]]
+    return [
+        int(line[0]) for line in left_behind(str(folder)) if "batsim -E" in line[-1] and "reaper.py" not in line[-1]
+    ]
 
 
 def interrupt_once(folder, number, victim, delay):
@@ -311,11 +313,11 @@ def interrupt_once(folder, number, victim, delay):
             for target in [ours.pid] if victim == "endpoint" else batsim_of(folder):
                 if ours.poll() is None:
                     os.kill(target, number)
-            _, told = ours.communicate(timeout=40)
+            _, output = ours.communicate(timeout=40)
         finally:
             ours.kill()
     wait_until(lambda: left_behind(str(folder)) == [], 15)
-    assert "Traceback" not in told, told
+    assert "Traceback" not in output, output
     run = record(out)
     assert run["status"] in ("complete", "incomplete")
     if run["status"] == "incomplete":

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from server_inputs import Script, free_port, reply, workload, write_inputs
 
 from hdeeprm_like.batsim_server import cli
-from hdeeprm_like.batsim_server.decisions import KINDS, read_reply
+from hdeeprm_like.batsim_server.replies import read_reply
+from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
 from hdeeprm_like.errors import ProtocolError, WorkloadError
 
 JOBS = [(0, 2, "d", 10), (0, 1, "d", None)]
@@ -114,7 +115,7 @@ json_values = st.recursive(
 
 @given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_any_bytes_are_a_reply_or_a_protocol_error(raw):
-    assert "\n" not in refusal(read_reply, raw, 0.0)
+    assert "\n" not in refusal(read_reply, raw, 0.0, SCHEDULER_EVENTS)
 
 
 fields = st.fixed_dictionaries(
@@ -140,7 +141,7 @@ fields = st.fixed_dictionaries(
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.sampled_from(KINDS), fields), max_size=6), st.booleans(), st.booleans())
+@given(st.lists(st.tuples(st.sampled_from(sorted(SCHEDULER_EVENTS)), fields), max_size=6), st.booleans(), st.booleans())
 def test_any_decisions_end_well_or_in_a_protocol_error(tmp_path, decisions, energy, dynamic):
     options = replace(write_inputs(tmp_path, workload(JOBS, PROFILES)), energy=energy, dynamic_jobs=dynamic)
     answers = [reply(0.0)] + [lambda message, e=e: reply(message["now"], e) for e in decisions]

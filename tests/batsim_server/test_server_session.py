@@ -63,7 +63,7 @@ def test_the_host_with_the_highest_number_is_not_the_last_in_byte_order(tmp_path
     options = write_inputs(tmp_path, workload([], {}), platform_xml(12))
     filler = Filler()
     play(options, filler.ask)
-    names = [machine["name"] for machine in filler.told("SIMULATION_BEGINS")[0][1]["compute_resources"]]
+    names = [machine["name"] for machine in filler.heard_of("SIMULATION_BEGINS")[0][1]["compute_resources"]]
     assert names[:4] == ["h0", "h1", "h10", "h11"]
 
 
@@ -143,7 +143,7 @@ def test_nothing_is_lost_in_a_thousand_jobs(tmp_path):
     options = write_inputs(tmp_path, random_workload(3, 1000, 16), platform_xml(16))
     filler = Filler()
     assert play(replace(options, energy=True), filler.ask)
-    assert len(rows(tmp_path)) == 1000 == len(filler.told("JOB_COMPLETED"))
+    assert len(rows(tmp_path)) == 1000 == len(filler.heard_of("JOB_COMPLETED"))
     assert filler.free == set(range(16))
     joules = [float(row["energy"]) for row in rows(tmp_path, "out_consumed_energy.csv")]
     assert joules == sorted(joules)

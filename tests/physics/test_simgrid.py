@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.batsim_server.execution import work_of
-from hdeeprm_like.batsim_server.jobs import Job, Profile
 from hdeeprm_like.batsim_server.options import ServerOptions
-from hdeeprm_like.batsim_server.session import Session
+from hdeeprm_like.batsim_server.profile_types.computing import Amounts, work_of
+from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 
 PYTHON = "/usr/bin/python3"
@@ -98,24 +97,23 @@ def in_simgrid(scenario, tmp_path):
 def in_our_engine(scenario, tmp_path):
     workload = tmp_path / "none.json"
     workload.write_text('{"nb_res": 1, "jobs": [], "profiles": {}}')
-    session = Session(ServerOptions(Path(scenario["platform"]), (workload,)), lambda text: b"")
-    engine = session.engine
-    number = {machine.host.name: machine.number for machine in session.machines.all}
+    simulation = Simulation(ServerOptions(Path(scenario["platform"]), (workload,)))
+    engine, machines = simulation.engine, simulation.machines
+    number = {machine.host.name: machine.number for machine in machines.all}
     ends = [None] * len(scenario["tasks"])
 
     def change():
         for time, name, pstate in scenario["changes"]:
             if time > engine.now:
                 yield (engine.sleep, time - engine.now)
-            yield from session.set_pstate(session.machines[number[name]], pstate)
+            yield from simulation.set_pstate(machines[number[name]], pstate)
 
     def task(index, description):
         if description["start"] > 0:
             yield (engine.sleep, description["start"])
-        profile = Profile("p", "parallel", "{}", cpu=description["flops"], com=description["bytes"])
-        job = Job("w0", "1", profile, 0.0, len(description["hosts"]), -1.0, "{}")
-        job.ranks = [number[name] for name in description["hosts"]]
-        action = yield (engine.start, work_of(session, profile, job))
+        ranks = [number[name] for name in description["hosts"]]
+        amounts = Amounts(description["flops"], description["bytes"])
+        action = yield (engine.start, work_of(machines, simulation.network, ranks, amounts))
         yield (engine.wait, action, -1.0)
         ends[index] = engine.now
 

@@ -1,27 +1,9 @@
-"""What Batsim says, byte for byte: JSON without spaces, numbers with a fraction with six decimals."""
+"""The messages to the scheduler in Batsim 4's JSON: events are collected, then sent together."""
 
 from collections.abc import Iterable, Mapping
-from json.encoder import encode_basestring
 from typing import Any
 
-
-def encode(value: Any) -> str:
-    """Return a value as Batsim prints it: ``{"res":4,"walltime":3.500000}``."""
-    if isinstance(value, str):
-        return encode_basestring(value)
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value) if -(1 << 63) <= value < 1 << 64 else f"{float(value):f}"
-    if isinstance(value, float):
-        return f"{value:f}"
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{encode(str(key))}:{encode(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(encode, value)) + "]"
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+from hdeeprm_like.batsim_server.json_text import encode
 
 
 class Outbox:

@@ -1,18 +1,19 @@
-"""What the scheduler says, checked: a reply becomes a list of decisions, or one `ProtocolError`."""
+"""The replies of the scheduler in Batsim 4's JSON, checked: a list of events, or one `ProtocolError`."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from hdeeprm_like.errors import ProtocolError, did_you_mean
 
-FURTHEST = 1e15  # s, the latest time that is taken for one
+LATEST_TIME = 1e15  # s; what is later is refused
 
 
 @dataclass(frozen=True)
-class Decision:
-    """One event of a reply: what to do, when, with what."""
+class SchedulerEvent:
+    """One event of a reply: what to do, when, with what; *where* it stands, for messages."""
 
     kind: str
     timestamp: float  # s
@@ -50,30 +51,18 @@ class Reply:
     """What the scheduler decided, in its order, and its clock at the end."""
 
     now: float  # s
-    decisions: list[Decision] = field(default_factory=list)
+    events: list[SchedulerEvent] = field(default_factory=list)
 
 
-KINDS = (
-    "EXECUTE_JOB",
-    "REJECT_JOB",
-    "KILL_JOB",
-    "CALL_ME_LATER",
-    "SET_RESOURCE_STATE",
-    "QUERY",
-    "REGISTER_JOB",
-    "REGISTER_PROFILE",
-    "SET_JOB_METADATA",
-    "TO_JOB_MSG",
-    "NOTIFY",
-)
-LEFT_OUT = ("CHANGE_JOB_STATE",)
+NOT_IMITATED = ("CHANGE_JOB_STATE",)  # events that Batsim knows and we do not
 
 
-def read_reply(raw: bytes, sent_now: float) -> Reply:
-    """Return the decisions of a reply.
+def read_reply(raw: bytes, sent_now: float, known: Iterable[str]) -> Reply:
+    """Return the events of a reply.
 
     Args:
-        sent_now: s, the time that was told to the scheduler; its clock may not run back.
+        known: the types of events that somebody handles.
+        sent_now: s, the time of the message that is replied to; its clock may not run back.
 
     Raises:
         ProtocolError: the reply is not what the protocol allows.
@@ -87,17 +76,18 @@ def read_reply(raw: bytes, sent_now: float) -> Reply:
     events = content.get("events")
     if not isinstance(events, list):
         raise ProtocolError(f"reply: events must be a list, not {_short(events)}")
-    return Reply(now, [_read_event(event, f"reply: events[{index}]", now) for index, event in enumerate(events)])
+    known = tuple(known)
+    return Reply(now, [_read_event(event, f"reply: events[{index}]", now, known) for index, event in enumerate(events)])
 
 
-def _read_event(event: Any, where: str, now: float) -> Decision:
+def _read_event(event: Any, where: str, now: float, known: tuple[str, ...]) -> SchedulerEvent:
     if not isinstance(event, dict):
         raise ProtocolError(f"{where}: must be an object, not {_short(event)}")
     kind = event.get("type")
-    if kind in LEFT_OUT:
+    if kind in NOT_IMITATED:
         raise ProtocolError(f"{where}: {kind} is not imitated")
-    if kind not in KINDS:
-        raise ProtocolError(f"{where}: type {_short(kind)} is not known{did_you_mean(str(kind)[:60], KINDS)}")
+    if kind not in known:
+        raise ProtocolError(f"{where}: type {_short(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
     where = f"{where} {kind}"
     timestamp = _number(event.get("timestamp"), f"{where}: timestamp")
     if timestamp > now:
@@ -105,7 +95,7 @@ def _read_event(event: Any, where: str, now: float) -> Decision:
     data = event.get("data")
     if not isinstance(data, dict):
         raise ProtocolError(f"{where}: data must be an object, not {_short(data)}")
-    return Decision(str(kind), timestamp, data, where)
+    return SchedulerEvent(str(kind), timestamp, data, where)
 
 
 def _refuse(constant: str) -> float:
@@ -140,7 +130,7 @@ def _number(value: Any, where: str) -> float:
         number = float(value)
     except OverflowError:
         number = float("inf")
-    if not isfinite(number) or abs(number) > FURTHEST:
+    if not isfinite(number) or abs(number) > LATEST_TIME:
         raise ProtocolError(f"{where} is too large to be a time")
     return number
 

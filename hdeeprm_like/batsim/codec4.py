@@ -1,0 +1,263 @@
+"""Batsim 4's JSON: how its messages are read, and how commands are written.
+
+| Batsim says | what the session hears |
+|---|---|
+| SIMULATION_BEGINS | the machines and the profiles |
+| JOB_SUBMITTED, JOB_COMPLETED, REQUESTED_CALL, SIMULATION_ENDS | the same |
+| NOTIFY event_machine_available (or ADD_RESOURCES) | cores join the pool |
+| NOTIFY event_machine_unavailable (or REMOVE_RESOURCES) | cores leave the pool |
+| NOTIFY no_more_static_job_to_submit | arrivals are over |
+| RESOURCE_STATE_CHANGED | nothing: P-states count as changed when they are asked for |
+| JOB_KILLED, ANSWER, FROM_JOB_MSG, other NOTIFY | nothing; they are logged |
+
+Whatever else arrives, or arrives when it cannot, is one `ProtocolError`.
+"""
+
+import json
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from hdeeprm_like.batsim.codec import Cores, Host, Listener, Submission, WireEvent, number, shown
+from hdeeprm_like.engine.state import Commands
+from hdeeprm_like.errors import ProtocolError
+
+log = logging.getLogger(__name__)
+
+Content: TypeAlias = dict[str, Any]  # a JSON object
+
+LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
+
+
+class Codec4:
+    """The `Codec` of Batsim 4."""
+
+    def parse(self, raw: str | bytes) -> Any:
+        """Return the JSON of a message.
+
+        Raises:
+            ProtocolError: it is none.
+        """
+        try:
+            text = (raw if isinstance(raw, str) else raw.decode()).strip(" \t\r\n")
+            content, end = _decoder.raw_decode(text)
+            return content if end == len(text) else _decoder.decode(text)
+        except UnicodeDecodeError as cause:
+            raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
+        except json.JSONDecodeError as cause:
+            raise ProtocolError(f"the message is not valid JSON at character {cause.pos}: {cause.msg}") from None
+        except RecursionError:
+            raise ProtocolError("the message is nested too deeply") from None
+        except ValueError:  # an integer of thousands of digits
+            raise ProtocolError("the message holds a number that is too large") from None
+
+    def deliver(self, message: Any, listener: Listener) -> None:
+        """Tell the listener what a message says.
+
+        Raises:
+            ProtocolError: the message is nonsense here.
+        """
+        try:
+            now, events = message["now"], message["events"]
+        except (KeyError, TypeError):
+            raise ProtocolError("a message must be an object with now and events") from None
+        if not isinstance(events, list):
+            raise ProtocolError("the events of a message must be a list")
+        listener.time_is(number(now, "the now of a message"))
+        for event in events:
+            try:
+                kind, data = event["type"], event.get("data", {})
+                event["timestamp"]  # of no use here, but PyBatsim relies on it
+                handler = EVENTS.get(kind)
+            except (KeyError, TypeError, AttributeError):
+                raise ProtocolError("an event must be an object with a timestamp, a type and data") from None
+            if handler is None:
+                raise ProtocolError(f"events of type {shown(kind)} are not known")
+            if not isinstance(data, dict):
+                raise ProtocolError(f"{kind}: data must be an object")
+            if listener.begun == (kind == "SIMULATION_BEGINS") or listener.ended:
+                raise ProtocolError(f"{kind}: comes {'again' if listener.begun else 'before the simulation begins'}")
+            try:
+                handler(data, listener)
+            except ProtocolError as cause:
+                raise ProtocolError(f"{kind}: {cause}") from None
+
+    def events_of(
+        self, commands: Commands, identifiers: Sequence[str], machines: Cores, finish_registration: bool
+    ) -> list[WireEvent]:
+        """Return the events that carry commands, in the order in which the embedded simulator applies them.
+
+        That is: rejections, starts, P-states 0 to 3, kills, the call.
+
+        Args:
+            identifiers: of the jobs by row.
+            finish_registration: say first that no dynamic jobs will be registered.
+        """
+        events: list[WireEvent] = []
+        if finish_registration:
+            events.append(("NOTIFY", {"type": "registration_finished"}))
+        for job in commands.rejects:
+            events.append(("REJECT_JOB", {"job_id": identifiers[job]}))
+        for job, cores in commands.starts:
+            events.append(("EXECUTE_JOB", {"job_id": identifiers[job], "alloc": machines.named(cores.tolist())}))
+        for pstate in sorted(set(commands.pstates.values())):
+            changed = [core for core, wanted in commands.pstates.items() if wanted == pstate]
+            events.append(("SET_RESOURCE_STATE", {"resources": machines.named(changed), "state": str(pstate)}))
+        if commands.kills:
+            events.append(("KILL_JOB", {"job_ids": [identifiers[job] for job in commands.kills]}))
+        if math.isfinite(commands.wake_at):
+            events.append(("CALL_ME_LATER", {"timestamp": commands.wake_at}))
+        return events
+
+    def format(self, now: float, events: Sequence[WireEvent]) -> str:
+        """Return events as the message to send, all at the time *now* in s."""
+        if not events:
+            return f'{{"now":{now!r},"events":[]}}'
+        head = f'{{"timestamp":{now!r},"type":"'
+        written = [f'{head}{kind}","data":{{{_inside(data)}}}}}' for kind, data in events]
+        return f'{{"now":{now!r},"events":[{",".join(written)}]}}'
+
+
+def _refuse(constant: str) -> float:
+    raise ProtocolError(f"the message holds {constant}, which is no number that JSON knows")
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse)
+_quoted = json.encoder.encode_basestring_ascii
+
+
+def _inside(data: Content) -> str:
+    """Return the inside of an object as JSON; the keys are ours and need no escapes."""
+    parts = [
+        f'"{key}":{_quoted(value) if isinstance(value, str) else json.dumps(value)}' for key, value in data.items()
+    ]
+    return ",".join(parts)
+
+
+# -- what is done for each event
+
+
+def _begin(data: Content, listener: Listener) -> None:
+    config = data.get("config")
+    registration = isinstance(config, dict) and config.get("dynamic-jobs-enabled") is True
+    profiles = data.get("profiles", {})
+    listener.simulation_begins(read_hosts(data.get("compute_resources")), profiles, registration)
+
+
+def _end(data: Content, listener: Listener) -> None:
+    listener.simulation_ends()
+
+
+def _submit(data: Content, listener: Listener) -> None:
+    identifier, job = data.get("job_id"), data.get("job")
+    if not isinstance(identifier, str) or not isinstance(job, dict):
+        raise ProtocolError("must tell a job_id and a job")
+    try:
+        submission = _submission(identifier, job, data.get("profile"))
+    except ProtocolError as cause:
+        raise ProtocolError(f"job {shown(identifier)}: {cause}") from None
+    listener.job_submitted(submission)
+
+
+def _submission(identifier: str, job: Mapping[str, Any], forwarded: Any) -> Submission:
+    size, profile, walltime = job.get("res"), job.get("profile"), job.get("walltime")
+    if type(size) is not int or not 1 <= size <= LARGEST_SIZE:
+        raise ProtocolError(f"res must be 1 to {LARGEST_SIZE} cores")
+    if not isinstance(profile, str):
+        raise ProtocolError("profile must be a name")
+    walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
+    return Submission(identifier, number(job.get("subtime"), "subtime"), size, walltime, profile, forwarded)
+
+
+def _complete(data: Content, listener: Listener) -> None:
+    listener.job_completed(data.get("job_id"), data.get("job_state"))
+
+
+def _call(data: Content, listener: Listener) -> None:
+    listener.called()
+
+
+def _cores_changed(kind: str, available: bool) -> "Handler":
+    """Return the handler of an event of a type that takes cores into the pool, or out of it."""
+
+    def handler(data: Content, listener: Listener) -> None:
+        listener.cores_changed(listener.machines.cores_named(data.get("resources"), kind), available)
+
+    return handler
+
+
+def _no_more_jobs(data: Content, listener: Listener) -> None:
+    listener.arrivals_over()
+
+
+def _notify(data: Content, listener: Listener) -> None:
+    kind = data.get("type")
+    handler = NOTIFICATIONS.get(kind) if isinstance(kind, str) else None
+    if handler is None:
+        log.info("Batsim notifies of %s", shown(kind))
+    else:
+        handler(data, listener)
+
+
+def _ignore(data: Content, listener: Listener) -> None:
+    pass
+
+
+def _log_kill(data: Content, listener: Listener) -> None:
+    log.warning("Batsim tells of a kill that nobody asked for: %s", shown(data))
+
+
+def _log_answer(data: Content, listener: Listener) -> None:
+    log.info("Batsim answers what nobody asked: %s", shown(data))
+
+
+def _log_job_message(data: Content, listener: Listener) -> None:
+    log.info("a job sends a message, which nobody reads: %s", shown(data))
+
+
+Handler: TypeAlias = Callable[[Content, Listener], None]
+
+EVENTS: Mapping[str, Handler] = {
+    "SIMULATION_BEGINS": _begin,
+    "SIMULATION_ENDS": _end,
+    "JOB_SUBMITTED": _submit,
+    "JOB_COMPLETED": _complete,
+    "REQUESTED_CALL": _call,
+    "NOTIFY": _notify,
+    "ADD_RESOURCES": _cores_changed("ADD_RESOURCES", True),
+    "REMOVE_RESOURCES": _cores_changed("REMOVE_RESOURCES", False),
+    "RESOURCE_STATE_CHANGED": _ignore,
+    "JOB_KILLED": _log_kill,
+    "ANSWER": _log_answer,
+    "FROM_JOB_MSG": _log_job_message,
+}
+NOTIFICATIONS: Mapping[str, Handler] = {
+    "no_more_static_job_to_submit": _no_more_jobs,
+    "event_machine_available": _cores_changed("event_machine_available", True),
+    "event_machine_unavailable": _cores_changed("event_machine_unavailable", False),
+}
+
+
+def read_hosts(resources: Any) -> list[Host]:
+    """Return the names and properties of the machines in the order of their ids.
+
+    Args:
+        resources: ``compute_resources`` of SIMULATION_BEGINS.
+
+    Raises:
+        ProtocolError: they are malformed.
+    """
+    if not isinstance(resources, list) or not resources:
+        raise ProtocolError("compute_resources must list machines")
+    hosts: list[Host] = []
+    for position, machine in enumerate(resources):
+        if not isinstance(machine, dict) or machine.get("id") != position or not isinstance(machine.get("name"), str):
+            raise ProtocolError(f"compute_resources[{position}] must have that id, and a name")
+        properties = machine.get("properties", {})
+        if not isinstance(properties, dict) or not set(map(type, properties.values())) <= {str}:
+            raise ProtocolError(f"machine {shown(machine['name'])}: properties must be texts by name")
+        hosts.append((machine["name"], properties))
+    if len({name for name, _ in hosts}) < len(hosts):
+        raise ProtocolError("two machines have the same name")
+    return hosts

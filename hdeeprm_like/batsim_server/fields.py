@@ -1,0 +1,84 @@
+"""The JSON objects of a workload, read field by field; each refusal says where the field stands."""
+
+from math import isfinite
+from typing import Any
+
+from hdeeprm_like.batsim_server.json_text import encode
+from hdeeprm_like.errors import HDeepRMError
+
+LARGEST_NUMBER = 1e30
+LARGEST_INTEGER = (1 << 31) - 1  # Batsim reads integers as a C int
+
+
+class Fields:
+    """One JSON object: a job or a profile.
+
+    Attributes:
+        content: the object.
+        where: it stands, for messages: ``w.json: jobs[3] (id 4): profile 'p'``.
+    """
+
+    def __init__(self, content: dict[str, Any], where: str, error: type[HDeepRMError]) -> None:
+        """Read an object; what is wrong in it is raised as *error*."""
+        self.content = content
+        self.where = where
+        self.error = error
+
+    def refusal(self, what: str) -> HDeepRMError:
+        """Return the error that says what is wrong with the object."""
+        return self.error(f"{self.where}: {what}")
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """Return a number; a field without *default* must be there."""
+        value = self.content.get(key, default)
+        if value is None:
+            raise self.refusal(f"{key} is missing")
+        return checked_number(value, f"{self.where}: {key}", self.error)
+
+    def positive(self, key: str, default: float | None = None) -> float:
+        """Return a number above 0."""
+        value = self.number(key, default)
+        if value <= 0.0:
+            raise self.refusal(f"{key} must be above 0, but is {value:g}")
+        return value
+
+    def amount(self, key: str) -> float:
+        """Return a number that is not negative."""
+        return self._not_negative([self.number(key)])[0]
+
+    def amounts(self, key: str) -> list[float]:
+        """Return a list of numbers that are not negative."""
+        values = self.content.get(key)
+        if not isinstance(values, list):
+            raise self.refusal(f"{key} must be a list of numbers")
+        where = f"{self.where}: {key}"
+        return self._not_negative(
+            [checked_number(value, f"{where}[{position}]", self.error) for position, value in enumerate(values)]
+        )
+
+    def _not_negative(self, values: list[float]) -> list[float]:
+        if any(value < 0.0 for value in values):
+            raise self.refusal("amounts must not be negative")
+        return values
+
+    def encoded(self, value: Any) -> str:
+        """Return a part of the object as Batsim prints it."""
+        text = encode(value)
+        try:
+            text.encode()
+        except UnicodeEncodeError as cause:
+            raise self.refusal("holds half a surrogate pair, which is no text") from cause
+        return text
+
+
+def checked_number(value: Any, where: str, error: type[HDeepRMError]) -> float:
+    """Return a finite number; raise *error* for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise error(f"{where} must be a number, not {str(value)[:40]!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = float("inf")
+    if not isfinite(number) or abs(number) > LARGEST_NUMBER:
+        raise error(f"{where} is too large")
+    return number

@@ -1,0 +1,24 @@
+"""JSON as Batsim prints it, byte for byte: without spaces, numbers with a fraction with six decimals."""
+
+from collections.abc import Mapping
+from json.encoder import encode_basestring
+from typing import Any
+
+
+def encode(value: Any) -> str:
+    """Return a value as Batsim prints it: ``{"res":4,"walltime":3.500000}``."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if -(1 << 63) <= value < 1 << 64 else f"{float(value):f}"
+    if isinstance(value, float):
+        return f"{value:f}"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{encode(str(key))}:{encode(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(encode, value)) + "]"
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,58 @@
+"""Outside events: machines that leave and rejoin the cluster, and whatever else a file tells the scheduler of."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from hdeeprm_like.batsim_server.json_text import encode
+from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.results.batsim_files import parse_interval_set
+
+AVAILABLE, UNAVAILABLE = "machine_available", "machine_unavailable"
+_EVENT_ORDER = {AVAILABLE: 0, UNAVAILABLE: 1}  # of events of one time; others come after them
+
+
+@dataclass(frozen=True)
+class OutsideEvent:
+    """Something that happens to the cluster, from an events file."""
+
+    timestamp: float  # s
+    kind: str
+    machines: tuple[int, ...]
+    text: str  # JSON, as it is sent to the scheduler
+
+
+def read_events(path: Path, machines: int, forward_unknown: bool) -> list[OutsideEvent]:
+    """Return the events of a file with one JSON object per line, in the order in which they happen.
+
+    Raises:
+        WorkloadError: a line is no event.
+        OptionsError: an event is of an unknown type, and they are not to be forwarded.
+    """
+    events: list[OutsideEvent] = []
+    for number, line in enumerate(read_text(path, WorkloadError).splitlines(), start=1):
+        if line.strip():
+            events.append(_read_event(line, f"{path}:{number}", machines, forward_unknown))
+    return sorted(events, key=lambda event: (event.timestamp, _EVENT_ORDER.get(event.kind, 2)))
+
+
+def _read_event(line: str, where: str, machines: int, forward_unknown: bool) -> OutsideEvent:
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError) as cause:
+        raise WorkloadError(f"{where}: not valid JSON: {cause}") from cause
+    kind = content.get("type") if isinstance(content, dict) else None
+    time = content.get("timestamp") if isinstance(content, dict) else None
+    if not isinstance(kind, str) or isinstance(time, bool) or not isinstance(time, int | float):
+        raise WorkloadError(f"{where}: an event is an object with a type and a timestamp")
+    if "\\ud" in line.lower():
+        raise WorkloadError(f"{where}: holds half a surrogate pair, or a whole one that is not written as UTF-8")
+    if not 0.0 <= time < 1e15:
+        raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
+    if kind in _EVENT_ORDER:
+        named = parse_interval_set(str(content.get("resources", "")), below=machines, error=WorkloadError)
+        return OutsideEvent(float(time), kind, tuple(named), encode(content))
+    if not forward_unknown:
+        raise OptionsError(f"{where}: event type {kind!r} is not known; forward it with --forward-unknown-events")
+    return OutsideEvent(float(time), kind, (), encode(content))

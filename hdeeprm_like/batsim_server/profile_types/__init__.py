@@ -1,0 +1,31 @@
+"""The types of profiles that jobs may have, one table; any may have ``ret``, the code with which the job then ends.
+
+To add a type, write a module with its `ProfileType` and add a line here.
+"""
+
+from typing import Any
+
+from hdeeprm_like.batsim_server.jobs import ProfileType
+from hdeeprm_like.batsim_server.profile_types.composed import COMPOSED
+from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS, HOMOGENEOUS_TOTAL, PARALLEL
+from hdeeprm_like.batsim_server.profile_types.messages import RECV, SEND
+from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
+
+PROFILE_TYPES: dict[str, ProfileType[Any]] = {
+    "delay": DELAY,
+    "parallel": PARALLEL,
+    "parallel_homogeneous": HOMOGENEOUS,
+    "parallel_homogeneous_total": HOMOGENEOUS_TOTAL,
+    "composed": COMPOSED,
+    "send": SEND,
+    "recv": RECV,
+}
+NOT_IMITATED = (  # types that Batsim has and we do not
+    "parallel_homogeneous_pfs",
+    "data_staging",
+    "smpi",
+    "trace",
+    "usage_trace",
+    "replay_smpi",
+    "replay_usage",
+)

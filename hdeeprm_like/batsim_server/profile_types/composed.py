@@ -1,0 +1,54 @@
+"""The profile type ``composed``: other profiles one after the other."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
+from hdeeprm_like.batsim_server.jobs import FindProfile, Profile, ProfileType, RunningJob, Steps, Task
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Profiles that are run one after the other, the whole of them *repeat* times."""
+
+    profiles: list[Profile]
+    repeat: int
+
+
+def read(fields: Fields, find: FindProfile) -> Sequence:
+    """Return the sequence with its profiles found by their names."""
+    names = fields.content.get("seq")
+    if not isinstance(names, list) or not names:
+        raise fields.refusal("seq must be a list of profiles that is not empty")
+    profiles = [find(name) for name in names]
+    repeat = fields.content.get("repeat", fields.content.get("nb", 1))
+    if not isinstance(repeat, int) or isinstance(repeat, bool) or not 0 < repeat <= LARGEST_INTEGER:
+        raise fields.refusal(f"repeat must be an integer above 0, not {str(repeat)[:40]}")
+    return Sequence(profiles, repeat)
+
+
+def run(running: RunningJob, task: Task, sequence: Sequence) -> Steps:
+    """Run the profiles in turn, until one ends with a code that is not 0."""
+    for index in range(sequence.repeat * len(sequence.profiles)):
+        task.index = index
+        if code := (yield from running.perform_part(task, sequence.profiles[index % len(sequence.profiles)])):
+            return code
+    return 0
+
+
+def progress(running: RunningJob, task: Task, sequence: Sequence) -> dict[str, Any]:
+    """Return which of the profiles runs, and how far that is."""
+    content: dict[str, Any] = {"current_task_index": task.index}
+    if task.part is not None:
+        content["current_task"] = task.part.progress(running)
+    return content
+
+
+COMPOSED = ProfileType(
+    "the profiles of ``seq`` one after the other, ``repeat`` times",
+    read,
+    run,
+    progress,
+    any_size=lambda sequence: all(profile.any_size for profile in sequence.profiles),
+    parts=lambda sequence: sequence.profiles,
+)

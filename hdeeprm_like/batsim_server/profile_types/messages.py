@@ -1,0 +1,82 @@
+"""The profile types ``send`` and ``recv``: messages between a job and the scheduler."""
+
+import re
+from dataclasses import dataclass
+
+from hdeeprm_like.batsim_server.fields import Fields
+from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
+from hdeeprm_like.errors import WorkloadError
+
+
+@dataclass(frozen=True)
+class Sending:
+    """A message to the scheduler, and the s that a job sleeps after it."""
+
+    message: str  # JSON
+    sleep: float
+
+
+@dataclass(frozen=True)
+class Receiving:
+    """A wait for a message from the scheduler.
+
+    Attributes:
+        poll: s between two looks for a message.
+        pattern: that the whole message must match.
+        success, failure, timeout: the profile that is run then, "" for none.
+    """
+
+    poll: float
+    pattern: re.Pattern[str]
+    success: str
+    failure: str
+    timeout: str
+
+
+def read_send(fields: Fields, find: FindProfile) -> Sending:
+    """Return the message as JSON, and the sleep."""
+    message = fields.content.get("msg")
+    if not isinstance(message, dict):
+        raise fields.refusal("msg must be an object")
+    return Sending(fields.encoded(message), fields.positive("sleeptime", default=1e-7))
+
+
+def read_recv(fields: Fields, find: FindProfile) -> Receiving:
+    """Return what is waited for and what follows; the profiles that follow are looked up when they are run."""
+    poll = fields.positive("polltime", default=0.005)
+    regex = fields.content.get("regex", ".*")
+    try:
+        pattern = re.compile(str(regex))
+    except (re.error, RecursionError, OverflowError) as cause:
+        raise fields.refusal(f"regex {str(regex)[:60]!r} is not one: {cause}") from cause
+    success, failure, timeout = (str(fields.content.get(key, "")) for key in ("success", "failure", "timeout"))
+    return Receiving(poll, pattern, success, failure, timeout)
+
+
+def run_send(running: RunningJob, task: Task, sending: Sending) -> Steps:
+    """Send a message, then sleep."""
+    yield (running.engine.put, ("FROM_JOB_MSG", (running.job, sending.message)))
+    return (yield from running.sleep(sending.sleep))
+
+
+def run_recv(running: RunningJob, task: Task, receiving: Receiving) -> Steps:
+    """Wait for a message (not at all if there is a profile for that case), and run what follows."""
+    job = running.job
+    if not job.messages and not receiving.timeout:
+        while not job.messages:
+            if code := (yield from running.sleep(receiving.poll)):
+                return code
+    following = receiving.timeout
+    if job.messages:
+        matches = receiving.pattern.fullmatch(job.messages.pop(0))
+        following = receiving.success if matches else receiving.failure
+    if not following:
+        return 0
+    found = running.profiles.get(following)
+    if found is None:
+        raise WorkloadError(f"job {job.identifier}: profile {task.profile.name!r} needs {following!r}, which is gone")
+    return (yield from running.perform_part(task, found))
+
+
+SEND = ProfileType("sends ``msg`` to the scheduler, then sleeps ``sleeptime`` s", read_send, run_send)
+RECV = ProfileType("waits for a message: runs ``success``, ``failure`` or ``timeout``", read_recv, run_recv)

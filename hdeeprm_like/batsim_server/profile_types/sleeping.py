@@ -1,0 +1,24 @@
+"""The profile type ``delay``: a job that only lets time pass."""
+
+from typing import Any
+
+from hdeeprm_like.batsim_server.fields import Fields
+from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
+
+
+def read(fields: Fields, find: FindProfile) -> float:
+    """Return the delay in s."""
+    return fields.positive("delay")
+
+
+def run(running: RunningJob, task: Task, delay: float) -> Steps:
+    """Sleep."""
+    return (yield from running.sleep(delay))
+
+
+def progress(running: RunningJob, task: Task, delay: float) -> dict[str, Any]:
+    """Return which share of the delay is over."""
+    return {"progress": (running.engine.now - task.began) / delay}
+
+
+DELAY = ProfileType("sleeps ``delay`` s", read, run, progress)

@@ -1,0 +1,218 @@
+"""The server: it tells the scheduler what happens, and carries out what the scheduler replies, until the end."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.batsim_server import submitters
+from hdeeprm_like.batsim_server.engine import Script
+from hdeeprm_like.batsim_server.jobs import Job, RunningJob
+from hdeeprm_like.batsim_server.json_text import encode
+from hdeeprm_like.batsim_server.machines import MachineState
+from hdeeprm_like.batsim_server.outside_events import AVAILABLE, UNAVAILABLE, OutsideEvent
+from hdeeprm_like.batsim_server.replies import read_reply
+from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
+from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.results.batsim_files import interval_set
+
+logger = logging.getLogger(__name__)
+
+Ask = Callable[[str], bytes]  # sends a message to the scheduler, returns its reply
+
+
+class Server:
+    """The actor that serves one simulation; the other actors put messages into its mailbox."""
+
+    def __init__(self, simulation: Simulation, ask: Ask) -> None:
+        """Serve a simulation that has not begun, with whoever answers *ask* as the scheduler."""
+        self.simulation = simulation
+        self.ask = ask
+        self.ended = False
+        self._submitters = len(simulation.workloads) + len(simulation.events)
+        self._jobs_to_come, self._events_to_come = len(simulation.workloads), len(simulation.events)
+        self._scheduler_ready = False
+        self._handlers: dict[str, Callable[[Any], Script | None]] = {  # of what the other actors say
+            "SCHED_READY": self._on_ready,
+            "SCHEDULER_EVENT": lambda event: SCHEDULER_EVENTS[event.kind](simulation, event),
+            "SUBMITTER_HELLO": lambda _: None,
+            "SUBMITTER_BYE": self._on_bye,
+            "JOB_SUBMITTED": self._on_submitted,
+            "EVENTS": self._on_events,
+            "JOB_COMPLETED": self._on_completed,
+            "WAITING_DONE": self._on_waiting_done,
+            "KILLING_DONE": self._on_killing_done,
+            "SWITCHED": self._on_switched,
+            "FROM_JOB_MSG": self._on_job_message,
+        }
+
+    def run(self) -> bool:
+        """Play the whole simulation; return whether it ended, rather than got stuck.
+
+        Raises:
+            ProtocolError: the scheduler said something that Batsim would abort on.
+        """
+        simulation, engine = self.simulation, self.simulation.engine
+        master = simulation.options.master
+        for jobs in simulation.workloads:
+            engine.begin(submitters.submit_jobs(simulation, jobs), master)
+        for events in simulation.events:
+            engine.begin(submitters.bring_events(simulation, events), master)
+        engine.begin(self._serve(), master)
+        engine.run()
+        return self.ended
+
+    def _serve(self) -> Script:
+        simulation, engine, outbox = self.simulation, self.simulation.engine, self.simulation.outbox
+        outbox.add("SIMULATION_BEGINS", _description(simulation), engine.now)
+        yield from self._send()
+        while not self.ended:
+            kind, content = yield (engine.get,)
+            steps = self._handlers[kind](content)
+            if steps is not None:
+                yield from steps
+            if self._scheduler_ready and not simulation.ends_sent and engine.mailbox_empty:
+                if not outbox and self._finished():
+                    outbox.add("SIMULATION_ENDS", "{}", engine.now)
+                    simulation.ends_sent = True
+                if outbox:
+                    yield from self._send()
+
+    def _send(self) -> Script:
+        self._scheduler_ready = False
+        simulation = self.simulation
+        text = simulation.outbox.take(simulation.engine.now)
+        yield (simulation.engine.spawn, self._converse(text), simulation.options.master)
+
+    def _converse(self, text: str) -> Script:
+        """Send a message; bring the events of the reply to the server one by one, each at its time."""
+        engine = self.simulation.engine
+        logger.debug("to the scheduler: %s", text)
+        began = time.perf_counter()
+        raw = self.ask(text)
+        self.simulation.scheduling_time += time.perf_counter() - began
+        logger.debug("from the scheduler: %r", raw)
+        reply = read_reply(raw, engine.now, SCHEDULER_EVENTS)
+        for event in reply.events:
+            if event.timestamp > engine.now:
+                yield (engine.sleep, event.timestamp - engine.now)
+            yield (engine.put, ("SCHEDULER_EVENT", event))
+        if reply.now > engine.now:
+            yield (engine.sleep, reply.now - engine.now)
+        yield (engine.put, ("SCHED_READY", None))
+
+    def _finished(self) -> bool:
+        simulation = self.simulation
+        busy = simulation.waiters or simulation.killers or simulation.switching or simulation.registering
+        if self._submitters or busy or simulation.running:
+            return False
+        return simulation.completed == simulation.submitted
+
+    def _on_ready(self, _: None) -> None:
+        self._scheduler_ready = True
+        self.ended = self.simulation.ends_sent
+
+    def _on_bye(self, kind: str) -> None:
+        self._submitters -= 1
+        if kind == "jobs":
+            self._jobs_to_come -= 1
+            if not self._jobs_to_come:
+                self.simulation.outbox.notify("no_more_static_job_to_submit", self.simulation.engine.now)
+        else:
+            self._events_to_come -= 1
+            if not self._events_to_come:
+                self.simulation.outbox.notify("no_more_external_event_to_occur", self.simulation.engine.now)
+
+    def _on_submitted(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            self.simulation.submit(job)
+
+    def _on_events(self, events: Sequence[OutsideEvent]) -> None:
+        now = self.simulation.engine.now
+        for event in events:
+            if event.kind not in (AVAILABLE, UNAVAILABLE):
+                self.simulation.outbox.add("NOTIFY", event.text, now)
+                continue
+            for number in event.machines:
+                machine = self.simulation.machines[number]
+                if event.kind == UNAVAILABLE:
+                    self.simulation.machines.set_state(machine, MachineState.UNAVAILABLE, now)
+                elif machine.state is MachineState.UNAVAILABLE:
+                    state = MachineState.COMPUTING if machine.jobs else MachineState.IDLE
+                    self.simulation.machines.set_state(machine, state, now)
+            if event.machines:
+                self.simulation.outbox.notify(f"event_{event.kind}", now, interval_set(event.machines))
+
+    def _on_completed(self, running: RunningJob) -> None:
+        job = running.job
+        self.simulation.outbox.job_completed(
+            job.identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
+        )
+        if running.overdue is not None:
+            self.simulation.engine.remove(running.overdue)
+        self.simulation.close(job)
+
+    def _on_waiting_done(self, _: None) -> None:
+        self.simulation.waiters -= 1
+        self.simulation.outbox.add("REQUESTED_CALL", "{}", self.simulation.engine.now)
+
+    def _on_killing_done(self, content: tuple[Sequence[str], dict[str, Any]]) -> None:
+        identifiers, progress = content
+        self.simulation.killers -= 1
+        for identifier in identifiers:
+            if identifier in progress and identifier in self.simulation.running:  # the list may name a job twice
+                job = self.simulation.running[identifier].job
+                self.simulation.outbox.job_completed(
+                    identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
+                )
+                self.simulation.close(job)
+        self.simulation.outbox.jobs_killed(identifiers, progress, self.simulation.engine.now)
+
+    def _on_switched(self, content: tuple[int, int]) -> None:
+        self.simulation.switching -= 1
+        resources = self.simulation.machines.end_switch(*content, self.simulation.engine.now)
+        if resources is not None:
+            self.simulation.machines.trace_states(self.simulation.engine.now)
+            self.simulation.outbox.resources_changed(resources, content[1], self.simulation.engine.now)
+
+    def _on_job_message(self, content: tuple[Job, str]) -> None:
+        job, message = content
+        self.simulation.outbox.message_from_job(job.identifier, message, self.simulation.engine.now)
+
+
+def _description(simulation: Simulation) -> str:
+    """Return the data of SIMULATION_BEGINS."""
+    options = simulation.options
+    resources = [
+        {
+            "id": machine.number,
+            "name": machine.host.name,
+            "state": "idle",
+            "properties": {"role": "", **machine.host.properties},
+            "zone_properties": machine.host.zone_properties,
+        }
+        for machine in simulation.machines.all
+    ]
+    head = encode(
+        {
+            "nb_resources": len(simulation.machines),
+            "nb_compute_resources": len(simulation.machines),
+            "nb_storage_resources": 0,
+            "allow_compute_sharing": options.compute_sharing,
+            "allow_storage_sharing": options.storage_sharing,
+            "config": options.configuration(),
+            "compute_resources": resources,
+            "storage_resources": [],
+            "workloads": {f"w{i}": _path_text(path) for i, path in enumerate(options.workloads)},
+        }
+    )
+    profiles = ",".join(
+        f"{encode(name)}:{{{','.join(f'{encode(p.name)}:{p.text}' for p in known.values())}}}"
+        for name, known in simulation.profiles.items()
+    )
+    return f'{head[:-1]},"profiles":{{{profiles}}}}}'
+
+
+def _path_text(path: Path) -> str:
+    return str(path.absolute()).encode(errors="replace").decode()

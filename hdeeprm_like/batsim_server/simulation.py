@@ -1,0 +1,137 @@
+"""What one simulation consists of: machines, network, clock, jobs, and the messages that wait to be sent."""
+
+from hdeeprm_like.batsim_server.engine import Engine, Script
+from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
+from hdeeprm_like.batsim_server.machines import Machine, Machines
+from hdeeprm_like.batsim_server.network import Network
+from hdeeprm_like.batsim_server.options import ServerOptions
+from hdeeprm_like.batsim_server.outbox import Outbox
+from hdeeprm_like.batsim_server.outside_events import OutsideEvent, read_events
+from hdeeprm_like.batsim_server.workload import read_workload
+from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
+from hdeeprm_like.results.batsim_files import JobRow
+
+MOST_ROUNDS = 3  # a look at the energy takes SimGrid one round per machine; more than this changes no order
+
+
+class Simulation:
+    """Everything that the actors of one simulation share.
+
+    Attributes:
+        jobs: that are not over, by identifier; running: those that run.
+        profiles: by workload.
+        workloads, events: the jobs and the outside events of each file.
+        rows: of the jobs that are over.
+        submitted, completed: numbers of jobs.
+        waiters, killers, switching: actors that will still tell the server something.
+        registering: whether the scheduler may register jobs.
+        ends_sent: whether the end of the simulation has been sent to the scheduler.
+        joules_at_first: of all machines before the first job.
+        scheduling_time: s of wall clock that the scheduler took.
+    """
+
+    def __init__(self, options: ServerOptions) -> None:
+        """Read the platform, the workloads and the events.
+
+        Raises:
+            HDeepRMError: one of them cannot be used.
+        """
+        self.options = options
+        platform = read_simgrid_xml(options.platform)
+        self.jobs: dict[str, Job] = {}
+        self.profiles: dict[str, Profiles] = {}
+        self.workloads: list[list[Job]] = []
+        largest = 0
+        for number, path in enumerate(options.workloads):
+            name = f"w{number}"
+            machines, jobs, self.profiles[name] = read_workload(path, name)
+            largest = max(largest, machines)
+            self.workloads.append(list(jobs.values()))
+            self.jobs.update((job.identifier, job) for job in jobs.values())
+        limit = min(filter(None, (options.mmax, largest if options.mmax_workload else 0)), default=0)
+        self.machines = Machines(platform, options.master, limit, options.energy)
+        self.events: list[list[OutsideEvent]] = [
+            read_events(path, len(self.machines), options.forward_unknown_events) for path in options.events
+        ]
+        self.network = Network(platform, self.machines, options.master)
+        meter = self.machines.meter
+        self.engine = Engine(
+            self.network.message_work,
+            meter.on_rates if meter else None,
+            (lambda numbers: meter.update(numbers, self.engine.now)) if meter else None,
+        )
+        self.outbox = Outbox()
+        self.running: dict[str, RunningJob] = {}
+        self.rows: list[JobRow] = []
+        self.ends_sent = False
+        self.registering = options.dynamic_jobs
+        self.waiters = self.killers = self.switching = 0
+        self.submitted = self.completed = 0
+        self.joules_at_first = 0.0
+        self.scheduling_time = 0.0
+
+    def submit(self, job: Job, announce: bool = True) -> None:
+        """Take a job in, and announce it to the scheduler."""
+        job.state = "SUBMITTED"
+        self.submitted += 1
+        if announce:
+            profile = job.profile.text if self.options.forward_profiles else None
+            self.outbox.job_submitted(job.identifier, job.text, profile, self.engine.now)
+
+    def start(self, job: Job) -> RunningJob:
+        """Note that a submitted job runs from now on."""
+        job.state = "RUNNING"
+        profiles = self.profiles[job.workload]
+        running = RunningJob(job, self.engine, self.machines, self.network, profiles)
+        self.running[job.identifier] = running
+        return running
+
+    def close(self, job: Job) -> None:
+        """Write the row of a job that is over, and forget the job."""
+        self.completed += 1
+        self.running.pop(job.identifier, None)
+        del self.jobs[job.identifier]
+        ran = job.state != "REJECTED"
+        self.rows.append(
+            JobRow(
+                job_id=job.number,
+                workload=job.workload,
+                profile=job.profile.name,
+                submission_time=job.submit,
+                size=job.size,
+                walltime=job.walltime,
+                success=job.state == "COMPLETED_SUCCESSFULLY",
+                final_state=job.state,
+                starting_time=job.start if ran else None,
+                execution_time=job.run if ran else None,
+                allocated=job.alloc,
+                energy=job.joules,
+                metadata=job.metadata,
+            )
+        )
+        if not self.options.profile_reuse:
+            self.profiles[job.workload].forget(job.profile)
+        else:
+            self.profiles[job.workload].users[job.profile.name] -= 1
+
+    def look_at_energy(self) -> Script:
+        """Let the others go first, as asking for the energy of machines does when it is not up to date."""
+        meter = self.machines.meter
+        rounds = min(meter.out_of_date(self.engine.now), MOST_ROUNDS) if meter else 0
+        for _ in range(rounds):
+            yield (self.engine.skip,)
+
+    def note_first_submission(self) -> Script:
+        """Note the energy before the first job."""
+        meter = self.machines.meter
+        if meter is not None and not self.submitted and not self.joules_at_first:
+            yield from self.look_at_energy()
+            self.joules_at_first = float(meter.total(self.engine.now))
+
+    def set_pstate(self, machine: Machine, pstate: int) -> Script:
+        """Change the P-state of a machine at once."""
+        machine.pstate = pstate
+        self.engine.sharing.set_host_speed(machine.constraint, machine.host.speeds[pstate])
+        if self.machines.meter is not None:
+            self.machines.meter.set_pstate(machine.number, pstate, self.engine.now)
+        yield (self.engine.skip,)

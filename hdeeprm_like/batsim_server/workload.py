@@ -1,0 +1,120 @@
+"""Batsim's workloads: jobs and profiles from their JSON."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
+from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles
+from hdeeprm_like.batsim_server.profile_types import NOT_IMITATED, PROFILE_TYPES
+from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
+from hdeeprm_like.formats.files import read_json
+
+DEEPEST_NESTING = 50  # profiles inside profiles
+
+
+def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
+    """Return the machines a Batsim workload was made for, its jobs, and the profiles that they use.
+
+    Raises:
+        WorkloadError: the file is no workload that is imitated; the message says where.
+    """
+    content = read_json(path, WorkloadError)
+    where = str(path)
+    if not isinstance(content, dict):
+        raise WorkloadError(f"{where}: a workload is an object with nb_res, jobs and profiles")
+    machines = content.get("nb_res")
+    if not isinstance(machines, int) or isinstance(machines, bool) or machines <= 0:
+        raise WorkloadError(f"{where}: nb_res must be a number of machines above 0, not {machines!r}")
+    described, listed = content.get("profiles"), content.get("jobs")
+    if not isinstance(described, dict):
+        raise WorkloadError(f"{where}: profiles must be an object")
+    if not isinstance(listed, list):
+        raise WorkloadError(f"{where}: jobs must be a list")
+    reader = WorkloadReader(Profiles(name), described, WorkloadError)
+    jobs: dict[str, Job] = {}
+    for index, description in enumerate(listed):
+        job = reader.job(description, f"{where}: jobs[{index}]")
+        if job.number in jobs:
+            raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} is there already")
+        jobs[job.number] = job
+    return machines, jobs, reader.profiles
+
+
+@dataclass(frozen=True)
+class WorkloadReader:
+    """Reads the jobs of one workload, and each profile when the first job needs it.
+
+    Attributes:
+        profiles: those read so far.
+        described: the JSON of the others by name.
+        error: what is raised where the JSON is wrong.
+    """
+
+    profiles: Profiles
+    described: dict[str, Any]
+    error: type[HDeepRMError]
+
+    def job(self, description: Any, where: str, number: str | None = None) -> Job:
+        """Return one job from its JSON; *number* is its name in the workload, None if ``id`` tells it."""
+        workload = self.profiles.workload
+        if not isinstance(description, dict):
+            raise self.error(f"{where}: a job is an object")
+        if number is None:
+            identity = description.get("id")
+            if isinstance(identity, bool) or not isinstance(identity, int | str):
+                raise self.error(f"{where}: id must be a number or a text, not {str(identity)[:40]!r}")
+            number = str(identity).removeprefix(f"{workload}!")
+        if not number or "!" in number or '"' in number or any(ord(c) < 32 for c in number):
+            raise self.error(f"{where}: id {number[:40]!r} is not a job's name")
+        fields = Fields(description, f"{where} (id {number[:40]})", self.error)
+        size = description.get("res")
+        if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= LARGEST_INTEGER:
+            raise fields.refusal(f"res must be a number of machines above 0, not {str(size)[:40]}")
+        walltime = fields.number("walltime", default=-1.0)
+        if walltime != -1.0 and walltime <= 0.0:
+            raise fields.refusal(f"walltime must be above 0 (or -1: no limit), not {walltime:g}")
+        submit = fields.number("subtime")
+        if submit < 0.0:
+            raise fields.refusal(f"subtime must not be negative, but is {submit:g}")
+        profile = self._find(description.get("profile"), fields.where, 0)
+        if profile.hosts not in (None, size):
+            raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job asks for {size}")
+        self.profiles.users[profile.name] = self.profiles.users.get(profile.name, 0) + 1
+        named = {**description, "id": f"{workload}!{number}"} if "id" in description else description
+        return Job(workload, number, profile, submit, size, walltime, fields.encoded(named))
+
+    def profile(self, name: str, description: Any, where: str, depth: int = 0) -> Profile:
+        """Return one profile from its JSON.
+
+        Args:
+            depth: how many profiles it is inside of.
+        """
+        where = f"{where}: profile {name[:60]!r}"
+        if not isinstance(description, dict):
+            raise self.error(f"{where}: a profile is an object")
+        fields = Fields(description, where, self.error)
+        kind = description.get("type")
+        if isinstance(kind, str) and kind in NOT_IMITATED:
+            raise fields.refusal(f"profiles of type {kind} are not imitated; known: {', '.join(sorted(PROFILE_TYPES))}")
+        if not isinstance(kind, str) or kind not in PROFILE_TYPES:
+            raise fields.refusal(f"type {str(kind)[:40]!r} is not known{did_you_mean(str(kind), PROFILE_TYPES)}")
+        if depth > DEEPEST_NESTING:
+            raise fields.refusal("profiles are nested too deeply, or hold themselves")
+        ret = description.get("ret", 0)
+        if not isinstance(ret, int) or isinstance(ret, bool) or abs(ret) > LARGEST_INTEGER:
+            raise fields.refusal(f"ret must be an integer, not {str(ret)[:40]}")
+        text = fields.encoded(description)
+        parameters = PROFILE_TYPES[kind].read(fields, lambda part: self._find(part, where, depth + 1))
+        return Profile(name, PROFILE_TYPES[kind], parameters, text, ret)
+
+    def _find(self, name: Any, where: str, depth: int) -> Profile:
+        """Return a profile by its name, read now if it has not been."""
+        if not isinstance(name, str):
+            raise self.error(f"{where}: profile must be the name of a profile, not {str(name)[:40]!r}")
+        if name not in self.profiles:
+            if name not in self.described:
+                near = did_you_mean(name, {*self.described, *self.profiles})
+                raise self.error(f"{where}: no profile {name[:60]!r}{near}")
+            self.profiles[name] = self.profile(name, self.described[name], where, depth)
+        return self.profiles[name]

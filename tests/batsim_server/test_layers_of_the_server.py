@@ -1,0 +1,88 @@
+"""Imports inside the server go one way, the way that its docstring draws, and it starts without heavy packages."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hdeeprm_like.batsim_server
+
+NAME = "hdeeprm_like.batsim_server"
+FOLDER = Path(hdeeprm_like.batsim_server.__file__).parent
+ORDER = re.findall(r"^    (\w+)  ", hdeeprm_like.batsim_server.__doc__, re.MULTILINE)  # the lowest first
+MODULES = {path.relative_to(FOLDER).parts[0].removesuffix(".py") for path in FOLDER.rglob("*.py")} - {"__init__"}
+FILES = sorted(path for path in FOLDER.rglob("*.py") if path != FOLDER / "__init__.py")
+
+
+def imported_modules(source):
+    """Modules of the server that a source imports anywhere: in functions and for type checkers too."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        found |= {name.split(".")[2] for name in names if name.startswith(f"{NAME}.")}
+    return found
+
+
+def test_the_docstring_lists_every_module_once():
+    assert len(ORDER) == len(set(ORDER)) > 10
+    assert set(ORDER) == MODULES
+
+
+def test_the_parser_sees_imports_in_functions_and_for_type_checkers():
+    source = f"if TYPE_CHECKING:\n    from {NAME}.server import Ask\ndef f():\n    import {NAME}.cli\n"
+    assert imported_modules(source) == {"server", "cli"}
+    assert imported_modules(f"from {NAME} import jobs") == {"jobs"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.relative_to(FOLDER).as_posix() for path in FILES])
+def test_a_module_imports_only_modules_above_it_in_the_docstring(path):
+    own = path.relative_to(FOLDER).parts[0].removesuffix(".py")
+    above = set(ORDER[: ORDER.index(own)])
+    assert imported_modules(path.read_text()) - {own if path.parent != FOLDER else ""} <= above
+
+
+def test_profile_types_do_not_know_each_other():
+    for path in (FOLDER / "profile_types").glob("*.py"):
+        if path.name != "__init__.py":
+            assert "profile_types" not in imported_modules(path.read_text()), path.name
+
+
+def modules_loaded_by(code):
+    """Names of the modules that a fresh interpreter has loaded after some code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_a_whole_simulation_loads_neither_numba_nor_the_engine(tmp_path):
+    (tmp_path / "p.xml").write_text(
+        '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
+        '<zone id="main" routing="Full"><host id="master_host" speed="1Gf"/></zone></platform>\n'
+    )
+    code = (
+        "from pathlib import Path\n"
+        "from hdeeprm_like.batsim_server import cli\n"
+        "from hdeeprm_like.batsim_server.options import ServerOptions\n"
+        f"options = ServerOptions(Path({str(tmp_path / 'p.xml')!r}), export={str(tmp_path / 'out')!r})\n"
+        'assert cli.play(options, lambda text: b\'{"now": 0, "events": []}\')\n'
+        f"assert Path({str(tmp_path / 'out_schedule.csv')!r}).exists()"
+    )
+    loaded = modules_loaded_by(code)
+    ours = {name.split(".")[1] for name in loaded if name.startswith("hdeeprm_like.")}
+    assert f"{NAME}.server" in loaded
+    assert ours <= {"batsim_server", "errors", "formats", "results", "types", "__version__"}
+    assert loaded & {"numba", "torch", "matplotlib", "pandas", "scipy", "pydantic", "gymnasium", "zmq"} == set()
+
+
+def test_the_command_line_is_read_without_numpy():
+    loaded = modules_loaded_by(f"from {NAME}.cli import read_command_line\nread_command_line(['-p', 'p.xml'])")
+    assert f"{NAME}.cli" in loaded
+    assert loaded & {"numpy", "zmq", "defusedxml"} == set()
