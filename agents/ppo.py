@@ -220,7 +220,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
 
     def learn(self, episodes: Sequence[Episode]) -> dict[str, float]:
         """Improve by some episodes; return the means of the losses over all steps."""
-        with self.blamed():
+        with self.locating_errors():
             batch = Batch.of(episodes, self.device)
             if self.normalize:
                 self.take_note(batch.observations)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from agents_for_tests import ClassicAgent
 from hypothesis import given
 from hypothesis import strategies as st
 from small import jobs, platform
@@ -10,7 +11,6 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.event_clock import Textbook
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.classic import ClassicAgent
 from hdeeprm_like.run.planned import run_on_events, run_planned
 from hdeeprm_like.run.play import play
 from hdeeprm_like.run.simulator import Simulator

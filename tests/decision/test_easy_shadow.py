@@ -1,7 +1,7 @@
 """EASY: a job behind the head may be backfilled if it ends by the head's shadow time, that time included."""
 
 import pytest
-from small import jobs, platform, run
+from small import jobs
 from test_baselines import starts
 
 TWO_CORES = ((1000.0, [(2, 1.0, 100.0, 1e6)]),)
