@@ -30,7 +30,8 @@ def batched(plays):
 
 def rewards(roll_out, clock, objective, workload):
     """Return the rewards of the only pair of policies on a node of four cores of 4 GFLOP/s."""
-    space = Space(pairs=ONE_PAIR, objectives={OBJECTIVES[objective]: 1.0}, reward="integral")
+    objectives = {OBJECTIVES.get(objective, objective): 1.0}
+    space = Space(pairs=ONE_PAIR, objectives=objectives, reward="integral")
     four_cores = cluster(processors=((0, 4, 4.0, 80.0),))
     episode = roll_out(Plays(four_cores, lambda number: workload, space, clock=clock))
     return episode.rewards
@@ -51,3 +52,12 @@ def test_each_decision_is_paid_until_the_next_and_the_last_one_until_the_end(rol
     # decisions at 0 and at 6; the first job ends at 5, the second runs from 6 to 13 on three cores
     one_after_the_other = jobs([0.0, 6.0], [5.0, 7.0], size=[2, 3])
     assert rewards(roll_out, clock, "avg_utilization", one_after_the_other) == pytest.approx([10.0, 21.0], abs=1e-3)
+
+
+@pytest.mark.parametrize("clock", ["batsim", "textbook"])
+def test_an_objective_that_is_a_python_function_is_integrated_to_the_end_too(clock):
+    def busy_cores(state):
+        return float(state.platform.cores - state.free_cores)
+
+    both_at_once = jobs([0.0, 0.0], [5.0, 8.0])
+    assert rewards(one_by_one, clock, busy_cores, both_at_once) == pytest.approx([13.0], abs=1e-3)
