@@ -114,8 +114,8 @@ def test_observations_are_standardized_by_all_that_has_been_learned_from():
     agent = agent_of("ppo.py", PPO | {"normalize": True}, 1)
     rows = 5.0 + 3.0 * torch.randn(1000, PLACES + 1, generator=torch.Generator().manual_seed(0))
     rows[:, 0] = 7.0  # never varies
-    agent.take_note(rows[:300])
-    agent.take_note(rows[300:])
+    agent.update_statistics(rows[:300])
+    agent.update_statistics(rows[300:])
     found = agent.standardized(rows)
     assert found.mean(0).tolist() == pytest.approx([0.0] * (PLACES + 1), abs=0.1)
     assert found[:, 1:].std(0, unbiased=False).tolist() == pytest.approx([1.0] * PLACES, rel=1e-3)
