@@ -1,8 +1,7 @@
 """Advantage actor-critic, the second agent of the HDeepRM thesis (3.2.2, figure 3.5).
 
-Actor and critic share the input layer and have three hidden layers each, with LeakyReLU between. After each batch of
-episodes one step of Adam against the policy loss, weighted by how much better the returns were than the critic
-expected, plus the Huber loss of the critic.
+Actor and critic share the input layer and have three hidden layers each, with LeakyReLU between them. After each batch
+of episodes Adam takes one step on the policy loss, weighted by the advantages, plus the Huber loss of the critic.
 
 | option | default | meaning |
 |---|---|---|
@@ -12,7 +11,7 @@ expected, plus the Huber loss of the critic.
 | ``gae_lambda`` | 1.0 | trace of the advantages; 1: whole returns, 0: one-step errors (dissertation equation 2.14) |
 | ``entropy`` | 0.0 | weight of the entropy bonus (dissertation equation 2.17) |
 | ``value_coefficient`` | 1.0 | weight of the value loss |
-| ``alike`` | 1 | episodes in a row with the same jobs, whose mean advantage at each time is subtracted |
+| ``alike`` | 1 | consecutive episodes with the same jobs, whose mean advantage at each time is subtracted |
 | ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
 | ``standardize`` | true | whether advantages are standardized over the batch |
 | ``max_grad_norm`` | 0.5 | norm that gradients are clipped to, 0 for no clipping |
@@ -29,7 +28,7 @@ from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_t
 
 
 class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
-    """See the module."""
+    """Advantage actor-critic with the options in the table of this module."""
 
     def __init__(
         self,

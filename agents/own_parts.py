@@ -21,18 +21,21 @@ def longest(state: State, jobs: Ints) -> Floats:
     """Job policy: the longest request first.
 
     Args:
-        jobs: (J',) rows of the waiting jobs.
+        jobs: (J',) indices of the waiting jobs.
 
     Returns:
         (J',) keys, the smallest of which is first.
     """
-    return -state.tables.jobs["requested_time"][jobs]
+    return -state.requested_time[jobs]
 
 
 def fresh_queue(state: State) -> float:
-    """Objective: minus the hours that the oldest waiting job has waited; the state changes at instants only."""
+    """Objective: minus the hours that the oldest waiting job has waited, so that a fresh queue is worth more.
+
+    It is evaluated when something happens; the reward mode ``integral`` takes it as constant in between.
+    """
     jobs = state.waiting
-    return 0.0 if not len(jobs) else float(state.tables.jobs["submit"][jobs[0]] - state.now) / 3600.0
+    return 0.0 if not len(jobs) else float(state.submit_time[jobs[0]] - state.now) / 3600.0
 
 
 class Occupancy:
@@ -45,34 +48,32 @@ class Occupancy:
     shape = (2,)
 
     def __init__(self, state: State, window: JobWindow) -> None:
-        """Begin a run; keep here what must be remembered between two observations."""
+        """Begin a run; an observation that depends on earlier ones stores them in attributes."""
 
     def __call__(self, state: State) -> Floats:
         """Return a new float32 array of that shape, within [0, 1]."""
-        free = int(state.tables.clock["free_cores"][0])
-        sizes = state.tables.jobs["size"][state.waiting]
-        too_large = float(np.mean(sizes > free)) if len(sizes) else 0.0
-        return np.array([1.0 - free / state.platform.cores, too_large], np.float32)
+        requested = state.requested_cores[state.waiting]
+        too_wide = float(np.mean(requested > state.free_cores)) if len(requested) else 0.0
+        return np.array([1.0 - state.free_cores / state.platform.cores, too_wide], np.float32)
 
 
 class NarrowSlots(JobSlots):
-    """Action space: the jobs of the window, of which those over half the machine may start only on an empty one.
+    """Action space: the first waiting jobs; those wider than half the machine may start only while nothing runs.
 
-    Any class with the attributes and methods of `decision.actions.ActionSpace` will do.
+    For windows whose slots all hold the first jobs of the queue (``tail`` 0). Any class with the attributes and methods
+    of `decision.actions.ActionSpace` can be an action space.
     """
 
     forgiving = False  # an action that is not legal is an error
 
     def __init__(self, state: State, window: JobWindow) -> None:
         super().__init__(state, window, core_policy="low_power")
-        self._slots = window
+        self._slots = window.slots
 
     def mask(self, state: State) -> Bools:
         """Return (A,) which actions are legal now."""
         mask = super().mask(state)
-        cores = state.platform.cores
-        jobs = self._slots.rows.slots
-        wide = (jobs >= 0) & (state.tables.jobs["size"][jobs] > cores / 2)
-        if state.tables.clock["running"][0] > 0:
-            mask[: len(jobs)] &= ~wide
+        jobs = state.waiting[: self._slots]
+        if len(state.running):
+            mask[: len(jobs)] &= state.requested_cores[jobs] <= state.platform.cores / 2
         return mask

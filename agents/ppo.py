@@ -5,29 +5,30 @@ Details, as in the published implementations: two networks of tanh layers with o
 of the values, optionally clipped; gradient clipping; learning rate falling linearly to 0. An update learns from whole
 episodes, so nothing is bootstrapped at their end.
 
-Windows of a queue end with empty slots, which are 0 and take no part in a product. So a minibatch is multiplied in
-blocks of decisions with about as many features, without the zeros at their end; the sums are the same.
+Observations of a queue's window end with the features of empty slots, which are 0 and add nothing to a product. To save
+time on a CPU, a minibatch is sorted by how many features its observations have before these zeros, and the first layer
+multiplies blocks of about equal length without them; the results are the same.
 
 | option | default | meaning |
 |---|---|---|
 | ``hidden`` | 64 | units of each of two hidden layers, or a list with those of each layer |
 | ``shared`` | false | whether the hidden layers of actor and critic are the same |
 | ``lr`` | 0.0003 | learning rate at the beginning |
-| ``lr_decay`` | ``"linear"`` | ``"none"`` keeps it |
+| ``lr_decay`` | ``"linear"`` | how the learning rate falls: linearly to 0, or ``"none"``: it stays |
 | ``gamma`` | 0.99 | discount of one decision |
 | ``gae_lambda`` | 0.95 | trace of the advantages |
 | ``clip`` | 0.2 | how far from 1 the ratio of new to old probability is rewarded |
-| ``clip_value`` | 0.0 | how far a value may move in an update, 0 for as it likes |
+| ``clip_value`` | 0.0 | how far a value may move in an update, 0 for no limit |
 | ``epochs`` | 10 | passes over the decisions in an update |
 | ``minibatch`` | 64 | decisions in a step |
 | ``entropy`` | 0.0 | weight of the entropy bonus |
 | ``value_coefficient`` | 0.5 | weight of the mean squared error of the values |
 | ``max_grad_norm`` | 0.5 | norm that gradients are clipped to |
 | ``target_kl`` | 0.0 | an update stops when the policy has moved 1.5 times that far, 0 for never |
-| ``alike`` | 1 | episodes in a row with the same jobs, whose mean advantage at each time is subtracted |
+| ``alike`` | 1 | consecutive episodes with the same jobs, whose mean advantage at each time is subtracted |
 | ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
-| ``normalize`` | false | whether observations are standardized by all that has been learned from |
-| ``factors`` | [] | sizes of the choices whose product the actions are, as 6 x 6 policies; logits add up |
+| ``normalize`` | false | whether features are standardized by their mean and deviation over all past updates |
+| ``factors`` | [] | sizes of the choices that an action is a combination of, as [6, 6] for 36 policy pairs |
 | ``preference`` | 2.0 | what the logits of a preferred action get more (``training.prior``) |
 """
 
@@ -46,30 +47,34 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time
 
-SMALLEST_VARIANCE = 1e-8  # of a feature; one that does not vary is not blown up
-HALVINGS = 4  # blocks have all features, the first half of them, the first quarter, ...
-TRIMMED = 128  # decisions in a block where they come in the order in which they were made
-ROWS = 4096  # decisions looked at in one go where nothing is learned
+SMALLEST_VARIANCE = 1e-8  # of a feature, so that one that hardly varies is not divided by almost 0
+HALVINGS = 4  # a block has all features, the first half of them, the first quarter, ... down to 1 / 2**HALVINGS
+TRIMMED = 128  # consecutive decisions that share one length, since finding each one's own would take longer
+CHUNK = 4096  # decisions in one forward pass where no gradient is needed
 
 
 class Dense(nn.Linear):
-    """A dense layer whose last inputs can be left out where they are 0."""
+    """A dense layer that also takes observations whose last features, all 0, have been cut off."""
 
-    def forward(self, given: Tensor) -> Tensor:
-        """Return (B, outputs) for the first of the inputs."""
-        return functional.linear(given, self.weight[:, : given.shape[1]], self.bias)
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return (B, outputs) for (B, F') inputs, the first F' features of B observations."""
+        return functional.linear(inputs, self.weight[:, : inputs.shape[1]], self.bias)
 
 
 class Tanh(nn.Module):
-    """The hyperbolic tangent by the logistic function, which torch computes in a third of the time on most CPUs."""
+    """The hyperbolic tangent as 2 sigmoid(2 x) - 1, which torch computes in a third of the time on most CPUs."""
 
-    def forward(self, given: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor) -> Tensor:
         """Return tanh of each value."""
-        return torch.sigmoid(given + given) * 2.0 - 1.0
+        return torch.sigmoid(inputs + inputs) * 2.0 - 1.0
 
 
 def network(sizes: Sequence[int], last_gain: float) -> nn.Sequential:
-    """Return dense layers of those sizes with tanh between and orthogonal weights."""
+    """Return dense layers with tanh between them and orthogonal weights.
+
+    Args:
+        sizes: of the input and of each layer's output. last_gain: of the weights of the last layer.
+    """
     layers: list[nn.Module] = []
     for place, (inputs, outputs) in enumerate(pairwise(sizes)):
         last = place == len(sizes) - 2
@@ -81,7 +86,7 @@ def network(sizes: Sequence[int], last_gain: float) -> nn.Sequential:
 
 
 def through(layers: Iterable[nn.Module], blocks: Sequence[Tensor]) -> Tensor:
-    """Return (B, units) of the last of some layers for blocks of B observations, one after the other."""
+    """Return (B, units), the output of some layers for B observations in blocks with different numbers of features."""
     first, *others = layers
     units: Tensor = torch.cat([first(block) for block in blocks])
     for layer in others:
@@ -90,7 +95,9 @@ def through(layers: Iterable[nn.Module], blocks: Sequence[Tensor]) -> Tensor:
 
 
 def widths_of(observations: Tensor) -> Tensor:
-    """Return (S,) how many of the F features are wanted: F, F/2, ... F/16 rounded up, all but zeros at the end."""
+    """Return (S,) how many leading features of each observation to multiply: the least of F, F/2, ... F/16 (rounded up)
+    that leaves out only zeros; all F where the observations are not on a CPU.
+    """
     features = observations.shape[1]
     if observations.device.type != "cpu":
         return torch.full((len(observations),), features, device=observations.device)
@@ -101,7 +108,7 @@ def widths_of(observations: Tensor) -> Tensor:
 
 
 class PPO(PolicyLearningAgent, ValueLearningAgent):
-    """See the module."""
+    """Proximal policy optimization with the options in the table of this module."""
 
     learning_rate = 0.0003
 
@@ -148,7 +155,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.seen: Tensor
         self.mean: Tensor
         self.square: Tensor
-        self.register_buffer("seen", torch.zeros(()))  # decisions that the two means are over
+        self.register_buffer("seen", torch.zeros(()))  # how many decisions the two means below are over
         self.register_buffer("mean", torch.zeros(observation_size))
         self.register_buffer("square", torch.ones(observation_size))
 
@@ -158,7 +165,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         return torch.optim.Adam(self.parameters(), lr=self.learning_rate, eps=1e-5, fused=fused)
 
     def anneal(self, left: float) -> None:
-        """Let the learning rate fall with the training that is left."""
+        """Lower the learning rate in proportion to the share of the training that is left."""
         if self.lr_decay == "linear":
             for group in self.optimizer.param_groups:
                 group["lr"] = self.learning_rate * left
@@ -176,7 +183,11 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         return self.combined(through(self.actor, self.blocks(observation)))
 
     def combined(self, choices: Tensor) -> Tensor:
-        """Return (B, A) logits of the actions, sums over those of their factors."""
+        """Return (B, A) logits of the actions: an action's is the sum of the logits of the choices it combines.
+
+        Args:
+            choices: (B, sum of the factors) logits of the choices of each factor.
+        """
         parts = torch.split(choices, list(self.factors), dim=1)
         total: Tensor = parts[0]
         for part in parts[1:]:
@@ -184,7 +195,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         return total
 
     def blocks(self, observation: Tensor) -> list[Tensor]:
-        """Return what the networks get: features standardized, or some rows at a time without zeros at their ends."""
+        """Return the networks' input: one block of standardized features, or several without zeros at their ends."""
         if self.normalize or observation.device.type != "cpu":
             return [self.standardized(observation)]
         features = observation.shape[1]
@@ -192,21 +203,21 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         return [part[:, : features - int(np.logical_or.reduce(part.numpy())[::-1].argmax())] for part in parts]
 
     def standardized(self, observation: Tensor) -> Tensor:
-        """Return (B, F) features with about mean 0 and deviation 1, cut at 10."""
+        """Return (B, F) features, with ``normalize`` of mean 0 and deviation 1 and clipped to [-10, 10]."""
         if not self.normalize:
             return observation
         deviation = (self.square - self.mean.square()).clamp(min=SMALLEST_VARIANCE).sqrt()
         return ((observation - self.mean) / deviation).clamp(-10.0, 10.0)
 
-    def take_note(self, observations: Tensor) -> None:
-        """Let observations count in the means that standardize."""
+    def update_statistics(self, observations: Tensor) -> None:
+        """Include (S, F) observations in the running means that features are standardized by."""
         share = len(observations) / (self.seen + len(observations))
         self.seen += len(observations)
         self.mean += share * (observations.mean(0) - self.mean)
         self.square += share * (observations.square().mean(0) - self.square)
 
     def prefer(self, action: int) -> None:
-        """Give the logits of an action a greater constant."""
+        """Add ``preference`` to the biases of an action's logits."""
         last, at = cast(nn.Linear, self.actor[-1]), sum(self.factors)
         with torch.no_grad():
             for size in reversed(self.factors):
@@ -219,15 +230,15 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         return self._logarithms(self.logits(observations), masks)
 
     def learn(self, episodes: Sequence[Episode]) -> dict[str, float]:
-        """Improve by some episodes; return the means of the losses over all steps."""
-        with self.blamed():
+        """Update actor and critic on some episodes; return means of losses and statistics over the gradient steps."""
+        with self.locating_errors():
             batch = Batch.of(episodes, self.device)
             if self.normalize:
-                self.take_note(batch.observations)
+                self.update_statistics(batch.observations)
                 widths = torch.full((len(batch),), batch.observations.shape[1], device=self.device)
             else:
                 widths = widths_of(batch.observations)
-            before, values = self._look(batch, widths)
+            before, values = self._before_update(batch, widths)
             expected = values.cpu().numpy().astype(np.float64)
             rewards = batch.rewards * self.reward_scale
             advantages = generalized_advantages(rewards, expected, batch.lengths, self.gamma, self.gae_lambda)
@@ -255,7 +266,13 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         advantages: Tensor,
         returns: Tensor,
     ) -> Tensor:
-        """Take one step on some decisions, in the order of their widths."""
+        """Take one gradient step on a minibatch; return its loss and statistics.
+
+        Args:
+            widths: (S,) features to multiply of each decision. rows: (B,) the decisions, sorted by these widths.
+            before: (S,) log probabilities of the actions before the update. values: (S,) before the update.
+            advantages, returns: (S,).
+        """
         logarithms, now = self._both(batch, widths, rows)
         change = self._chosen(logarithms, batch.actions[rows]) - before[rows]
         ratio = change.exp()
@@ -274,17 +291,17 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
             kl = (ratio - 1.0 - change).mean()  # Schulman's estimator of least variance
         return torch.stack([x.detach() for x in (loss, policy_loss, value_loss, uncertain, clipped, kl)])
 
-    def _look(self, batch: Batch, widths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (S,) the log probability of each action and the value of what was seen, before learning."""
+    def _before_update(self, batch: Batch, widths: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (S,) the log probability of each action taken and (S,) the critic's values, before the update."""
         before, values = batch.tensor(np.zeros(len(batch))), batch.tensor(np.zeros(len(batch)))
         with torch.no_grad():
-            for rows in torch.split(widths.argsort(stable=True), ROWS):
+            for rows in torch.split(widths.argsort(stable=True), CHUNK):
                 logarithms, values[rows] = self._both(batch, widths, rows)
                 before[rows] = self._chosen(logarithms, batch.actions[rows])
         return before, values
 
     def _both(self, batch: Batch, widths: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (B, A) log probabilities and (B,) values of some decisions, in the order of their widths."""
+        """Return (B, A) log probabilities and (B,) values of the decisions *rows*, which are sorted by their widths."""
         found, counts = widths[rows].unique_consecutive(return_counts=True)  # type: ignore[no-untyped-call]
         parts = zip(torch.split(rows, counts.tolist()), found.tolist(), strict=True)
         blocks = [self.standardized(batch.observations[:, :width][part]) for part, width in parts]

@@ -1,7 +1,7 @@
 """REINFORCE, the policy gradient agent of the HDeepRM thesis (3.2.2, figure 3.5).
 
-Five dense layers with LeakyReLU between them and a softmax at the end; Adam; after each batch of episodes one step
-against minus log probability x discounted and standardized return.
+Five dense layers with LeakyReLU between them and a softmax at the end. After each batch of episodes Adam takes one step
+on the policy loss: minus log probability x discounted and standardized return.
 
 | option | default | meaning |
 |---|---|---|
@@ -24,7 +24,7 @@ from hdeeprm_like.types import Floats
 
 
 class Reinforce(PolicyLearningAgent):
-    """See the module."""
+    """REINFORCE with the options in the table of this module."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Reinforce(PolicyLearningAgent):
         return F.softmax(self.output(out), dim=1)
 
     def transform_rewards(self, batch: Batch) -> Floats:
-        """Return (S,) the weights of the decisions."""
+        """Return (S,) the weights of the decisions: returns, standardized or minus their mean at each step."""
         if self.baseline == "none":
             return super().transform_rewards(batch)
         if len(batch.lengths) < 2:

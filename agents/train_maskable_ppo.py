@@ -45,15 +45,16 @@ def evaluate(env: gymnasium.Env[Any, Any], episodes: int, model: MaskablePPO | N
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
-def told(who: str, figures: dict[str, float]) -> str:
-    """Return figures as a line."""
+def line_of(who: str, figures: dict[str, float]) -> str:
+    """Return the name of a policy and its figures on one line."""
     return f"{who:10}" + "".join(f"  {name} {value:.4g}" for name, value in figures.items())
 
 
 def train(env: SchedulingEnv, steps: int, seed: int, n_steps: int = 1024) -> MaskablePPO:
     """Return MaskablePPO's network after so many steps, with the library's defaults but for the batches.
 
-    Rewards that are discounted within options are not discounted again (000, section 4.7.3).
+    Rewards of the mode ``discounted`` are discounted over time already, so they are not discounted by decision again
+    (000, section 4.7.3).
     """
     gamma = 1.0 if env.space.reward == "discounted" else 0.99
     batch = min(n_steps, 256)
@@ -61,8 +62,8 @@ def train(env: SchedulingEnv, steps: int, seed: int, n_steps: int = 1024) -> Mas
     return model.learn(steps)
 
 
-def main(arguments: list[str]) -> None:
-    """Train on a preset, tell how well, and keep the network if that is wanted."""
+def main(command_line: list[str]) -> None:
+    """Train on a preset, log the figures of random actions and of the network, and save the network with ``--save``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("preset", choices=list(PRESETS))
     parser.add_argument("--options", help="an options file that tells platform and jobs")
@@ -70,14 +71,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--episodes", type=int, default=20, help="to compare on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", help="where to keep the network")
-    given = parser.parse_args(arguments)
+    arguments = parser.parse_args(command_line)
     logging.basicConfig(format="%(message)s", level=logging.INFO)
-    env = hdeeprm_like.gym.environment(given.preset, options=given.options)
-    log.info(told("random", evaluate(env, given.episodes, None, given.seed)))
-    model = train(env, given.steps, given.seed, n_steps=max(2, min(1024, given.steps)))
-    log.info(told("trained", evaluate(env, given.episodes, model, given.seed)))
-    if given.save:
-        model.save(given.save)
+    env = hdeeprm_like.gym.environment(arguments.preset, options=arguments.options)
+    log.info(line_of("random", evaluate(env, arguments.episodes, None, arguments.seed)))
+    model = train(env, arguments.steps, arguments.seed, n_steps=max(2, min(1024, arguments.steps)))
+    log.info(line_of("trained", evaluate(env, arguments.episodes, model, arguments.seed)))
+    if arguments.save:
+        model.save(arguments.save)
 
 
 if __name__ == "__main__":

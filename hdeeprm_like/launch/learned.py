@@ -1,4 +1,4 @@
-"""Learning agents in experiments: what they see and do there, launching them, training them."""
+"""Learning agents in experiments: launching them on the whole workload, training them, resuming a training."""
 
 import copy
 import time
@@ -16,7 +16,7 @@ from hdeeprm_like.experiment import READY, Experiment, Overrides, episodes_of, l
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.launch.in_process import RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.learning.agents import LearningAgent
-from hdeeprm_like.learning.constant_policy import best_alone, each_alone
+from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train
 from hdeeprm_like.results.run_log import Record
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 MEASURES: dict[str, Callable[[Any], float]] = {"mean_slowdown": mean_slowdown, "makespan": makespan}
 TRAINING_FILES = ("checkpoint.pt", "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
-EVALUATIONS, COMPARED = "evaluations.csv", "held-out.csv"
+EVALUATIONS, HELD_OUT = "evaluations.csv", "held-out.csv"
 
 
 @dataclass(frozen=True)
 class AgentChoice:
-    """What the command line says about the agent.
+    """The agent that the command line names.
 
     Attributes:
         name: ``my_agent.py``, ``my_agent.py:Class`` or ``package.module:Class``, relative to the current folder.
         device: ``cpu``, ``cuda``, ``mps`` or ``auto``.
-        input_model: weights to begin with. output_model: where to leave the weights at the end.
+        input_model: checkpoint with the initial weights. output_model: where to write the weights at the end.
     """
 
     name: str
@@ -49,11 +49,11 @@ class AgentChoice:
 
 
 class Learner:
-    """A learning agent and the experiment that it lives in.
+    """A learning agent in an experiment.
 
     Attributes:
-        experiment: the world. space: what is seen, done and rewarded there. actions: what can be done.
-        agent: who does it.
+        experiment: platform, workload and options. choice: the agent that the command line names.
+        space: observation, actions and reward. actions: the action space. agent: with its initial weights.
     """
 
     def __init__(self, experiment: Experiment, choice: AgentChoice) -> None:
@@ -77,11 +77,15 @@ class Learner:
             load_agent(self.agent, choice.input_model, self.actions.names)
 
     def system(self, platform: Platform, limits: JobLimits, jobs: Workload | None, log: bool = True) -> DecisionSystem:
-        """Return a decision system for one run; *jobs* are None where they become known on the way."""
+        """Return a decision system for one run; *jobs* are None where only Batsim knows those still to come."""
         return self.space.system(self.space.state(platform, jobs, self.experiment.policy_seed, log, limits))
 
     def plays(self, workload_of: Callable[[int], Workload], alike: int = 1) -> Plays:
-        """Return the episodes of some jobs by number."""
+        """Return numbered episodes.
+
+        Args:
+            workload_of: number to jobs. alike: how many consecutive episodes have the same jobs.
+        """
         return Plays(
             self.experiment.platform,
             workload_of,
@@ -93,7 +97,7 @@ class Learner:
         )
 
     def simulate(self) -> tuple[Simulator, DecisionSystem]:
-        """Play the whole workload once."""
+        """Run the whole workload once; return what moved the cluster and what decided."""
         jobs = self.experiment.workload
         system = self.system(self.experiment.platform, jobs.limits(), jobs)
         simulator = Simulator(system.state, jobs)
@@ -101,15 +105,22 @@ class Learner:
         return simulator, system
 
     def finish(self) -> None:
-        """Leave the weights where the command line wants them."""
+        """Write the weights to the file that the command line names, if any."""
         if self.choice.output_model is not None:
             save_agent(self.agent, self.choice.output_model, self.actions.names)
 
 
 def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) -> dict[str, Any]:
-    """Launch a learning agent as HDeepRM does: so many runs of the whole workload, learning after each or not at all.
+    """Launch a learning agent as HDeepRM does: it runs the whole workload several times and learns after each run.
 
-    The output files are those of one more run after training, or of the last run of a test.
+    With ``agent.run: "test"`` it does not learn. The output files are those of the last run of a test, or of one more
+    run after training.
+
+    Args:
+        output: directory to write. runs: how many. progress: whether to show a progress bar.
+
+    Returns:
+        The content of ``run.json``.
     """
     experiment = learner.experiment
     testing = experiment.options.pybatsim.agent.run == "test"
@@ -149,17 +160,21 @@ def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) ->
 
 
 def write_lines(path: Path, values: list[Any]) -> None:
-    """Write one number a line."""
+    """Write one number on each line."""
     with replacing(path) as file:
         file.writelines(f"{value}\n" for value in values)
 
 
 def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
-    """Train an agent in its directory, which can be resumed; return how many episodes it has learned from."""
+    """Train an agent, or resume its training, in a directory; return how many episodes it has learned from.
+
+    Raises:
+        ResultsError: the directory holds a run and *resume* is false.
+    """
     training, validation, held_out = episodes_of(learner.experiment)
     section = learner.experiment.options.training
     run = {**description(learner.experiment, how.episodes), "status": "training", **origin(learner, how)}
-    run["files"] = [*TRAINING_FILES, EVALUATIONS, COMPARED, *("options.json", "workload.json", "platform.xml"), RECORD]
+    run["files"] = [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *("options.json", "workload.json", "platform.xml"), RECORD]
     if not resume:
         if (output / RECORD).exists() or (output / TRAINING_FILES[0]).exists():
             raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")
@@ -167,8 +182,8 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
         write_inputs(learner.experiment, output)
         write_json(output / RECORD, run)
         if section.prior:
-            size = learner.actions.size
-            learner.agent.prefer(best_alone(size, learner.plays(training), section.prior, how.best, MEASURES))
+            plays, size = learner.plays(training), learner.actions.size
+            learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
     episodes = train(
         learner.agent,
         learner.plays(training, section.alike),
@@ -181,29 +196,36 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
         quiet=not progress,
     )
     if section.held_out:
-        compare_alone(learner, output, learner.plays(held_out), section.held_out, how)
+        write_held_out(learner, output, learner.plays(held_out), section.held_out, how)
     learner.finish()
     files = [name for name in run["files"] if (output / name).exists()]
     write_json(output / RECORD, run | {"status": "complete", "files": files})
     return episodes
 
 
-def compare_alone(learner: Learner, output: Path, plays: Plays, episodes: int, how: TrainingOptions) -> None:
-    """Write what the best agent of a training and each action alone reach on held-out episodes, means over them."""
+def write_held_out(learner: Learner, output: Path, plays: Plays, episodes: int, how: TrainingOptions) -> None:
+    """Write ``held-out.csv``: mean results on held-out episodes of a training's best agent and of constant policies.
+
+    The first line is the agent's, with the weights of ``best.pt`` if there is one; one for each action follows, of the
+    policy that always takes it. The agent's weights are unchanged afterwards.
+
+    Args:
+        output: directory of the training. plays: the held-out episodes. episodes: how many of them.
+    """
     last = copy.deepcopy(learner.agent.state_dict())
     load_agent(learner.agent, output, learner.actions.names)
-    found = evaluate(learner.agent, plays, episodes, greedy=how.greedy, seed=how.seed, measures=MEASURES)
+    results = evaluate(learner.agent, plays, episodes, greedy=how.greedy, seed=how.seed, measures=MEASURES)
     learner.agent.load_state_dict(last)
-    rows = [{name: sum(values) / episodes for name, values in found.items()}]
-    rows += each_alone(range(learner.actions.size), plays, episodes, MEASURES)
-    with replacing(output / COMPARED) as file:
-        file.write(",".join(("name", *rows[0])) + "\n")
-        for name, row in zip(("agent", *learner.actions.names), rows, strict=True):
-            file.write(",".join((name, *map(repr, row.values()))) + "\n")
+    means = [{name: sum(values) / episodes for name, values in results.items()}]
+    means += constant_policy_means(range(learner.actions.size), plays, episodes, MEASURES)
+    with replacing(output / HELD_OUT) as file:
+        file.write(",".join(("name", *means[0])) + "\n")
+        for name, figures in zip(("agent", *learner.actions.names), means, strict=True):
+            file.write(",".join((name, *map(repr, figures.values()))) + "\n")
 
 
 def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
-    """Return what ``run.json`` must tell so that a training can be resumed."""
+    """Return the entry of ``run.json`` that a training is resumed by."""
     experiment = learner.experiment
     return {
         "resumable": {
@@ -219,7 +241,7 @@ def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
 
 
 def resolved_name(name: str) -> str:
-    """Return an agent's name with the absolute path of its file."""
+    """Return an agent's name, with the absolute path if it names a file."""
     place, colon, wanted = name.rpartition(":")
     if not colon or wanted.endswith(".py"):
         place, colon, wanted = name, "", ""
@@ -227,7 +249,10 @@ def resolved_name(name: str) -> str:
 
 
 def resume_learner(output: Path, device: str | None, episodes: int | None) -> tuple[Learner, TrainingOptions]:
-    """Return the agent of a training and how to go on with it.
+    """Return the agent of the training in a directory, and the options to continue it with.
+
+    Args:
+        device: None for that of the training. episodes: in all, None for as many as at first.
 
     Raises:
         ResultsError: the directory holds no training.
@@ -238,7 +263,7 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
     run = read_json(output / RECORD, ResultsError)
     before = run.get("resumable") if isinstance(run, dict) else None
     if not isinstance(before, dict):
-        raise ResultsError(f"{output / RECORD}: is of no training")
+        raise ResultsError(f"{output / RECORD}: belongs to no training; name the directory of one")
     source = Path(before["workload"])
     ready = source.name.endswith(READY)
     model = run["options"]["workload"]["model"] is not None
@@ -256,7 +281,7 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
 
 
 def training_options(experiment: Experiment, episodes: int | None, envs: int | None) -> TrainingOptions:
-    """Return how to train: the options file's ``training`` section, but for what the command line says."""
+    """Return the options file's ``training`` section, with what the command line gives in place of its values."""
     section = experiment.options.training
     return TrainingOptions(
         episodes=episodes or section.episodes,
@@ -273,7 +298,7 @@ def training_options(experiment: Experiment, episodes: int | None, envs: int | N
 def launch_learner_with_batsim(
     learner: Learner, output: Path, peer: "Peer", runs: int, progress: bool
 ) -> dict[str, Any]:
-    """Launch a learning agent against Batsim; it stays alive, and learns if it trains, from run to run."""
+    """Launch a learning agent against Batsim; one agent takes part in all runs, and learns after each if it trains."""
     from hdeeprm_like.launch.with_batsim import launch_batsim
 
     testing = learner.experiment.options.pybatsim.agent.run == "test"

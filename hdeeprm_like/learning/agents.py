@@ -1,13 +1,13 @@
-"""The classes that a user's learning agent stands on (thesis 3.2.2, 4.2.2, appendix G).
+"""The base classes of learning agents (thesis 3.2.2, 4.2.2, appendix G).
 
-A subclass writes its network in ``__init__`` and its forward pass, and its loss if the published one will not do::
+A subclass defines its network in ``__init__``, its forward pass, and a loss unless it uses the published one::
 
-    LearningAgent            decide, learn: everything but the network and what it means
+    LearningAgent            decide, learn: everything but the network and the meaning of its output
     ├── PolicyLearningAgent  forward_policy: observations (B, F) -> probabilities (B, A)
     └── ValueLearningAgent   forward_value:  observations (B, F) -> values (B, 1)
 
-A class on both is an actor-critic. An agent keeps nothing between deciding and learning: ``learn`` gets the episodes
-and computes what it needs in one batched forward pass.
+A subclass of both is an actor-critic. An agent stores nothing while it decides: ``learn`` receives the episodes and
+computes what it needs of them in one batched forward pass.
 """
 
 import inspect
@@ -24,20 +24,20 @@ from torch.nn import functional
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.returns import discounted_returns, standardized
-from hdeeprm_like.learning.user_code import code_of, reported
+from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.types import Bools, Floats, Ints
 
-SUM_TOLERANCE = 1e-3  # of probabilities
-SMALLEST = 1e-12  # probability of a legal action whose own one is too small for float32; its logarithm stays finite
+SUM_TOLERANCE = 1e-3  # how far the probabilities of an observation may add up to something else than 1
+SMALLEST = 1e-12  # least probability of a legal action, so that its logarithm is finite in float32
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The decisions of some episodes, one after the other; S decisions, F features, A actions.
+    """The decisions of some episodes, concatenated; S decisions, F features, A actions, E episodes.
 
     Attributes:
-        observations: (S, F) float32, those of more dimensions flattened. masks: (S, A) bool. actions: (S,) int64.
-        rewards, times: (S,) float64 in numpy, times in s. lengths: decisions of each episode.
+        observations: (S, F) float32, flattened if they have several dimensions. masks: (S, A) bool, legal actions.
+        actions: (S,) int64. rewards: (S,) float64. times: (S,) float64, s. lengths: (E,) decisions of each episode.
     """
 
     observations: Tensor
@@ -49,7 +49,7 @@ class Batch:
 
     @classmethod
     def of(cls, episodes: Sequence[Episode], device: torch.device) -> Self:
-        """Join episodes."""
+        """Concatenate episodes; the tensors go to the device."""
         return cls(
             observations=torch.from_numpy(np.concatenate([e.observations for e in episodes])).flatten(1).to(device),
             masks=torch.from_numpy(np.concatenate([e.masks for e in episodes])).to(device),
@@ -63,7 +63,7 @@ class Batch:
         return len(self.rewards)
 
     def tensor(self, column: Floats) -> Tensor:
-        """Return a column of the batch's length as float32 where the observations are."""
+        """Return an array as a float32 tensor on the device of the observations."""
         return torch.from_numpy(np.asarray(column, np.float32)).to(self.observations.device)
 
 
@@ -72,8 +72,8 @@ class LearningAgent(nn.Module):
 
     Attributes:
         gamma: discount of one decision. learning_rate: of the optimizer; the option ``lr`` sets it.
-        greedy: whether to take the best action instead of sampling one, for evaluation.
-        generator: where its random choices come from; on the CPU, so that devices agree.
+        greedy: whether to take the best action instead of sampling one, as evaluations do.
+        generator: that actions are sampled with; on the CPU, so that all devices sample the same.
     """
 
     gamma: float = 0.99
@@ -82,14 +82,14 @@ class LearningAgent(nn.Module):
     generator: torch.Generator
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Make an agent ready for layers, so that a subclass need not call ``super().__init__`` first."""
+        """Initialize torch's part of the agent here, so that a subclass need not call ``super().__init__``."""
         agent = super().__new__(cls)
         nn.Module.__init__(agent)
         agent.greedy = False
         agent.generator = torch.Generator()
-        given = inspect.signature(cls.__init__).bind_partial(agent, *args, **options).arguments
-        if isinstance(given.get("gamma"), int | float):
-            agent.gamma = float(given["gamma"])
+        arguments = inspect.signature(cls.__init__).bind_partial(agent, *args, **options).arguments
+        if isinstance(arguments.get("gamma"), int | float):
+            agent.gamma = float(arguments["gamma"])
         return agent
 
     def __init__(self, gamma: float | None = None) -> None:
@@ -98,12 +98,12 @@ class LearningAgent(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where its parameters are."""
+        """Device of the parameters."""
         return next((p.device for p in self.parameters()), torch.device("cpu"))
 
     @property
     def optimizer(self) -> torch.optim.Optimizer:
-        """The optimizer of its parameters, made when it is first asked for."""
+        """Optimizer of the parameters, made at first use, since a subclass adds its layers after ``__new__``."""
         made = self.__dict__.get("_optimizer")
         if made is None:
             made = self.__dict__["_optimizer"] = self.make_optimizer()
@@ -114,13 +114,17 @@ class LearningAgent(nn.Module):
         return torch.optim.Adam(self.parameters(), lr=self.learning_rate)
 
     def anneal(self, left: float) -> None:
-        """Take note of the share of the training that is left, 1 to 0, before learning; here nothing depends on it."""
+        """Adapt to the progress of the training, as a learning rate schedule does; called before each update.
+
+        Args:
+            left: share of the training that is left, falling from 1 to 0. The base class ignores it.
+        """
 
     def prefer(self, action: int) -> None:
-        """Begin with a preference for an action; subclasses say how.
+        """Make the initial policy prefer an action (``training.prior``); subclasses that support this override it.
 
         Raises:
-            AgentError: this one cannot.
+            AgentError: this class does not support it.
         """
         raise AgentError(
             f"{code_of(type(self))}: {type(self).__name__} cannot begin with a preference; "
@@ -132,16 +136,16 @@ class LearningAgent(nn.Module):
         return int(self.decide(observation[None], mask[None])[0])
 
     def decide(self, observations: Floats, masks: Bools) -> Ints:
-        """Return (B,) the actions for (B, ...) observations of as many episodes with (B, A) legal actions."""
-        with torch.no_grad(), self.blamed():
+        """Return (B,) an action for each of (B, ...) observations, of those that (B, A) masks say are legal."""
+        with torch.no_grad(), self.locating_errors():
             seen = torch.from_numpy(np.array(observations, np.float32)).flatten(1).to(self.device)
             legal = torch.from_numpy(np.array(masks)).to(self.device)
             actions: Ints = self.choose(seen, legal).cpu().numpy()
         return actions
 
     def learn(self, episodes: Sequence[Episode]) -> dict[str, float]:
-        """Improve by some episodes; return the loss and, where it has several, its parts."""
-        with self.blamed():
+        """Take one optimizer step on some episodes; return the loss and, if it has several parts, each of them."""
+        with self.locating_errors():
             parts = self.loss(Batch.of(episodes, self.device))
             named = parts if isinstance(parts, Mapping) else {"loss": parts}
             loss = torch.stack([part.reshape(()) for part in named.values()]).sum()
@@ -149,10 +153,13 @@ class LearningAgent(nn.Module):
         return {"loss": loss.item()} | {name: part.item() for name, part in named.items()}
 
     def step(self, loss: Tensor, largest_gradient: float = 0.0) -> None:
-        """Move the parameters against the gradient of a loss, whose norm is clipped if *largest_gradient* is not 0.
+        """Take one optimizer step on a loss.
+
+        Args:
+            largest_gradient: norm that the gradient is clipped to, 0 for no clipping.
 
         Raises:
-            AgentError: the loss is no number.
+            AgentError: the loss is not finite.
         """
         if not bool(torch.isfinite(loss)):
             raise AgentError(f"{code_of(type(self).loss)}: the loss is {loss.item()}; it must be finite")
@@ -163,14 +170,14 @@ class LearningAgent(nn.Module):
         self.optimizer.step()
 
     def choose(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Return (B,) actions; subclasses that are no policy say how."""
+        """Return (B,) actions for (B, F) observations and (B, A) masks; agents that are no policy override it."""
         raise AgentError(
             f"{code_of(type(self))}: {type(self).__name__} does not decide by itself; "
             f"base it on PolicyLearningAgent too or write choose(observations, masks)"
         )
 
     def loss(self, batch: Batch) -> Tensor | Mapping[str, Tensor]:
-        """Return what to minimize, or the parts whose sum to minimize: policy and value loss, as far as it has them."""
+        """Return the loss to minimize, or its parts by name: the policy and value losses that the agent has."""
         parts: dict[str, Tensor] = {}
         weights = batch.tensor(self.transform_rewards(batch))
         if isinstance(self, ValueLearningAgent):
@@ -187,9 +194,9 @@ class LearningAgent(nn.Module):
         """Return (S,) the discounted returns, standardized over the batch (thesis 4.2.2)."""
         return standardized(discounted_returns(batch.rewards, batch.lengths, self.gamma))
 
-    def blamed(self) -> AbstractContextManager[None]:
-        """Return a context in which what is raised inside the subclass's file is reported with file and line."""
-        return reported(type(self))
+    def locating_errors(self) -> AbstractContextManager[None]:
+        """Return a context in which errors raised in the subclass's file are reported with file and line."""
+        return locating_errors(type(self))
 
 
 class PolicyLearningAgent(LearningAgent):
@@ -200,10 +207,10 @@ class PolicyLearningAgent(LearningAgent):
         raise AgentError(f"{code_of(type(self))}: {type(self).__name__} has no forward_policy(observation)")
 
     def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Return (B, A) logarithms of the probabilities, minus infinity where an action is not legal.
+        """Return (B, A) log probabilities, normalized over the legal actions and minus infinity for the others.
 
         Raises:
-            AgentError: ``forward_policy`` gave something that is no probability.
+            AgentError: ``forward_policy`` returned a wrong shape, or numbers that are no probabilities.
         """
         probabilities = self.forward_policy(observations)
         self._check_probabilities(probabilities, masks)
@@ -212,14 +219,20 @@ class PolicyLearningAgent(LearningAgent):
         return torch.where(masks, legal, 1.0).log().masked_fill(~masks, -torch.inf)
 
     def choose(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Return (B,) actions: drawn, or the most probable ones when greedy."""
+        """Return (B,) actions: sampled by their probabilities, or the most probable ones if the agent is greedy."""
         logarithms = self.log_probabilities(observations, masks)
         if self.greedy:
             return logarithms.argmax(1)
         return draw(logarithms.softmax(1).cpu(), self.generator)
 
     def policy_loss(self, batch: Batch, weights: Tensor) -> Tensor:
-        """Return minus the sum over an episode of log probability x weight, mean over episodes (equation 3.3)."""
+        """Return minus the sum of log probability x weight over the decisions of an episode, mean over the episodes.
+
+        Args:
+            weights: (S,) of the decisions, such as their returns.
+
+        Source: thesis equation 3.3.
+        """
         logarithms = self.log_probabilities(batch.observations, batch.masks)
         chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]
         return -(chosen * weights).sum() / len(batch.lengths)
@@ -240,7 +253,7 @@ class PolicyLearningAgent(LearningAgent):
 
 
 class ValueLearningAgent(LearningAgent):
-    """An agent that learns what a situation is worth: ``forward_value``; the critic of an actor-critic (3.2.2)."""
+    """An agent that learns the expected return: ``forward_value``; the critic of an actor-critic (thesis 3.2.2)."""
 
     def forward_value(self, observation: Tensor) -> Tensor:
         """Return (B, 1) expected returns for (B, F) observations."""
@@ -250,7 +263,7 @@ class ValueLearningAgent(LearningAgent):
         """Return (B,) expected returns.
 
         Raises:
-            AgentError: ``forward_value`` gave something else.
+            AgentError: ``forward_value`` returned a wrong shape.
         """
         values = self.forward_value(observations)
         rows = len(observations)
@@ -260,12 +273,12 @@ class ValueLearningAgent(LearningAgent):
         return values.reshape(rows)
 
     def value_loss(self, values: Tensor, returns: Tensor) -> Tensor:
-        """Return the mean Huber loss (equation 3.4)."""
+        """Return the mean Huber loss of (S,) values against (S,) returns (thesis equation 3.4)."""
         return functional.smooth_l1_loss(values, returns)
 
 
 def draw(probabilities: Tensor, generator: torch.Generator) -> Tensor:
-    """Return (B,) choices drawn by (B, A) probabilities: the first by which these add up to more than a number."""
+    """Return (B,) actions sampled by (B, A) probabilities, by inversion of their cumulative sums."""
     sums = probabilities.cumsum(1, dtype=torch.float64)
     numbers = torch.rand(len(sums), 1, dtype=torch.float64, generator=generator) * sums[:, -1:]
     return torch.searchsorted(sums, numbers, right=True)[:, 0]

@@ -1,6 +1,6 @@
-"""What of a training is on disk: weights, optimizer, generators and counters, in one file that is never half written.
+"""Checkpoints: weights, optimizer, random generators and counters of a training in one file, replaced atomically.
 
-The file is torch's format and is read with ``weights_only=True``: numbers, strings, lists, tensors, no code.
+The file has torch's format and is read with ``weights_only=True``, so that loading one never runs code from it.
 """
 
 import os
@@ -27,11 +27,11 @@ def save_checkpoint(
     counters: Mapping[str, int | float] | None = None,
     generators: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write an agent so that *path* is the old file or the new one, whatever happens.
+    """Write a checkpoint atomically: if writing fails or is interrupted, the file that was at *path* is still there.
 
     Args:
-        actions: names of its actions. counters: of the training.
-        generators: their states, see ``generator_states``; None for those of now.
+        actions: names of the actions. counters: of the training.
+        generators: states to save, see ``generator_states``; None for the present ones.
 
     Raises:
         ResultsError: the folder cannot be written.
@@ -68,7 +68,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     """Return the content of a checkpoint.
 
     Raises:
-        AgentError: there is none, or it is no checkpoint of ours.
+        AgentError: there is no such file, or it is no checkpoint of this program.
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
@@ -82,10 +82,13 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def load_weights(agent: LearningAgent, content: Mapping[str, Any], actions: Sequence[str], path: Path) -> None:
-    """Give an agent the weights of a checkpoint.
+    """Load the weights of a checkpoint into an agent.
+
+    Args:
+        content: of the checkpoint. actions: names of the agent's actions. path: of the checkpoint, for messages.
 
     Raises:
-        AgentError: it is of another action space or architecture; both are told.
+        AgentError: it is of another action space or architecture; the message names the first difference.
     """
     if list(actions) != content["actions"]:
         raise AgentError(f"{path}: {_action_difference(content['actions'], list(actions))}")
@@ -108,7 +111,11 @@ def _action_difference(theirs: list[str], mine: list[str]) -> str:
 
 
 def resume_agent(agent: LearningAgent, content: Mapping[str, Any], actions: Sequence[str], path: Path) -> None:
-    """Put an agent, its optimizer and all generators where they were when the checkpoint was written."""
+    """Restore an agent, its optimizer and all random generators to what they were when a checkpoint was saved.
+
+    Raises:
+        AgentError: the checkpoint is of another action space, architecture or optimizer.
+    """
     load_weights(agent, content, actions, path)
     try:
         agent.optimizer.load_state_dict(content["optimizer"])
@@ -118,7 +125,7 @@ def resume_agent(agent: LearningAgent, content: Mapping[str, Any], actions: Sequ
 
 
 def generator_states(agent: LearningAgent) -> dict[str, Any]:
-    """Return the states of the agent's generator and of the global ones, as plain numbers and tensors."""
+    """Return the states of the agent's random generator and of the global ones, as plain numbers and tensors."""
     _, keys, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002
     version, numbers, gauss = random.getstate()
     states: dict[str, Any] = {
@@ -133,7 +140,7 @@ def generator_states(agent: LearningAgent) -> dict[str, Any]:
 
 
 def set_generators(agent: LearningAgent, states: Mapping[str, Any]) -> None:
-    """Set all generators to the states that ``generator_states`` gave."""
+    """Set all random generators to the states that ``generator_states`` returned."""
     agent.generator.set_state(states["agent"])
     torch.set_rng_state(states["torch"])
     keys, position, has_gauss, cached = states["numpy"]

@@ -1,4 +1,4 @@
-"""Each action alone, from the beginning of an episode to its end: what agents begin with and are compared with."""
+"""Constant policies, which take one action throughout: what agents are compared with and may begin by preferring."""
 
 from collections.abc import Sequence
 
@@ -6,41 +6,51 @@ import numpy as np
 
 from hdeeprm_like.learning.training import REWARD, Measures, NewEpisode, Playing
 
-SIFTED = 6  # of so many actions, one is looked at closely; and on so many times the episodes
+HALVING_FACTOR = 6  # the first round of the search runs a sixth of the episodes and passes on a sixth of the actions
 
 
-def each_alone(
+def constant_policy_means(
     actions: Sequence[int], new_episode: NewEpisode, episodes: int, measures: Measures | None = None
 ) -> list[dict[str, float]]:
-    """Return for each action the mean reward and the mean of each measure over the first episodes."""
-    found: list[dict[str, float]] = []
+    """Return for each action the mean reward, and the mean of each measure, of the policy that always takes it.
+
+    Args:
+        episodes: how many each action runs, numbered from 0.
+    """
+    measures = measures or {}
+    means: list[dict[str, float]] = []
     for action in actions:
-        rows: list[list[float]] = []
+        results: list[list[float]] = []
         for number in range(episodes):
             playing = new_episode(number)
-            play_alone(playing, action)
-            rows.append([playing.episode.reward, *(measure(playing) for measure in (measures or {}).values())])
-        found.append(dict(zip((REWARD, *(measures or {})), np.mean(rows, axis=0).tolist(), strict=True)))
-    return found
+            follow_constant_policy(playing, action)
+            results.append([playing.episode.reward, *(measure(playing) for measure in measures.values())])
+        means.append(dict(zip((REWARD, *measures), np.mean(results, axis=0).tolist(), strict=True)))
+    return means
 
 
-def best_alone(
+def best_constant_policy(
     actions: int, new_episode: NewEpisode, episodes: int, best: str = REWARD, measures: Measures | None = None
 ) -> int:
-    """Return the action that earns the most alone, or whose measure *best* is the least.
+    """Return the action whose constant policy has the greatest mean reward, or the least mean of the measure *best*.
 
-    All play a sixth of the episodes, and the best sixth of them play all.
+    A search in two rounds of successive halving: all actions run a sixth of the episodes, and the best sixth of the
+    actions run all of them.
+
+    Args:
+        actions: how many there are. episodes: to run in the second round.
     """
-    kept = list(range(actions))
-    for share in (SIFTED, 1):
-        found = each_alone(kept, new_episode, -(-episodes // share), measures)
-        costs = [-row[REWARD] if best == REWARD else row[best] for row in found]
-        kept = [kept[place] for place in np.argsort(costs, kind="stable")[: -(-len(kept) // SIFTED)]]
-    return kept[0]
+    candidates = list(range(actions))
+    for divisor in (HALVING_FACTOR, 1):
+        means = constant_policy_means(candidates, new_episode, -(-episodes // divisor), measures)
+        costs = [-mean[REWARD] if best == REWARD else mean[best] for mean in means]
+        survivors = -(-len(candidates) // HALVING_FACTOR)
+        candidates = [candidates[place] for place in np.argsort(costs, kind="stable")[:survivors]]
+    return candidates[0]
 
 
-def play_alone(playing: Playing, action: int) -> None:
-    """Play an episode with one action; where it is not legal the first legal one takes its place."""
+def follow_constant_policy(playing: Playing, action: int) -> None:
+    """Run an episode to its end with one action, replaced by the first legal one wherever it is not legal."""
     while playing.advance():
         _, mask = playing.observe()
         playing.act(action if mask[action] else int(np.flatnonzero(mask)[0]))

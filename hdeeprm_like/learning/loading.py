@@ -1,4 +1,4 @@
-"""From a user's file to an agent: finding its class, giving it what its constructor asks for, seeding, devices."""
+"""Making an agent of a user's file: its class, the arguments of its constructor, its seed and its device."""
 
 import inspect
 import random
@@ -12,10 +12,10 @@ import torch
 
 from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
 from hdeeprm_like.learning.agents import LearningAgent
-from hdeeprm_like.learning.user_code import code_of, reported
+from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.plugins import attribute_of, import_file, import_module
 
-GENERAL = ("gamma", "hidden", "lr")  # options that every learning experiment may give, used by its agent or not
+GENERAL = ("gamma", "hidden", "lr")  # options that are accepted for every agent, even one that has no use for them
 
 
 def load_agent_class(name: str, folder: Path | None = None) -> type[LearningAgent]:
@@ -25,7 +25,7 @@ def load_agent_class(name: str, folder: Path | None = None) -> type[LearningAgen
         folder: paths are relative to it; None for the current one.
 
     Raises:
-        AgentError: there is none, or several and no name.
+        AgentError: there is no such class, or the file has several and the name does not say which.
     """
     place, colon, wanted = name.rpartition(":")
     if not colon or wanted.endswith(".py"):
@@ -65,16 +65,19 @@ def build_agent(
     seed: int = 0,
     alike: int = 1,
 ) -> LearningAgent:
-    """Return an agent: its constructor's parameters are filled by name, its weights drawn from the seed.
+    """Return a new agent; the parameters of its constructor are filled in by name.
 
     Args:
-        options: of the ``agent`` section, without ``type`` and ``run``: ``gamma``, ``hidden``, ``lr`` and what else
-            the constructor takes. It may also take ``action_size``, ``observation_size``, ``observation_shape``.
-        alike: consecutive training episodes with the same jobs, for agents that make use of it.
+        options: of the ``agent`` section, without ``type`` and ``run``: ``gamma``, ``hidden``, ``lr`` and any other
+            parameter of the constructor. It may also take ``action_size``, ``observation_size``, ``observation_shape``
+            and ``alike``, which are filled in from the arguments below.
+        observation_shape: of one observation. action_size: number of actions.
         device: ``cpu``, ``cuda``, ``mps``, ``auto``, or a name that torch knows.
+        seed: of the initial weights and of the sampling of actions.
+        alike: how many consecutive training episodes have the same jobs.
 
     Raises:
-        OptionsError: the constructor wants an option that is not given, or an option is not known.
+        OptionsError: an option that the constructor needs is missing, or it has no parameter for an option.
         AgentError: the constructor raised something.
     """
     known: dict[str, Any] = {
@@ -100,7 +103,7 @@ def build_agent(
             f"agent.{unknown[0]}: {kind.__name__} has no such option{did_you_mean(unknown[0], {*names, *GENERAL})}"
         )
     seed_all(seed)
-    with reported(kind):
+    with locating_errors(kind):
         agent = kind(**{name: known[name] for name in names if name in known})
     agent.gamma = float(options.get("gamma", agent.gamma))
     agent.learning_rate = float(options.get("lr", agent.learning_rate))
@@ -109,14 +112,14 @@ def build_agent(
 
 
 def seed_all(seed: int) -> None:
-    """Seed the generators that are global, which torch's initial weights, and perhaps a user's agent, draw from."""
+    """Seed the global generators of Python, NumPy and torch; torch draws initial weights from its own."""
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
     torch.manual_seed(seed)
 
 
 def find_device(name: str) -> torch.device:
-    """Return a device by its name; ``auto`` takes CUDA, else MPS, else the CPU.
+    """Return the torch device with a name; ``auto`` is CUDA if there is any, else MPS, else the CPU.
 
     Raises:
         OptionsError: this machine has no such device.

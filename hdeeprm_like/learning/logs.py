@@ -1,17 +1,16 @@
-"""The logs of a training, one line an episode, and how they are taken back to a checkpoint.
+"""The logs of a training, one line for each episode, and how a resumed training cuts them back to its checkpoint.
 
 | file | content |
 |---|---|
-| ``losses.log``, ``rewards.log`` | the loss that the episode was learned with, the sum of its rewards (as HDeepRM's) |
+| ``losses.log``, ``rewards.log`` | the loss of the episode's update; the sum of its rewards (as HDeepRM's) |
 | ``progress.csv`` | episode, decisions, reward, loss and its parts, end of the simulation, seconds; probabilities |
 | ``probs.json`` | ``{"probs": [[of action 0, episode by episode], ...]}`` (as HDeepRM's), with each checkpoint |
 | ``evaluations.csv`` | episode, mean reward and measures over the evaluation set |
 
-The probabilities are those of the policy that played the episode, mean over its decisions.
+The probabilities are those of the policy that the episode was rolled out with, mean over its decisions.
 """
 
 import csv
-import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -37,17 +36,26 @@ class TrainingLog:
     """Appends to the logs in a directory.
 
     Attributes:
-        folder: where they are. actions: names of the actions.
+        folder: the directory. actions: names of the actions.
     """
 
     def __init__(self, folder: Path, actions: Sequence[str], episodes: int = 0, tensorboard: bool = True) -> None:
+        """Open the logs.
+
+        Args:
+            episodes: how many the logs there may hold; lines of later ones are cut off. 0 begins new logs.
+            tensorboard: whether to write events for TensorBoard too.
+
+        Raises:
+            ResultsError: the directory cannot be written to.
+        """
         self.folder = folder
         self.actions = tuple(actions)
         self._files: dict[str, TextIO] = {}
         self._columns: list[str] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._take_back(episodes)
+            self._cut_back(episodes)
             for name in (LOSSES, REWARDS, PROGRESS):
                 self._open(name)
         except OSError as cause:
@@ -61,7 +69,7 @@ class TrainingLog:
 
         Args:
             row: columns of ``progress.csv``, ``reward`` among them. losses: ``loss`` and its parts.
-            preferences: (A,) probabilities, None for agents without.
+            preferences: (A,) probabilities of the actions, None for agents that have none.
         """
         self._files[LOSSES].write(f"{losses['loss']!r}\n")
         self._files[REWARDS].write(f"{row['reward']!r}\n")
@@ -85,7 +93,7 @@ class TrainingLog:
                 self._events.add_scalar(f"evaluation/{name}", value, episode)
 
     def flush(self) -> None:
-        """Let everything reach the disk: what a checkpoint counts must be in the logs."""
+        """Write everything to disk, so that the logs hold all episodes of a checkpoint that is saved next."""
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())
@@ -111,8 +119,8 @@ class TrainingLog:
             writer.writerow(columns)
         writer.writerow(repr(value) if isinstance(value, float) else value for value in columns.values())
 
-    def _take_back(self, episodes: int) -> None:
-        """Cut the logs to the first *episodes*, which a kill after the last checkpoint may have outgrown."""
+    def _cut_back(self, episodes: int) -> None:
+        """Cut the logs to the first *episodes*; a training killed after its last checkpoint has logged more."""
         for name, header in ((LOSSES, 0), (REWARDS, 0), (PROGRESS, 1)):
             path = self.folder / name
             if path.exists():
@@ -122,8 +130,8 @@ class TrainingLog:
         path = self.folder / EVALUATIONS
         if path.exists():
             lines = path.read_bytes().splitlines(keepends=True)
-            kept = [line for line in lines[1:] if line.endswith(b"\n") and int(line.split(b",")[0]) <= episodes]
-            os.truncate(path, sum(map(len, lines[:1] + kept)) if episodes else 0)
+            valid = [line for line in lines[1:] if line.endswith(b"\n") and int(line.split(b",")[0]) <= episodes]
+            os.truncate(path, sum(map(len, lines[:1] + valid)) if episodes else 0)
         if not episodes:
             (self.folder / PREFERENCES).unlink(missing_ok=True)
 
@@ -134,7 +142,7 @@ class TrainingLog:
 
 
 def read_preferences(path: Path) -> Floats | None:
-    """Return (E, A) the probabilities in a ``progress.csv``; None if it has none."""
+    """Return (E, A) the probabilities of the actions in each episode of a ``progress.csv``; None if it has none."""
     with path.open(encoding="utf-8", newline="") as file:
         names = file.readline().rstrip("\n").split(",")
         columns = [i for i, name in enumerate(names) if name.startswith(PROBABILITY)]
@@ -151,8 +159,3 @@ def _event_writer(folder: Path, episodes: int) -> Any:
         log.warning("no TensorBoard events: the package is missing; install hdeeprm_like[tensorboard]")
         return None
     return SummaryWriter(str(folder / "tensorboard"), purge_step=episodes + 1 if episodes else None)
-
-
-def read_log(path: Path) -> list[float]:
-    """Return the numbers of a ``losses.log`` or ``rewards.log``."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split()]

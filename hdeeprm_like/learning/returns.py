@@ -1,4 +1,8 @@
-"""From rewards to what learners weigh their decisions with; S decisions of several episodes, one after the other."""
+"""Returns, advantages and baselines of policy gradients.
+
+Everywhere S is the number of decisions of some episodes, concatenated in the order of the episodes, and *lengths* (E,)
+holds how many decisions each episode has.
+"""
 
 import numpy as np
 
@@ -11,7 +15,7 @@ def discounted_returns(rewards: Floats, lengths: Ints, gamma: float) -> Floats:
     """Return (S,) the discounted sum of the rewards from each decision to the end of its episode.
 
     Args:
-        rewards: (S,). lengths: decisions of each episode. gamma: discount of one decision, within [0, 1].
+        rewards: (S,). lengths: (E,). gamma: discount of one decision, within [0, 1].
 
     Source: thesis equation 2.1, dissertation equation 2.4.
     """
@@ -28,10 +32,11 @@ def discounted_returns(rewards: Floats, lengths: Ints, gamma: float) -> Floats:
 
 @compiled
 def generalized_advantages(rewards: Floats, values: Floats, lengths: Ints, gamma: float, trace: float) -> Floats:
-    """Return (S,) how much better each decision was than the value of what was seen before it; episodes are whole.
+    """Return (S,) the generalized advantage estimate (GAE) of each decision, for episodes that ran to their ends.
 
     Args:
-        rewards, values: (S,). trace: lambda, 0 for one-step errors, 1 for returns less values.
+        rewards: (S,). values: (S,) the critic's estimate of the return from each decision on. lengths: (E,).
+        gamma: discount of one decision. trace: lambda; 0 gives one-step errors, 1 gives returns minus values.
 
     Source: Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016.
     """
@@ -39,7 +44,7 @@ def generalized_advantages(rewards: Floats, values: Floats, lengths: Ints, gamma
     end = 0
     for length in lengths:
         end += length
-        following, next_value = 0.0, 0.0  # nothing comes after the last decision
+        following, next_value = 0.0, 0.0  # no reward follows the last decision
         for step in range(end - 1, end - length - 1, -1):
             error = rewards[step] + gamma * next_value - values[step]
             following = error + gamma * trace * following
@@ -49,7 +54,10 @@ def generalized_advantages(rewards: Floats, values: Floats, lengths: Ints, gamma
 
 
 def standardized(values: Floats) -> Floats:
-    """Return values with mean 0 and deviation 1; those of a single decision as they are, all-equal ones as 0."""
+    """Return (S,) values shifted to mean 0 and scaled to standard deviation 1.
+
+    A single value is returned as it is, since it has no deviation; values that are all equal become 0.
+    """
     if len(values) < 2:
         return values
     centred = values - values.mean()
@@ -58,23 +66,31 @@ def standardized(values: Floats) -> Floats:
 
 
 def mean_at_each_step(returns: Floats, lengths: Ints) -> Floats:
-    """Return (S,) the mean return, at each step's place in its episode, of the episodes that reach that place.
+    """Return (S,) a baseline: for the t-th decision of an episode, the mean of the t-th returns of all episodes.
 
-    Source: dissertation algorithm 1, which wants episodes of equal length; here those that have ended are left out.
+    Episodes with fewer than t decisions are left out of that mean; the source assumes that all are equally long.
+
+    Args:
+        returns: (S,). lengths: (E,).
+
+    Source: dissertation algorithm 1.
     """
-    place = np.concatenate([np.arange(length) for length in lengths])
-    baseline: Floats = (np.bincount(place, returns) / np.bincount(place))[place]
+    step = np.concatenate([np.arange(length) for length in lengths])
+    baseline: Floats = (np.bincount(step, returns) / np.bincount(step))[step]
     return baseline
 
 
 @compiled
 def mean_at_each_time(returns: Floats, times: Floats, lengths: Ints, alike: int) -> Floats:
-    """Return (S,) the mean, over the episodes with the same jobs, of the returns from the time of each decision on.
+    """Return (S,) a baseline: the mean return, from the time of each decision on, of all episodes with the same jobs.
 
-    As a baseline it takes away what depends on the jobs that will come, which no observation can tell.
+    Much of a return depends on which jobs arrive later, which no observation shows and no action changes. Episodes with
+    the same jobs share that part, so subtracting their mean removes it and lowers the variance of the gradient. An
+    episode's return at a time is that of its first decision at or after that time, and 0 after its last decision.
 
     Args:
-        returns: (S,). times: (S,) s, rising within an episode. alike: episodes in a row that have the same jobs.
+        returns: (S,). times: (S,) s, of the decisions, not falling within an episode. lengths: (E,).
+        alike: how many consecutive episodes have the same jobs.
 
     Source: Mao et al., "Variance Reduction for Reinforcement Learning in Input-Driven Environments", 2019.
     """
@@ -88,6 +104,6 @@ def mean_at_each_time(returns: Floats, times: Floats, lengths: Ints, alike: int)
             for step in range(ends[episode] - lengths[episode], ends[episode]):
                 while place < ends[other] and times[place] < times[step]:
                     place += 1
-                if place < ends[other]:  # nothing more is to come where the other has made its last decision
+                if place < ends[other]:
                     mean[step] += returns[place] / len(group)
     return mean

@@ -1,4 +1,4 @@
-"""Playing episodes side by side where a driver advances them all in one call."""
+"""Rollouts of many episodes in one batch, where a driver advances all of them in one call."""
 
 import sys
 from typing import Any, Protocol, runtime_checkable
@@ -10,15 +10,15 @@ from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.types import Bools, Floats, Ints
 
-STEPS = 512  # steps of an episode that there is room for at first; the system gives memory where it is written
-FREE = 3  # references to an array that nobody else has: its list, the loop and the question
+STEPS = 512  # decisions per episode that a new buffer can hold; the system commits memory only where it is written
+OWN_REFERENCES = 3  # to an array that only the buffer uses: its list, the loop variable and the call's argument
 
 
-class Together(Protocol):
-    """Some episodes, all of which stand at a decision or are over, such as ``run.runs.Runs``; B episodes.
+class EpisodeBatch(Protocol):
+    """B episodes, each waiting for a decision or over, such as ``run.runs.Runs``.
 
     Attributes:
-        observations: (B, ...). rewards: (B,) of the last actions.
+        observations: (B, ...) float32. rewards: (B,) of the last actions.
     """
 
     observations: Floats
@@ -36,69 +36,81 @@ class Together(Protocol):
 
     @property
     def now(self) -> Floats:
-        """(B,) clocks in s."""
+        """(B,) s, simulated time of each episode."""
         ...
 
     def step(self, actions: Ints) -> None:
-        """Carry out (B,) actions where episodes are not over."""
+        """Apply (B,) actions to the episodes that are not over, and run these to their next decisions."""
         ...
 
 
 @runtime_checkable
-class PlaysTogether(Protocol):
-    """What makes episodes by number, and can make several that are played together."""
+class BatchedEpisodes(Protocol):
+    """A source of numbered episodes that can also make several of them as one batch, such as ``run.episodes.Plays``."""
 
-    def together(self, first: int, count: int) -> Together | None:
-        """Return consecutive episodes; None if they can only be played one by one."""
+    def batch(self, first: int, count: int) -> EpisodeBatch | None:
+        """Return *count* consecutive episodes; None if they cannot run as a batch, only one at a time."""
         ...
 
 
-class Room:
-    """Arrays for the decisions of episodes; those of the last ones are taken again if nobody has kept anything of them.
+class RolloutBuffer:
+    """Arrays that a rollout records its decisions in, used again by the next unless an episode still refers to them.
 
-    New memory costs more than what is written into it, most of all on virtual machines.
+    Allocating arrays of this size costs more than writing to them, above all on virtual machines.
     """
 
     def __init__(self) -> None:
-        self._columns: list[NDArray[Any]] = []
+        self._arrays: list[NDArray[Any]] = []
 
-    def take(self, count: int, shape: tuple[int, ...], actions: int) -> list[NDArray[Any]]:
-        """Return (B, T, ...) arrays for observations of a shape, masks, actions, rewards and times of B episodes."""
-        kept = any(sys.getrefcount(column) > FREE for column in self._columns)
+    def arrays(self, count: int, shape: tuple[int, ...], actions: int) -> list[NDArray[Any]]:
+        """Return arrays for *count* episodes of T decisions, whose contents are undefined.
+
+        Args:
+            shape: of an observation. actions: how many there are, A.
+
+        Returns:
+            observations (B, T, ...) float32, masks (B, T, A) bool, actions (B, T) int64, rewards and times (B, T)
+            float64.
+        """
+        in_use = any(sys.getrefcount(array) > OWN_REFERENCES for array in self._arrays)
         wanted = [(count, *shape), (count, actions)]
-        if kept or [(len(column), *column.shape[2:]) for column in self._columns[:2]] != wanted:
-            parts = (np.float32, shape), (np.bool_, (actions,)), (np.int64, ()), (np.float64, ()), (np.float64, ())
-            self._columns = [np.empty((count, STEPS, *rest), kind) for kind, rest in parts]
-        return list(self._columns)
+        if in_use or [(len(array), *array.shape[2:]) for array in self._arrays[:2]] != wanted:
+            kinds = (np.float32, shape), (np.bool_, (actions,)), (np.int64, ()), (np.float64, ()), (np.float64, ())
+            self._arrays = [np.empty((count, STEPS, *rest), kind) for kind, rest in kinds]
+        return list(self._arrays)
 
-    def lengthen(self) -> list[NDArray[Any]]:
-        """Return the arrays with room for twice as many steps."""
-        for place, column in enumerate(self._columns):
-            count, steps, *rest = column.shape
-            self._columns[place] = np.empty((count, 2 * steps, *rest), column.dtype)
-            self._columns[place][:, :steps] = column
-        return list(self._columns)
+    def grow(self) -> list[NDArray[Any]]:
+        """Return the arrays with their content and with space for twice as many decisions."""
+        for index, array in enumerate(self._arrays):
+            count, steps, *rest = array.shape
+            self._arrays[index] = np.empty((count, 2 * steps, *rest), array.dtype)
+            self._arrays[index][:, :steps] = array
+        return list(self._arrays)
 
 
-def play_in_step(agent: LearningAgent, played: Together, room: Room | None = None) -> list[Episode]:
-    """Play episodes to their ends, each decision of all of them in one forward pass and one call of their driver."""
-    room = room or Room()
-    count, size = played.masks.shape
-    seen, legal, chosen, rewards, times = room.take(count, played.observations.shape[1:], size)
-    lengths, actions = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    going, step = np.flatnonzero(~played.over), 0
-    while len(going):
-        if step == chosen.shape[1]:
-            seen, legal, chosen, rewards, times = room.lengthen()
-        observations, masks = played.observations[going], played.masks[going]
-        seen[going, step], legal[going, step], times[going, step] = observations, masks, played.now[going]
-        actions[going] = agent.decide(observations, masks)
-        chosen[going, step] = actions[going]
-        played.step(actions)
-        rewards[going, step] = played.rewards[going]
-        lengths[going] += 1
-        going, step = np.flatnonzero(~played.over), step + 1
+def batched_rollout(agent: LearningAgent, batch: EpisodeBatch, buffer: RolloutBuffer | None = None) -> list[Episode]:
+    """Run a batch of episodes to their ends; each decision of all of them takes one forward pass and one step.
+
+    Args:
+        buffer: whose arrays the returned episodes are views of; None for a new one.
+    """
+    buffer = buffer or RolloutBuffer()
+    count, size = batch.masks.shape
+    observations, masks, actions, rewards, times = buffer.arrays(count, batch.observations.shape[1:], size)
+    lengths, chosen = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    active, step = np.flatnonzero(~batch.over), 0
+    while len(active):
+        if step == actions.shape[1]:
+            observations, masks, actions, rewards, times = buffer.grow()
+        observed, legal = batch.observations[active], batch.masks[active]
+        observations[active, step], masks[active, step], times[active, step] = observed, legal, batch.now[active]
+        chosen[active] = agent.decide(observed, legal)
+        actions[active, step] = chosen[active]
+        batch.step(chosen)
+        rewards[active, step] = batch.rewards[active]
+        lengths[active] += 1
+        active, step = np.flatnonzero(~batch.over), step + 1
     return [
-        Episode(seen[i, :n], legal[i, :n], chosen[i, :n], rewards[i, :n], times[i, :n], end)
-        for i, (n, end) in enumerate(zip(lengths.tolist(), played.now.tolist(), strict=True))
+        Episode(observations[i, :n], masks[i, :n], actions[i, :n], rewards[i, :n], times[i, :n], end)
+        for i, (n, end) in enumerate(zip(lengths.tolist(), batch.now.tolist(), strict=True))
     ]

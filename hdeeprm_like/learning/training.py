@@ -1,4 +1,4 @@
-"""The training loop: play, learn, log, evaluate, keep; and take up again where it stopped."""
+"""The training loop: rollouts, updates, logs, evaluations and checkpoints, and how it resumes from a checkpoint."""
 
 import math
 import time
@@ -22,7 +22,7 @@ from hdeeprm_like.learning.checkpoint import (
     save_checkpoint,
 )
 from hdeeprm_like.learning.logs import TrainingLog
-from hdeeprm_like.learning.rollout import PlaysTogether, Room, play_in_step
+from hdeeprm_like.learning.rollout import BatchedEpisodes, RolloutBuffer, batched_rollout
 from hdeeprm_like.types import Bools, Floats
 
 CHECKPOINT, BEST = "checkpoint.pt", "best.pt"
@@ -30,27 +30,27 @@ REWARD = "reward"
 
 
 class Playing(Protocol):
-    """An episode that stops at each decision, such as ``run.play.Play``."""
+    """An episode that stops at each decision, such as ``run.python_loop.Play``."""
 
     def advance(self) -> bool:
         """Run until a decision is wanted; False when the episode is over and rewarded."""
         ...
 
     def observe(self) -> tuple[Floats, Bools]:
-        """Return the observation and which actions are legal."""
+        """Return the observation, float32, and (A,) which actions are legal."""
         ...
 
     def act(self, action: int) -> None:
-        """Apply an action."""
+        """Apply the action with this number."""
         ...
 
     @property
     def episode(self) -> Episode:
-        """What happened."""
+        """The decisions made so far."""
         ...
 
 
-NewEpisode = Callable[[int], Playing]  # from the number of an episode, which alone decides what it is
+NewEpisode = Callable[[int], Playing]  # the same number always gives the same episode, at its beginning
 Measures = Mapping[str, Callable[[Playing], float]]
 
 
@@ -60,13 +60,14 @@ class TrainingOptions:
 
     Attributes:
         episodes: in all.
-        envs: episodes played at once; the agent learns from all of them together.
+        envs: episodes in one update, rolled out at the same time.
         checkpoint_every: episodes between two checkpoints.
         evaluate_every: episodes between two evaluations, 0 for none.
         evaluation_episodes: size of the evaluation set.
-        greedy: whether evaluation takes the most probable actions instead of drawing them.
-        best: what decides which evaluation is the best: "reward" (the greatest) or a measure (the least).
-        seed: of the evaluation's draws.
+        greedy: whether evaluations take the most probable action instead of sampling one.
+        best: which evaluation's weights go to ``best.pt``: "reward", the one with the greatest mean reward, or the name
+            of a measure, the one with its least mean.
+        seed: of the actions sampled in evaluations.
     """
 
     episodes: int = 350
@@ -99,22 +100,24 @@ def train(
     quiet: bool = False,
     tensorboard: bool = True,
 ) -> int:
-    """Train an agent and leave logs and checkpoints in a directory; see ``logs`` and ``checkpoint``.
+    """Train an agent and write logs and checkpoints to a directory; see ``logs`` and ``checkpoint``.
 
     Args:
-        new_episode: episode number, from 0, to the episode. actions: names of the actions.
-        folder: gets ``checkpoint.pt`` and, where there is an evaluation, ``best.pt``.
-        resume: go on from the checkpoint there, as if it had never stopped; the options must be the same.
-        evaluation: number within the evaluation set to the episode; None evaluates nothing.
-        measures: name to what to measure of an evaluated episode, beside its reward.
-        quiet: whether to show no progress bar.
+        new_episode: makes the training episode with a number, from 0. actions: names of the actions.
+        folder: where ``checkpoint.pt`` and, if there are evaluations, ``best.pt`` are written.
+        resume: whether to continue from the checkpoint there; with the same options the result is that of a training
+            that was never interrupted.
+        evaluation: makes the evaluation episode with a number, from 0; None for no evaluations.
+        measures: what to compute of each evaluated episode beside its reward, by name.
+        quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
 
     Returns:
         The number of episodes that the agent has learned from.
 
     Raises:
-        ResultsError: the directory holds another training and this is not to resume it, or cannot be written.
-        AgentError: the agent does something wrong, or the checkpoint is of another one.
+        ResultsError: the directory holds a training and *resume* is false, or it cannot be written to.
+        AgentError: the agent fails or gives values of a wrong shape, or the checkpoint is of another agent.
+        OptionsError: *options.best* is no measure, or a resumed training had another number of *envs*.
     """
     training = _Training(agent, tuple(actions), folder, options, evaluation, measures or {})
     training.open(resume, tensorboard)
@@ -130,15 +133,15 @@ def train(
     return training.episode
 
 
-def play_together(agent: LearningAgent, episodes: Sequence[Playing]) -> list[Episode]:
-    """Play episodes side by side, each decision of all of them in one forward pass."""
-    going = [episode for episode in episodes if episode.advance()]
-    while going:
-        seen = [episode.observe() for episode in going]
-        chosen = agent.decide(np.stack([s[0] for s in seen]), np.stack([s[1] for s in seen]))
-        for episode, action in zip(going, chosen.tolist(), strict=True):
+def play_episodes(agent: LearningAgent, episodes: Sequence[Playing]) -> list[Episode]:
+    """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over."""
+    active = [episode for episode in episodes if episode.advance()]
+    while active:
+        observations, masks = zip(*(episode.observe() for episode in active), strict=True)
+        actions = agent.decide(np.stack(observations), np.stack(masks))
+        for episode, action in zip(active, actions.tolist(), strict=True):
             episode.act(action)
-        going = [episode for episode in going if episode.advance()]
+        active = [episode for episode in active if episode.advance()]
     return [episode.episode for episode in episodes]
 
 
@@ -151,16 +154,19 @@ def evaluate(
     seed: int = 0,
     measures: Measures | None = None,
 ) -> dict[str, list[float]]:
-    """Play a set of episodes without learning; return the reward and each measure, episode by episode.
+    """Run episodes without learning; return the reward and each measure, one value per episode.
 
-    Drawn actions come from a generator of their own, so evaluating changes nothing in a training.
+    Actions are sampled with a separate generator, so that evaluations do not change the course of a training.
+
+    Args:
+        episodes: how many, numbered from 0. greedy: whether to take the most probable actions. seed: of the sampling.
     """
     playing = [new_episode(number) for number in range(episodes)]
     was_greedy, was_training, generator = agent.greedy, agent.training, agent.generator
     agent.greedy, agent.generator = greedy, torch.Generator().manual_seed(seed)
     agent.eval()
     try:
-        played = play_together(agent, playing)
+        played = play_episodes(agent, playing)
     finally:
         agent.greedy, agent.generator = was_greedy, generator
         agent.train(was_training)
@@ -171,7 +177,7 @@ def evaluate(
 
 
 class _Training:
-    """A training in progress; between two updates everything that the next ones depend on is in a checkpoint."""
+    """A training in progress; a checkpoint saved between two updates holds all that the later updates depend on."""
 
     def __init__(
         self,
@@ -188,15 +194,15 @@ class _Training:
         self.options = options
         self.evaluation = evaluation
         self.measures = measures
-        self.episode = 0  # learned from
-        self._room = Room()
-        self.best = math.inf  # of the evaluations, the lower the better
+        self.episode = 0  # how many have been learned from
+        self._buffer = RolloutBuffer()
+        self.best = math.inf  # least cost of an evaluation: minus the mean reward, or the mean of a measure
         self.log: TrainingLog
         if options.best not in (REWARD, *measures):
             raise OptionsError(f"training.best is {options.best!r}; {', '.join((REWARD, *measures))} can be had")
 
     def open(self, resume: bool, tensorboard: bool) -> None:
-        """Begin, or take up a training that is in the directory."""
+        """Begin a training, or resume the one in the directory."""
         path = self.folder / CHECKPOINT
         if resume:
             content = read_checkpoint(path)
@@ -209,18 +215,18 @@ class _Training:
         self.log = TrainingLog(self.folder, self.actions, self.episode, tensorboard)
         if not resume:
             if self.evaluation is not None and self.options.evaluate_every:
-                self._evaluate(self.evaluation)  # it may begin better than it ends
+                self._evaluate(self.evaluation)  # the initial policy may turn out to be the best one
             self.save()
 
     def update(self, new_episode: NewEpisode) -> dict[str, str]:
-        """Play some episodes, learn from them, log; return what to show."""
+        """Roll out the episodes of one update, learn from them and log them; return figures for the progress bar."""
         began = time.perf_counter()
         count = min(self.options.envs, self.options.episodes - self.episode)
         before = generator_states(self.agent)
         try:
             played = self._play(new_episode, count)
         except KeyboardInterrupt:
-            self.save(before)  # nothing is learned from unfinished episodes; they are played again
+            self.save(before)  # unfinished episodes are not learned from; a resumed training runs them again
             raise
         preferences = _preferences(self.agent, played)
         self.agent.anneal(1.0 - self.episode / self.options.episodes)
@@ -231,19 +237,19 @@ class _Training:
             self.episode += 1
             row = {"decisions": len(episode), REWARD: episode.reward, "end": episode.end, "seconds": seconds}
             self.log.write_episode(self.episode, row, losses, preference)
-        self._look_after(count)
+        self._evaluate_and_save_when_due(count)
         reward = float(np.mean([episode.reward for episode in played]))
         return {REWARD: f"{reward:.4g}", "loss": f"{losses['loss']:.4g}"}
 
     def _play(self, new_episode: NewEpisode, count: int) -> list[Episode]:
-        """Play the next episodes, in one where they can be."""
-        together = new_episode.together(self.episode, count) if isinstance(new_episode, PlaysTogether) else None
-        if together is not None:
-            return play_in_step(self.agent, together, self._room)
-        return play_together(self.agent, [new_episode(self.episode + i) for i in range(count)])
+        """Run the next episodes to their ends, as one batch if their source can make one."""
+        batch = new_episode.batch(self.episode, count) if isinstance(new_episode, BatchedEpisodes) else None
+        if batch is not None:
+            return batched_rollout(self.agent, batch, self._buffer)
+        return play_episodes(self.agent, [new_episode(self.episode + i) for i in range(count)])
 
     def save(self, generators: Mapping[str, Any] | None = None) -> None:
-        """Write a checkpoint of now; the logs reach the disk first, so they never fall short of it."""
+        """Write a checkpoint; the logs are flushed to disk first, so that they hold every episode that it counts."""
         self.log.flush()
         counters = {
             "episode": self.episode,
@@ -254,11 +260,11 @@ class _Training:
         save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, generators)
 
     def close(self) -> None:
-        """Write what is left of the logs."""
+        """Flush and close the logs."""
         self.log.close()
 
-    def _look_after(self, count: int) -> None:
-        """Evaluate and save where the last *count* episodes have come to a multiple of what the options say."""
+    def _evaluate_and_save_when_due(self, count: int) -> None:
+        """Evaluate and save if one of the last *count* episodes was due for it by the options, or was the last."""
         every, over = self.options.evaluate_every, self.episode >= self.options.episodes
         if self.evaluation is not None and every and (over or self.episode // every > (self.episode - count) // every):
             self._evaluate(self.evaluation)
@@ -267,6 +273,7 @@ class _Training:
             self.save()
 
     def _evaluate(self, evaluation: NewEpisode) -> None:
+        """Log the mean results on the evaluation set, and save the weights to ``best.pt`` if they are the best yet."""
         options = self.options
         results = evaluate(
             self.agent,
@@ -284,41 +291,41 @@ class _Training:
             save_checkpoint(self.folder / BEST, self.agent, self.actions, {"episode": self.episode, "best": score})
 
     def _check_same(self, counters: Mapping[str, int | float], path: Path) -> None:
-        """Refuse options that would let the resumed training go another way than the first part did."""
+        """Raise an OptionsError if the resumed training would differ from the first part in its number of envs."""
         if counters.get("envs") != self.options.envs:
             raise OptionsError(f"{path}: was trained with envs {counters.get('envs')}, not {self.options.envs}")
 
 
 def load_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None:
-    """Give an agent the weights of a checkpoint, or of the one in a training's directory (``-im``).
+    """Load the weights of a checkpoint file, or of the best or last checkpoint in a training's directory (``-im``).
 
     Raises:
-        AgentError: there is none, or it is of another architecture or action space.
+        AgentError: there is no checkpoint, or it is of another architecture or action space.
     """
     path = weights_of(path)
     load_weights(agent, read_checkpoint(path), actions, path)
 
 
 def weights_of(path: Path) -> Path:
-    """Return the file with the weights of a training's directory: the best ones, else the last; a file is its own."""
+    """Return ``best.pt`` of a training's directory, or ``checkpoint.pt`` if it has none; any other path as it is."""
     if not path.is_dir():
         return path
     return path / BEST if (path / BEST).exists() else path / CHECKPOINT
 
 
 def save_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None:
-    """Write an agent's weights (``-om``)."""
+    """Write an agent's weights to a checkpoint file (``-om``)."""
     save_checkpoint(path, agent, actions)
 
 
 def _preferences(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Floats | None]:
-    """Return for each episode the (A,) mean over its decisions of the probabilities that it was played with."""
+    """Return for each episode (A,) the policy's probabilities, mean over its decisions; None if the agent has none."""
     if not isinstance(agent, PolicyLearningAgent):
         return [None] * len(episodes)
     means: list[Floats | None] = []
     for episode in episodes:
         observations = torch.from_numpy(episode.observations).flatten(1).to(agent.device)
-        with torch.no_grad(), agent.blamed():
+        with torch.no_grad(), agent.locating_errors():
             logarithms = agent.log_probabilities(observations, torch.from_numpy(episode.masks).to(agent.device))
             means.append(logarithms.softmax(1).sum(0).div(max(1, len(episode))).cpu().numpy().astype(np.float64))
     return means

@@ -1,4 +1,4 @@
-"""Where in a user's file something went wrong."""
+"""Errors in a user's agent, reported with the file and line of the user's code."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def code_of(defined: type | Callable[..., Any]) -> str:
-    """Return ``"file:line"`` at which a class or function is defined."""
+    """Return ``"file:line"`` where a class or function is defined, or its name if its source cannot be found."""
     try:
         return f"{inspect.getsourcefile(defined)}:{inspect.getsourcelines(defined)[1]}"
     except (OSError, TypeError):
@@ -21,7 +21,7 @@ def code_of(defined: type | Callable[..., Any]) -> str:
 
 
 def files_of(kind: type) -> list[Path]:
-    """Return the files of a class and those of its bases that are the user's, the class's own first."""
+    """Return the files that define a class and its bases, without those of this package and of installed ones."""
     files: list[Path] = []
     for base in kind.__mro__:
         try:
@@ -34,11 +34,11 @@ def files_of(kind: type) -> list[Path]:
 
 
 @contextmanager
-def reported(kind: type) -> Iterator[None]:
-    """Report an exception that passed through the file of a user's class as an error with that place.
+def locating_errors(kind: type) -> Iterator[None]:
+    """Replace an exception raised in the file of a user's class by an error that names file and line.
 
     Raises:
-        AgentError: in place of any exception from inside the user's file; others pass.
+        AgentError: in place of an exception whose traceback passes through the user's file; others are left alone.
     """
     try:
         yield

@@ -117,7 +117,7 @@ class Plays:
         state = self.space.state(self.platform, workload, self.seed + number, log=False, limits=limits)
         return Play(Simulator(state, workload, self.clock), self.space.system(state))
 
-    def together(self, first: int, count: int) -> Runs | None:
+    def batch(self, first: int, count: int) -> Runs | None:
         """Return consecutive episodes to be played in one; None if a part of the space is no built-in one.
 
         They are what `__call__` returns for each number; the next call takes their rows back.

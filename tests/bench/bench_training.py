@@ -66,7 +66,7 @@ def ours(folder, patch, **agent):
     plain = learner.agent.learn
     patch.setattr(learner.agent, "learn", lambda played: steps.append(sum(map(len, played))) or plain(played))
     for owner, name, what in (
-        (Plays, "together", "simulation"),
+        (Plays, "batch", "simulation"),
         (Runs, "step", "simulation"),
         (learner.agent, "decide", "decisions"),
         (learner.agent, "learn", "learning"),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from agents_for_tests import ClassicAgent
 from hypothesis import given
 from hypothesis import strategies as st
 from small import jobs, platform, run_baseline
@@ -9,7 +10,6 @@ from hdeeprm_like.decision.names import MODES, ORDERS, baseline
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.classic import ClassicAgent
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 

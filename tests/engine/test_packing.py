@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from agents_for_tests import ClassicAgent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import jobs, platform
@@ -17,7 +18,6 @@ from hdeeprm_like.decision.names import (
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.classic import ClassicAgent
 from hdeeprm_like.options import ALL_PAIRS, split_pair
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator, run_policy

@@ -16,6 +16,7 @@ from hdeeprm_like.envs.single import SchedulingEnv, Windows
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.gym import environment
 from hdeeprm_like.run.python_loop import play
+from hdeeprm_like.run.simulator import Simulator
 
 CLOCKS = ("batsim", "textbook")
 each_preset = pytest.mark.parametrize("preset", PRESETS)
@@ -123,7 +124,7 @@ def test_in_process_over_messages_and_in_gymnasium_the_schedule_is_the_same(pres
     wander(env, 5, seed=11)
     workload, space, exists = env.workload, env.space, env.platform
     state = space.state(exists, workload, env.policy_seed)
-    simulator = new_simulator("batsim", state, workload)
+    simulator = Simulator(state, workload)
     play(simulator, space.system(state), Wanderer(5))
     assert starts(env) == simulator.simulation.tasks["start"].tolist()
     finished = Finished(simulator, workload)

@@ -17,8 +17,8 @@ from hdeeprm_like.envs.single import SchedulingEnv, Windows
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
-from hdeeprm_like.learning.rollout import play_in_step
-from hdeeprm_like.learning.training import play_together
+from hdeeprm_like.learning.rollout import batched_rollout
+from hdeeprm_like.learning.training import play_episodes
 from hdeeprm_like.plugins import import_file
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.runs import Runs, stock_of
@@ -231,14 +231,14 @@ class Chooser(PolicyLearningAgent):
 
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("preset", ["PolicySelect", "SMDP", "JobMachine"])
-def test_episodes_played_together_are_those_played_one_by_one(preset, clock):
+def test_a_batched_rollout_gives_the_episodes_of_rollouts_one_by_one(preset, clock):
     plays = Plays(CLUSTER, lambda number: made(np.random.default_rng(number)), PRESETS[preset], seed=5, clock=clock)
     sample = PRESETS[preset].sample(CLUSTER)
     one, other = (Chooser(sample.observer.shape[0], sample.actions.size) for _ in range(2))
     for first in (0, 4):  # the second time in the rows of the first
-        apart = play_together(one, [plays(number) for number in range(first, first + 4)])
-        together = play_in_step(other, plays.together(first, 4))
-        for a, b in zip(apart, together, strict=True):
+        one_by_one = play_episodes(one, [plays(number) for number in range(first, first + 4)])
+        batched = batched_rollout(other, plays.batch(first, 4))
+        for a, b in zip(one_by_one, batched, strict=True):
             assert a.end == b.end
             for column in ("observations", "masks", "actions", "rewards", "times"):
                 assert getattr(a, column).tobytes() == getattr(b, column).tobytes()

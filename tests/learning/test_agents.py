@@ -6,14 +6,14 @@ import sys
 import numpy as np
 import pytest
 import torch
+from agents_for_tests import ClassicAgent, FixedSequence, RandomAgent
 from torch import nn
 from toy import ACTIONS, NAMES, PLACES, Walk
 
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent, ValueLearningAgent, entropy
-from hdeeprm_like.learning.classic import ClassicAgent, FixedSequence, RandomAgent
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import play_together
+from hdeeprm_like.learning.training import play_episodes
 
 APPENDIX_G = """
 import torch.nn as nn
@@ -58,7 +58,7 @@ def test_the_example_of_appendix_g_learns_after_changing_its_import_line(tmp_pat
     assert agent.gamma == 0.9
     assert agent.learning_rate == 0.01
     before = agent.input.weight.clone()
-    losses = agent.learn(play_together(agent, [Walk(), Walk()]))
+    losses = agent.learn(play_episodes(agent, [Walk(), Walk()]))
     assert np.isfinite(losses["loss"])
     assert not torch.equal(before, agent.input.weight)
 
@@ -118,7 +118,7 @@ def test_a_greedy_agent_takes_the_most_probable_legal_action():
 
 
 def test_a_class_on_both_bases_is_an_actor_critic():
-    losses = Table().learn(play_together(Table(), [Walk()]))
+    losses = Table().learn(play_episodes(Table(), [Walk()]))
     assert set(losses) == {"loss", "policy_loss", "value_loss"}
     assert losses["loss"] == pytest.approx(losses["policy_loss"] + losses["value_loss"], rel=1e-5)
 
@@ -135,7 +135,7 @@ def test_the_policy_loss_is_minus_log_probability_times_return_by_hand():
             return np.arange(1.0, len(batch) + 1)
 
     agent = Even()
-    episode = play_together(agent, [Walk()])[0]
+    episode = play_episodes(agent, [Walk()])[0]
     legal = episode.masks.sum(1)
     expected = sum(weight * np.log(count) for weight, count in zip(range(1, 11), legal, strict=True))
     assert agent.learn([episode])["loss"] == pytest.approx(expected, rel=1e-5)
@@ -163,7 +163,7 @@ def test_an_agent_of_another_kind_writes_choose_and_loss():
             return (values - batch.tensor(batch.rewards)).square().mean()
 
     agent = Greedy()
-    assert agent.learn(play_together(agent, [Walk()]))["loss"] > 0.0
+    assert agent.learn(play_episodes(agent, [Walk()]))["loss"] > 0.0
 
 
 def line_of(source, text):
@@ -192,14 +192,14 @@ def test_an_exception_in_a_users_loss_is_reported_with_file_and_line(tmp_path):
     source = APPENDIX_G + "\n    def loss(self, batch):\n        return 1 / 0\n"
     agent = agent_in(tmp_path, source)
     with pytest.raises(AgentError, match=rf"my_agent\.py:{line_of(source, '1 / 0')}: ZeroDivisionError"):
-        agent.learn(play_together(agent, [Walk()]))
+        agent.learn(play_episodes(agent, [Walk()]))
 
 
 def test_a_loss_that_is_no_number_is_refused(tmp_path):
     source = APPENDIX_G + "\n    def loss(self, batch):\n        return self.input.weight.sum() * float('inf')\n"
     agent = agent_in(tmp_path, source)
     with pytest.raises(AgentError, match=r"my_agent\.py:\d+: the loss is -?inf"):
-        agent.learn(play_together(agent, [Walk()]))
+        agent.learn(play_episodes(agent, [Walk()]))
 
 
 def test_wrong_values_are_refused(tmp_path):
@@ -208,7 +208,7 @@ def test_wrong_values_are_refused(tmp_path):
             return self.preferences(observation)
 
     with pytest.raises(AgentError, match=r"forward_value gave \(10, 4\); \(10, 1\) is needed"):
-        Wrong().learn(play_together(Table(), [Walk()]))
+        Wrong().learn(play_episodes(Table(), [Walk()]))
 
 
 def test_agents_that_do_not_learn():
@@ -223,7 +223,7 @@ def test_agents_that_do_not_learn():
 
 
 def test_agents_that_do_not_learn_do_without_torch():
-    code = "import sys, hdeeprm_like.learning.classic, hdeeprm_like.run.python_loop; sys.exit('torch' in sys.modules)"
+    code = "import sys, hdeeprm_like.run.python_loop; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

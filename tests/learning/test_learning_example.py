@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from toy import numbers_in
 
 from hdeeprm_like.experiment import space_of
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.logs import read_log
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
 from hdeeprm_like.options import EnvOptions
 from hdeeprm_like.run.episodes import Plays, makespan
@@ -68,7 +68,7 @@ def test_the_agent_learns_to_spread_the_jobs(plays, tmp_path):
     agent, optimal = learn(plays, tmp_path, OPTIONS["seed"])
     assert optimal[0] < 0.6
     assert optimal[-1] > 0.9
-    rewards = read_log(tmp_path / "rewards.log")
+    rewards = numbers_in(tmp_path / "rewards.log")
     assert {round(reward, 9) for reward in rewards} <= {6.0, 6.6, 8.4}
     assert evaluate(agent, plays, 1, measures={"makespan": makespan})["makespan"] == [pytest.approx(5.25)]
 

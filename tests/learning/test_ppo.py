@@ -5,13 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from toy import ACTIONS, NAMES, PLACES, START, STEPS, Walk, legal, observed, optimum, outcome
+from toy import ACTIONS, NAMES, PLACES, START, STEPS, Walk, legal, numbers_in, observed, optimum, outcome
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.logs import read_log
-from hdeeprm_like.learning.training import TrainingOptions, evaluate, play_together, train
+from hdeeprm_like.learning.training import TrainingOptions, evaluate, play_episodes, train
 
 AGENTS = Path(__file__).parents[2] / "agents"
 ENVS, UPDATES = 32, 40
@@ -37,7 +36,7 @@ def curve_of_ours(folder, seed, file="ppo.py", options=PPO, envs=ENVS, updates=U
     agent = agent_of(file, options, seed)
     settings = TrainingOptions(episodes=envs * updates, envs=envs, checkpoint_every=10**6)
     train(agent, Walk, NAMES, folder, settings, quiet=True, tensorboard=False)
-    return agent, np.array(read_log(folder / "rewards.log")).reshape(updates, envs).mean(1)
+    return agent, np.array(numbers_in(folder / "rewards.log")).reshape(updates, envs).mean(1)
 
 
 def test_the_optimum_of_the_toy_is_three_doors_and_a_rest():
@@ -64,7 +63,7 @@ def test_the_simpler_algorithms_open_all_three_doors(tmp_path, file, options):
 
 def test_the_first_step_of_an_update_is_the_plain_policy_gradient():
     agent = agent_of("ppo.py", PPO | {"epochs": 1, "minibatch": 10**6}, 1)
-    losses = agent.learn(play_together(agent, [Walk() for _ in range(8)]))
+    losses = agent.learn(play_episodes(agent, [Walk() for _ in range(8)]))
     assert losses["clipped"] == 0.0
     assert losses["kl"] == pytest.approx(0.0, abs=1e-7)
     assert losses["policy_loss"] == pytest.approx(0.0, abs=1e-6)  # ratios are 1, advantages have mean 0
@@ -72,7 +71,7 @@ def test_the_first_step_of_an_update_is_the_plain_policy_gradient():
 
 def test_the_surrogate_is_clipped_and_the_learning_rate_falls_to_nothing():
     agent = agent_of("ppo.py", PPO | {"lr": 0.05}, 1)
-    assert agent.learn(play_together(agent, [Walk() for _ in range(8)]))["clipped"] > 0.0
+    assert agent.learn(play_episodes(agent, [Walk() for _ in range(8)]))["clipped"] > 0.0
     agent.anneal(0.25)
     assert agent.optimizer.param_groups[0]["lr"] == pytest.approx(0.0125)
     constant = agent_of("ppo.py", PPO | {"lr_decay": "none"}, 1)
@@ -84,7 +83,7 @@ def test_an_update_stops_when_the_policy_has_moved_too_far():
     moved = []
     for target in (0.0, 1e-4):
         agent = agent_of("ppo.py", PPO | {"target_kl": target}, 1)
-        agent.learn(play_together(agent, [Walk() for _ in range(8)]))
+        agent.learn(play_episodes(agent, [Walk() for _ in range(8)]))
         moved.append(next(iter(agent.optimizer.state.values()))["step"].item())
     assert moved[1] < moved[0]
 
@@ -115,8 +114,8 @@ def test_observations_are_standardized_by_all_that_has_been_learned_from():
     agent = agent_of("ppo.py", PPO | {"normalize": True}, 1)
     rows = 5.0 + 3.0 * torch.randn(1000, PLACES + 1, generator=torch.Generator().manual_seed(0))
     rows[:, 0] = 7.0  # never varies
-    agent.take_note(rows[:300])
-    agent.take_note(rows[300:])
+    agent.update_statistics(rows[:300])
+    agent.update_statistics(rows[300:])
     found = agent.standardized(rows)
     assert found.mean(0).tolist() == pytest.approx([0.0] * (PLACES + 1), abs=0.1)
     assert found[:, 1:].std(0, unbiased=False).tolist() == pytest.approx([1.0] * PLACES, rel=1e-3)

@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from toy import ACTIONS, NAMES, PLACES, Walk
+from toy import ACTIONS, NAMES, PLACES, Walk, numbers_in
 
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.learning.checkpoint import read_checkpoint
-from hdeeprm_like.learning.constant_policy import best_alone, each_alone
+from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.logs import read_log
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train
 
 AGENTS = Path(__file__).parents[2] / "agents"
@@ -80,7 +79,7 @@ def assert_same(one, other):
 
 def test_a_training_leaves_one_line_an_episode(tmp_path):
     trained(tmp_path)
-    losses, rewards = read_log(tmp_path / "losses.log"), read_log(tmp_path / "rewards.log")
+    losses, rewards = numbers_in(tmp_path / "losses.log"), numbers_in(tmp_path / "rewards.log")
     probabilities = np.array(json.loads((tmp_path / "probs.json").read_text())["probs"])
     with (tmp_path / "progress.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -308,12 +307,12 @@ def test_the_agent_that_a_training_begins_with_may_be_the_best(tmp_path):
     }
 
 
-def test_each_action_alone_is_played_as_far_as_it_is_legal():
-    alone = each_alone(range(len(NAMES)), Walk, 1, {"place": lambda walk: walk.place})
-    assert [row["reward"] for row in alone] == [pytest.approx(reward) for reward in (1.0, 0.8, 0.8, 1.0)]
-    assert [row["place"] for row in alone] == [2.0, 0.0, 4.0, 2.0]
-    assert best_alone(len(NAMES), Walk, 2) == 0
-    assert best_alone(len(NAMES), Walk, 2, "place", {"place": lambda walk: walk.place}) == 1
+def test_a_constant_policy_takes_the_first_legal_action_where_its_own_is_not_legal():
+    means = constant_policy_means(range(len(NAMES)), Walk, 1, {"place": lambda walk: walk.place})
+    assert [row["reward"] for row in means] == [pytest.approx(reward) for reward in (1.0, 0.8, 0.8, 1.0)]
+    assert [row["place"] for row in means] == [2.0, 0.0, 4.0, 2.0]
+    assert best_constant_policy(len(NAMES), Walk, 2) == 0
+    assert best_constant_policy(len(NAMES), Walk, 2, "place", {"place": lambda walk: walk.place}) == 1
 
 
 def test_an_agent_that_can_prefer_nothing_says_so():

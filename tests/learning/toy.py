@@ -70,3 +70,8 @@ class Walk:
 
 
 NAMES = ("stay", "left", "right", "open")
+
+
+def numbers_in(path):
+    """Return the numbers of a ``losses.log`` or ``rewards.log``, one on each line."""
+    return [float(line) for line in path.read_text().splitlines()]

@@ -1,9 +1,9 @@
-"""Episodes played together, on a cluster made of counters."""
+"""Rollouts of a batch of episodes, on a cluster made of counters."""
 
 import numpy as np
 import torch
 
-from hdeeprm_like.learning import rollout as together
+from hdeeprm_like.learning import rollout
 from hdeeprm_like.learning.agents import PolicyLearningAgent, draw
 
 
@@ -42,9 +42,9 @@ class Odd(PolicyLearningAgent):
         return observations[:, 0].long() % 2
 
 
-def test_episodes_of_any_length_are_put_together_in_their_order(monkeypatch):
-    monkeypatch.setattr(together, "STEPS", 2)  # less than two of the three need
-    found = together.play_in_step(Odd(), Counters(3, 0, 5))
+def test_a_batch_of_episodes_of_any_length_gives_each_in_its_order(monkeypatch):
+    monkeypatch.setattr(rollout, "STEPS", 2)  # less than two of the three need
+    found = rollout.batched_rollout(Odd(), Counters(3, 0, 5))
     assert [len(episode) for episode in found] == [3, 0, 5]
     assert [episode.end for episode in found] == [180.0, 0.0, 300.0]
     assert found[2].observations.tolist() == [[count] * 3 for count in range(20, 25)]
@@ -54,18 +54,18 @@ def test_episodes_of_any_length_are_put_together_in_their_order(monkeypatch):
     assert found[1].masks.shape == (0, 2)
 
 
-def test_episodes_that_somebody_keeps_stay_as_they_are():
-    room = together.Room()
-    kept = together.play_in_step(Odd(), Counters(3, 0, 5), room)[2].rewards
+def test_the_arrays_of_episodes_still_in_use_are_not_overwritten():
+    buffer = rollout.RolloutBuffer()
+    kept = rollout.batched_rollout(Odd(), Counters(3, 0, 5), buffer)[2].rewards
     kept_as = kept.tolist()
-    other = together.play_in_step(Odd(), Counters(4, 4, 4), room)
+    other = rollout.batched_rollout(Odd(), Counters(4, 4, 4), buffer)
     assert kept.tolist() == kept_as
     address = other[0].rewards.ctypes.data
     del other
-    again = together.play_in_step(Odd(), Counters(1, 2, 3), room)
-    assert again[0].rewards.ctypes.data == address  # nobody has kept these, so their memory is taken again
+    again = rollout.batched_rollout(Odd(), Counters(1, 2, 3), buffer)
+    assert again[0].rewards.ctypes.data == address  # nothing refers to the others, so their memory is used again
     assert [episode.rewards.tolist() for episode in again] == [[0.0], [10.0, 11.1], [20.0, 21.1, 22.0]]
-    assert len(together.play_in_step(Odd(), Counters(1, 2), room)) == 2
+    assert len(rollout.batched_rollout(Odd(), Counters(1, 2), buffer)) == 2
 
 
 def test_actions_are_drawn_by_their_probabilities_and_never_without_any():

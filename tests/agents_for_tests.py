@@ -1,4 +1,4 @@
-"""Agents that do not learn: what learners are compared with, and what tests play."""
+"""Agents that do not learn, for tests to play."""
 
 from collections.abc import Sequence
 
