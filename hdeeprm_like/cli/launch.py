@@ -1,7 +1,6 @@
 """The part of the command line that runs experiments: ``launch`` and ``clean``."""
 
 import argparse
-import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,6 @@ from hdeeprm_like.errors import OptionsError
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
     from hdeeprm_like.launch.learned import Learner
-
-log = logging.getLogger(__name__)
 
 
 def add_launch(commands: Commands) -> None:
@@ -59,6 +56,8 @@ def add_launch(commands: Commands) -> None:
 
 def run_launch(options: argparse.Namespace) -> int | None:
     """Simulate an experiment."""
+    import logging
+
     from hdeeprm_like.experiment import Overrides, load_experiment
 
     overrides = Overrides(options.platform, options.trace, options.workload, options.seed)
@@ -92,7 +91,9 @@ def run_launch(options: argparse.Namespace) -> int | None:
             return cut_short(run, output)
     if run["rejected"]:
         job, reason = next(iter(run["rejected"].items()))
-        log.warning("%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason)
+        logging.getLogger(__name__).warning(
+            "%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason
+        )
     if not options.quiet:
         from hdeeprm_like.results.report import SHORT, format_table, metrics_table
 

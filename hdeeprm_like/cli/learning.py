@@ -1,7 +1,6 @@
 """The part of the command line that trains agents."""
 
 import argparse
-import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +32,8 @@ def run_train(options: argparse.Namespace) -> int:
     """Train an agent, from the beginning or from its last checkpoint."""
     if options.resume is None and options.options is None:
         raise OptionsError("train: --options EXP.json is needed, or --resume DIR")
+    import logging
+
     from hdeeprm_like.experiment import Overrides, load_experiment
     from hdeeprm_like.launch.learned import resume_learner, train_learner, training_options
 

@@ -1,7 +1,6 @@
 """The part of the command line that looks at results: ``visual``, ``metrics``, ``jobstat``, ``schema``."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -86,6 +85,8 @@ def add_schema(commands: Commands) -> None:
 
 def run_schema(options: argparse.Namespace) -> None:
     """Write the JSON schema of the options file."""
+    import json
+
     from hdeeprm_like.formats.files import write_json
     from hdeeprm_like.options import schema
 

@@ -1,7 +1,6 @@
 """The commands that make, cut and fetch workloads."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,6 +89,8 @@ def write_jobs(jobs: "Jobs", path: Path, reference_flops: float) -> None:
 
 def settings(texts: list[str], flag: str) -> dict[str, Any]:
     """Parse ``NAME=VALUE``, with dots in names for what is nested; a value that is no JSON is a string."""
+    import json
+
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
