@@ -1,6 +1,7 @@
 """Traces in the Standard Workload Format, and what they become for the simulator (thesis 3.1.3, appendix C.2)."""
 
 import gzip
+import io
 import math
 import re
 import zlib
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -24,6 +25,7 @@ GIGA = 1e9
 KB_PER_MB = 1000.0
 LARGEST = 2.0**53  # above, a float no longer tells whole numbers apart
 WRITTEN_AT_ONCE = 10_000  # jobs
+READ_AT_ONCE = 2**20  # bytes
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -138,7 +140,11 @@ def _read_fast(path: Path) -> tuple[tuple[str, ...], Floats | None]:
     """Return header and numbers, None in place of the numbers where the file must be looked at line by line."""
     unpacked = gzip.open if path.suffix == ".gz" else open
     try:
-        with unpacked(path, "rt", encoding="utf-8", errors="replace") as lines:
+        with (
+            unpacked(path, "rb") as packed,
+            io.BufferedReader(cast(io.RawIOBase, packed), READ_AT_ONCE) as data,  # gzip's own buffer is small and slow
+            io.TextIOWrapper(data, encoding="utf-8", errors="replace") as lines,
+        ):
             return _parse(lines)
     except (OSError, EOFError, zlib.error):
         return (), None  # reading it again says what is wrong
