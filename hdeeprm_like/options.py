@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, is_baseline
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import read_json
+from hdeeprm_like.formats.open import names
 
 JOB_POLICY_NAMES = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
@@ -274,10 +275,8 @@ class Options(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Of everything random in the experiment.")
     nb_resources: Annotated[int, Field(ge=1)] | None = Field(None, description="Cores of the platform, to check it.")
     nb_jobs: Annotated[int, Field(ge=1)] | None = Field(None, description="Jobs taken from the trace; all if missing.")
-    workload_file_path: str = Field("", description="Trace in SWF, a Batsim workload in JSON, or jobs in KSU's CSV.")
-    platform_file_path: str = Field(
-        "", description="Platform in HDeepRM's JSON, the XML we made of one, or KSU's CSV of machines."
-    )
+    workload_file_path: str = Field("", description=f"Jobs: {names('trace', 'workload')}.")
+    platform_file_path: str = Field("", description=f"Platform: {names('platform')}.")
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()

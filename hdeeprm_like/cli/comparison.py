@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, command, positive, seed
+from hdeeprm_like.formats.open import names
 
 
 def add_compare(commands: Commands) -> None:
@@ -24,7 +25,9 @@ def add_compare(commands: Commands) -> None:
         "--output", type=Path, required=True, metavar="DIR", help="results; a part of them is gone on with"
     )
     added.add_argument("--cores", type=positive, metavar="N", help="of a pool (default: as the trace tells)")
-    added.add_argument("--platform", type=Path, metavar="FILE", help="a machine in place of a pool (JSON or XML)")
+    added.add_argument(
+        "--platform", type=Path, metavar="FILE", help=f"a machine in place of a pool: {names('platform')}"
+    )
     added.add_argument(
         "--clock",
         choices=("textbook", "one-by-one", "batsim"),

@@ -10,10 +10,10 @@ from hdeeprm_like.cli.arguments import (
     PROGRAM,
     Commands,
     add_agent_flags,
+    add_input_flags,
     command,
     positive,
     positive_seconds,
-    seed,
 )
 from hdeeprm_like.errors import OptionsError
 
@@ -27,10 +27,7 @@ def add_launch(commands: Commands) -> None:
     added = command(commands, "launch", "simulate an experiment", run_launch)
     added.add_argument("--options", "-o", type=Path, required=True, metavar="EXP.json", help="the options file")
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
-    added.add_argument("--platform", type=Path, help="platform in place of the options file's (JSON or XML)")
-    added.add_argument("--trace", type=Path, metavar="SWF", help="trace in place of the options file's")
-    added.add_argument("--workload", "-cw", type=Path, help="ready Batsim workload (JSON), taken as it is")
-    added.add_argument("--seed", type=seed, help="seed in place of the options file's")
+    add_input_flags(added)
     added.add_argument("--runs", "-nr", type=positive, default=1, metavar="N", help="simulations in a row (default 1)")
     added.add_argument(
         "--simulator",

@@ -5,7 +5,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import INTERRUPTED, PROGRAM, Commands, add_agent_flags, command, positive, seed
+from hdeeprm_like.cli.arguments import (
+    INTERRUPTED,
+    PROGRAM,
+    Commands,
+    add_agent_flags,
+    add_input_flags,
+    command,
+    positive,
+)
 from hdeeprm_like.errors import OptionsError
 
 if TYPE_CHECKING:
@@ -21,10 +29,7 @@ def add_train(commands: Commands) -> None:
     added.add_argument("--resume", type=Path, metavar="DIR", help="go on with the training in this directory")
     added.add_argument("--episodes", type=positive, metavar="N", help="in all, in place of the options file's")
     added.add_argument("--envs", type=positive, metavar="N", help="episodes at once, in place of the options file's")
-    added.add_argument("--platform", type=Path, help="platform in place of the options file's (JSON or XML)")
-    added.add_argument("--trace", type=Path, metavar="SWF", help="trace in place of the options file's")
-    added.add_argument("--workload", "-cw", type=Path, help="ready Batsim workload (JSON), taken as it is")
-    added.add_argument("--seed", type=seed, help="seed in place of the options file's")
+    add_input_flags(added)
     add_agent_flags(added)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, command, seed
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.open import names
 
 
 def add_visual(commands: Commands) -> None:
@@ -56,7 +57,7 @@ def run_metrics(options: argparse.Namespace) -> None:
 def add_jobstat(commands: Commands) -> None:
     """Add ``jobstat``."""
     added = command(commands, "jobstat", "tell statistics of what jobs ask for", run_jobstat)
-    added.add_argument("workload", type=Path, help="Batsim workload (JSON) or trace (SWF, plain or .gz)")
+    added.add_argument("workload", type=Path, help=f"jobs: {names('workload', 'trace')}")
     added.add_argument("field", metavar="FIELD", help="req_time, size, mem, mem_bw, submit, or all for the whole table")
     added.add_argument(
         "statistic", metavar="STATISTIC", nargs="?", help="min, max, mean, median, std, sum, count, p95 ..."

@@ -9,8 +9,8 @@ import pandas as pd
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.formats.swf import Trace, convert, knows_memory, read_swf
-from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.formats.open import has_ending_of, load_trace, load_workload
+from hdeeprm_like.formats.swf import Trace, convert, knows_memory
 from hdeeprm_like.types import Floats
 
 FIELDS: dict[str, Callable[[Workload], Floats]] = {
@@ -40,13 +40,13 @@ UNKNOWN_IN_TRACES = ("req_ops", "ops")  # they need the reference speed of a pla
 
 
 def read_jobs(path: Path) -> Workload | Trace:
-    """Read a Batsim workload, or a trace if its name ends in ``.swf`` or ``.swf.gz``.
+    """Read a trace if the name of the file has the ending of one, else a workload.
 
     Operations that a workload leaves out are those of a core of 1 Gflop/s.
     """
-    if path.name.endswith((".swf", ".swf.gz")):
-        return read_swf(path)
-    return read_workload(path, reference_flops=1e9)
+    if has_ending_of(path, "trace"):
+        return load_trace(path)
+    return load_workload(path, reference_flops=1e9)
 
 
 def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | None = None) -> float:

@@ -23,9 +23,9 @@ from tqdm import tqdm
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, figures
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
-from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.formats.files import read_json, replacing, write_json
-from hdeeprm_like.formats.swf import Trace, read_swf
+from hdeeprm_like.formats.open import load_platform, load_trace
+from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.studies.compare.policies import Policy, Trained
 from hdeeprm_like.studies.compare.windows import Window, pool, schedule, sizes, usable, window
@@ -107,7 +107,7 @@ def compare(
     from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
     from hdeeprm_like.studies.compare.statistics import p_values_of, summary_of
 
-    trace = usable(read_swf(comparison.trace))
+    trace = usable(load_trace(comparison.trace))
     machine = machine_of(comparison, trace)
     begins = places(trace, comparison)
     check_agents(comparison, machine, cut_out(trace, begins[0], comparison.jobs))
