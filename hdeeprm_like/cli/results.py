@@ -42,7 +42,6 @@ def add_metrics(commands: Commands) -> None:
 
 def run_metrics(options: argparse.Namespace) -> None:
     """Print the figures of runs, and draw them if asked."""
-    from hdeeprm_like.cluster.schedule import FIGURES
     from hdeeprm_like.results import report
 
     table = report.metrics_table(options.folders)
@@ -51,7 +50,7 @@ def run_metrics(options: argparse.Namespace) -> None:
     if options.csv:
         report.write_table(table, options.csv)
     if not options.quiet:
-        sys.stdout.write(report.format_table(table, report.SHORT if options.short else tuple(FIGURES)))
+        sys.stdout.write(report.format_table(table, report.SHORT if options.short else None))
 
 
 def add_jobstat(commands: Commands) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats
 
@@ -39,7 +40,7 @@ def half_width(values: Floats) -> float:
 def summary_of(table: pd.DataFrame) -> pd.DataFrame:
     """Return one row per policy: the mean over the windows of each figure, and the interval of the tested ones.
 
-    Columns: ``policy``, ``windows``, then for each figure its mean (of ``*_max`` the maximum), and for those in
+    Columns: ``policy``, ``windows``, then for each figure its mean (the maximum where the worst counts, as of ``*_max``), and for those in
     `TESTED` ``*_low`` and ``*_high``.
     """
     rows = []
@@ -47,7 +48,7 @@ def summary_of(table: pd.DataFrame) -> pd.DataFrame:
         row: dict[str, Any] = {"policy": policy, "windows": len(own)}
         for name in own.columns.drop(["policy", "window"]):
             values = own[name].to_numpy(np.float64)
-            row[name] = float(values.max() if name.endswith("_max") else values.mean())
+            row[name] = float(values.max() if FIGURES[name].worst_of else values.mean())
             if name in TESTED:
                 half = half_width(values)
                 row[f"{name}_low"], row[f"{name}_high"] = row[name] - half, row[name] + half
