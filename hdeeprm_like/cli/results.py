@@ -7,12 +7,14 @@ from pathlib import Path
 from hdeeprm_like.cli.arguments import Commands, command, seed
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
+from hdeeprm_like.results import plots
+from hdeeprm_like.results.plots import KINDS
 
 
 def add_visual(commands: Commands) -> None:
     """Add ``visual``."""
     added = command(commands, "visual", "draw a run", run_visual)
-    added.add_argument("kind", metavar="KIND", help="what to draw, as queue_size, utilization, lifecycle or gantt")
+    added.add_argument("kind", metavar="KIND", help=f"what to draw: {', '.join(KINDS)}; or compare, for several runs")
     added.add_argument(
         "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
     )
@@ -21,14 +23,12 @@ def add_visual(commands: Commands) -> None:
 
 def run_visual(options: argparse.Namespace) -> None:
     """Draw a run, or several above one another."""
-    from hdeeprm_like.results import plots as visual
-
     if options.kind == "compare":
-        visual.compare(options.folders, options.save)
+        plots.compare(options.folders, options.save)
     elif len(options.folders) > 1:
         raise OptionsError("--run: one directory is drawn at a time; `visual compare` takes several")
     else:
-        visual.draw(options.kind, options.folders[0], options.save)
+        plots.draw(options.kind, options.folders[0], options.save)
 
 
 def add_metrics(commands: Commands) -> None:

@@ -40,8 +40,8 @@ def half_width(values: Floats) -> float:
 def summary_of(table: pd.DataFrame) -> pd.DataFrame:
     """Return one row per policy: the mean over the windows of each figure, and the interval of the tested ones.
 
-    Columns: ``policy``, ``windows``, then for each figure its mean (the maximum where the worst counts, as of ``*_max``), and for those in
-    `TESTED` ``*_low`` and ``*_high``.
+    Columns: ``policy``, ``windows``, then for each figure its mean (the maximum where the worst counts, as for
+    ``*_max``), and for those in `TESTED` ``*_low`` and ``*_high``.
     """
     rows = []
     for policy, own in table.groupby("policy", sort=False):
