@@ -1,4 +1,4 @@
-"""An experiment: the options file, what it names, and the one place where the parts are wired together."""
+"""An experiment: the options file and all that it names, read, checked and put together in this one place."""
 
 import logging
 import os
@@ -113,10 +113,10 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
     """Return the decision space of an options file: a preset, with what the file says in its place.
 
     Args:
-        folder: that the files of the user's own parts are relative to.
+        folder: that the paths of the user's own Python files are relative to.
 
     Raises:
-        OptionsError: a part of the user's own cannot be had.
+        OptionsError: an object of the user's own cannot be loaded.
     """
     actions, window = env.actions, env.window
     given: dict[str, Any] = {
@@ -217,7 +217,7 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
 
 
 def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
-    """Refuse a ready or made workload with a job that asks for more cores than there are.
+    """Refuse a workload with a job that asks for more cores than there are.
 
     A job that only lacks memory is left to the decision system, which rejects it.
     """

@@ -17,7 +17,7 @@ else:
 
 
 class Parser(argparse.ArgumentParser):
-    """Tells in one line what is wrong with a command line."""
+    """Prints one line about what is wrong with a command line."""
 
     def error(self, message: str) -> NoReturn:
         """End the program."""
@@ -31,7 +31,7 @@ def command(
     added = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
     added.add_argument("--quiet", "-q", action="store_true", help="no progress bar and no figures, errors only")
     levels = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
-    added.add_argument("--log-level", choices=levels, help="how much to tell on stderr (default WARNING)")
+    added.add_argument("--log-level", choices=levels, help="how much to write to stderr (default WARNING)")
     added.set_defaults(run=run)
     return added
 

@@ -22,9 +22,15 @@ def add_compare(commands: Commands) -> None:
     added.add_argument("--windows", default="10x1024", metavar="NxJ", help="windows and jobs of each (default 10x1024)")
     added.add_argument("--seed", type=seed, default=1, help="of the places where windows begin (default 1)")
     added.add_argument(
-        "--output", type=Path, required=True, metavar="DIR", help="results; a part of them is gone on with"
+        "--output",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="results; a comparison that was interrupted goes on where it stopped",
     )
-    added.add_argument("--cores", type=positive, metavar="N", help="of a pool (default: as the trace tells)")
+    added.add_argument(
+        "--cores", type=positive, metavar="N", help="of a pool (default: as the header of the trace says)"
+    )
     added.add_argument(
         "--platform", type=Path, metavar="FILE", help=f"a machine in place of a pool: {names('platform')}"
     )

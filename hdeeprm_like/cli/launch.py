@@ -128,7 +128,7 @@ def run_with_batsim(
 
 
 def cut_short(run: dict[str, Any], output: Path) -> int:
-    """Tell why a simulation did not come to its end, and the last that Batsim said; return the exit status."""
+    """Print why a simulation did not come to its end, and Batsim's last lines; return the exit status."""
     from hdeeprm_like.batsim.process import last_lines
 
     lines = [run["problem"], *last_lines(output / "batsim.log", 10), f"{output}: marked incomplete"]

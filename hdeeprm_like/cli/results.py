@@ -55,7 +55,7 @@ def run_metrics(options: argparse.Namespace) -> None:
 
 def add_jobstat(commands: Commands) -> None:
     """Add ``jobstat``."""
-    added = command(commands, "jobstat", "tell statistics of what jobs ask for", run_jobstat)
+    added = command(commands, "jobstat", "print statistics of what jobs ask for", run_jobstat)
     added.add_argument("workload", type=Path, help=f"jobs: {names('workload', 'trace')}")
     added.add_argument("field", metavar="FIELD", help="req_time, size, mem, mem_bw, submit, or all for the whole table")
     added.add_argument(

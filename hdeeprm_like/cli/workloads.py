@@ -148,7 +148,7 @@ def add_fetch_trace(commands: Commands) -> None:
     """Add ``fetch-trace``."""
     added = command(commands, "fetch-trace", "get a trace of the Parallel Workloads Archive", run_fetch_trace)
     added.add_argument("name", metavar="NAME", help="as CTC-SP2-1996-3.1-cln; a wrong one lists those that are known")
-    added.add_argument("--folder", type=Path, metavar="DIR", help="of kept traces (default: in the user's cache)")
+    added.add_argument("--folder", type=Path, metavar="DIR", help="of downloaded traces (default: in the user's cache)")
     added.add_argument("--site", metavar="URL", help="of the archive, if it has moved")
 
 

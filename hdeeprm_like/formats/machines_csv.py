@@ -1,7 +1,7 @@
 """Machines as KSU writes them: a CSV with the memory, cores and GPUs of each.
 
-Nothing is told of speed, power and memory bandwidth. A machine is read as a node with one processor whose cores compute
-1 GFLOP/s and draw 1 W, so that the energy in J counts core seconds, and whose bandwidth is never short.
+The file says nothing of speed, power and memory bandwidth. A machine is read as a node with one processor whose cores
+compute 1 GFLOP/s and draw 1 W, so that the energy in J counts core seconds, and whose bandwidth is never short.
 Source: Hutchison et al., "Scheduling for high performance computing with reinforcement learning", II.D.
 """
 

@@ -65,7 +65,7 @@ def scale_gaps(trace: Trace, factor: float) -> Trace:
 
 
 def windows(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> Iterator[Trace]:
-    """Yield *count* windows of consecutive jobs, each beginning anywhere with equal chance; they may overlap.
+    """Yield *count* windows of consecutive jobs, each beginning at any job with equal probability; they may overlap.
 
     Raises:
         WorkloadError: the trace is shorter than a window.
@@ -105,7 +105,7 @@ def write_jobs_swf(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None
 def jobs_of_trace(trace: Trace) -> Jobs:
     """Return the jobs of a trace that ran, as a model's: sampled from, estimated and written like those.
 
-    Cores and requested times that the trace does not tell are those that were used.
+    Where requested cores or times are unknown, those that were used stand in.
     """
     size = np.where(trace.requested_processors > 0, trace.requested_processors, trace.processors)
     rows = np.flatnonzero((trace.run > 0) & (size > 0) & (trace.submit >= 0))

@@ -38,8 +38,9 @@ def label(name: str) -> str:
 def metrics_table(runs: Sequence[Path]) -> pd.DataFrame:
     """Return the figures of finished runs: one row per figure of `FIGURES`, one column per run.
 
-    Means are over the jobs that ran, while Batsim divides by the rejected ones too. A figure that a run does not tell
-    is NaN: all that Batsim does not print if only an ``out_schedule.csv`` is given, the energy if it was not measured.
+    Means are over the jobs that ran, while Batsim divides by the rejected ones too. A figure is NaN where
+    the files of a run do not hold it: all that Batsim does not print if there is only an ``out_schedule.csv``, the
+    energy if it was not measured.
 
     Args:
         runs: directories, or ``out_schedule.csv`` files.

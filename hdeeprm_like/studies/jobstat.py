@@ -52,7 +52,8 @@ def read_jobs(path: Path) -> Workload | Trace:
 def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | None = None) -> float:
     """Return one statistic over one field of all jobs.
 
-    Of a trace, the jobs are those that the converter keeps; where no line of it tells the memory, those are all.
+    Of a trace, jobs without a known memory are left out, as a workload made of it leaves them out; where no job has
+    one, all count.
 
     Args:
         jobs: a workload, or a trace as it was read.
@@ -107,7 +108,7 @@ def _summary(statistic: str) -> Callable[[Floats], float]:
 
 
 def _unknown(trace: Trace, seed: int | None) -> tuple[str, ...]:
-    """Return the fields that nothing in the trace tells."""
+    """Return the fields that are unknown in the whole trace."""
     unknown: tuple[str, ...] = UNKNOWN_IN_TRACES
     if seed is None:
         unknown += ("mem_bw",)

@@ -127,8 +127,8 @@ def _label_jobs(axes: Axes, jobs: RunJobs, seconds: float) -> int:
     for row, block in widest.items():
         number = jobs.ids[row].rpartition("!")[2]
         size = min(10.0, 0.9 * points_y * width[block])
-        room = (jobs.finish[row] - jobs.start[row]) / seconds * points_x
-        if size >= 4.0 and 0.65 * size * len(number) <= room:
+        points = (jobs.finish[row] - jobs.start[row]) / seconds * points_x
+        if size >= 4.0 and 0.65 * size * len(number) <= points:
             middle = (jobs.blocks[block, 1] + jobs.blocks[block, 2] + 1) / 2
             axes.text((jobs.start[row] + jobs.finish[row]) / 2 / seconds, middle, number, fontsize=size,
                       ha="center", va="center_baseline", zorder=RASTER + 1)  # fmt: skip

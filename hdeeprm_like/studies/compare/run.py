@@ -1,7 +1,7 @@
 """Scheduling policies side by side: all on the same windows of a trace, with how sure the differences are.
 
-The folder holds `RESULTS` (one line per policy and window, kept as they come in, so that a comparison goes on where it
-stopped), `SUMMARY`, `TESTS`, `RECORD` and two pictures.
+The folder holds `RESULTS` (one line per policy and window, written as soon as it is known, so that an interrupted
+comparison goes on where it stopped), `SUMMARY`, `TESTS`, `RECORD` and two pictures.
 """
 
 import csv
@@ -41,7 +41,7 @@ class Comparison:
 
     Attributes:
         trace: the file. policies: what is compared. windows, jobs: how many windows of how many jobs each.
-        seed: of the places where windows begin. cores: of the pool; None for what the trace tells.
+        seed: of the places where windows begin. cores: of the pool; None for what the header of the trace says.
         clock: one of `windows.CLOCKS`. platform: the file of a machine, in place of a pool.
     """
 
@@ -126,11 +126,11 @@ def compare(
 
     total = sum(len(policies) for _, policies in work)
     with tqdm(total=total, unit=" schedules", desc="comparing", delay=1.0, disable=not progress, leave=False) as bar:
-        parts = (
+        windows = (
             (number, jobs_of(cut_out(trace, begins[number], comparison.jobs), machine, comparison), own)
             for number, own in work
         )
-        for found in run_all(parts, machine, comparison, total, processes):
+        for found in run_all(windows, machine, comparison, total, processes):
             rows += found
             write_rows(output / RESULTS, sorted(rows, key=ranks))
             bar.update(len(found))
@@ -147,11 +147,11 @@ def compare(
 
 def places(trace: Trace, comparison: Comparison) -> list[int]:
     """Return the first job of each window, in the order in which they are drawn."""
-    room = len(trace) - comparison.jobs
-    if room < 0:
+    last = len(trace) - comparison.jobs  # where a window can begin
+    if last < 0:
         raise WorkloadError(f"{trace.path}: windows of {comparison.jobs} jobs cannot be had from {len(trace)} jobs")
     rng = np.random.default_rng(comparison.seed)
-    begins: list[int] = rng.integers(room + 1, size=comparison.windows).tolist()
+    begins: list[int] = rng.integers(last + 1, size=comparison.windows).tolist()
     return begins
 
 
@@ -166,7 +166,7 @@ def jobs_of(trace: Trace, machine: Platform, comparison: Comparison) -> Window:
 
 
 def check_agents(comparison: Comparison, machine: Platform, trace: Trace) -> None:
-    """Refuse agents that cannot be had or do not fit the machine, before anything is run."""
+    """Refuse agents that cannot be loaded or do not fit the machine, before anything is run."""
     agents = [policy for policy in comparison.policies if isinstance(policy, Trained)]
     if agents:
         from hdeeprm_like.studies.compare.trained import system_of
@@ -185,7 +185,7 @@ def schedule_window(
 
 
 def run_all(
-    parts: Iterator[tuple[int, Window, list[Policy]]],
+    windows: Iterator[tuple[int, Window, list[Policy]]],
     machine: Platform,
     comparison: Comparison,
     schedules: int,
@@ -194,13 +194,13 @@ def run_all(
     """Yield the rows of each window as they come in: in other processes if that pays."""
     workers = min(processes or os.cpu_count() or 1, comparison.windows)
     if workers == 1 or (processes is None and schedules * comparison.jobs <= SMALL):
-        for number, jobs, policies in parts:
+        for number, jobs, policies in windows:
             yield schedule_window(number, jobs, policies, machine, comparison.clock)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
         try:
-            for number, jobs, policies in parts:
+            for number, jobs, policies in windows:
                 running.add(executor.submit(schedule_window, number, jobs, policies, machine, comparison.clock))
                 if len(running) > 2 * workers:
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -214,7 +214,7 @@ def run_all(
 
 def description(comparison: Comparison, machine: Platform, begins: list[int]) -> dict[str, Any]:
     """Return what decides the results, the names of policies apart."""
-    told = {
+    found = {
         "trace": comparison.trace.name,
         "sha256": digest(comparison.trace),
         "cores": machine.cores,
@@ -224,8 +224,8 @@ def description(comparison: Comparison, machine: Platform, begins: list[int]) ->
         "begins": begins,
     }
     if comparison.platform is not None:
-        told["platform"] = digest(comparison.platform)
-    return told | {"agents": agents_of(comparison)}
+        found["platform"] = digest(comparison.platform)
+    return found | {"agents": agents_of(comparison)}
 
 
 def agents_of(comparison: Comparison) -> dict[str, str]:
@@ -239,7 +239,7 @@ def agents_of(comparison: Comparison) -> dict[str, str]:
 
 
 def digest(path: Path) -> str:
-    """Return what tells the content of a file from any other."""
+    """Return the SHA-256 of a file, which differs for every other content."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
