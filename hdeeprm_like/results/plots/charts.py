@@ -16,7 +16,7 @@ def two_charts(figure: Figure, heights: tuple[int, int] = (1, 3)) -> tuple[Axes,
     """Return two charts above one another with a common horizontal axis.
 
     Args:
-        heights: their relation.
+        heights: the relative heights of both.
     """
     above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": heights})
     return above, below
