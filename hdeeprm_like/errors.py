@@ -13,7 +13,6 @@ its traceback. A message says what is wrong, where, and what would be right.
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class HDeepRMError(Exception):
@@ -46,6 +45,8 @@ class ResultsError(HDeepRMError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, else the list of all of them."""
+    from difflib import get_close_matches  # only errors need it, and importing it takes a while
+
     names = sorted(known)
     near = get_close_matches(name, names, n=1)
     if near:

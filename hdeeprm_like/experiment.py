@@ -1,9 +1,9 @@
-"""An experiment: the options file, what it names, and the one place where the parts are wired together."""
+"""An experiment: the options file and all that it names, read, checked and put together in this one place."""
 
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,13 +16,9 @@ from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
-from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
-from hdeeprm_like.formats.jobs_csv import read_jobs_csv
-from hdeeprm_like.formats.machines_csv import read_machines_csv
-from hdeeprm_like.formats.platform_json import read_platform
-from hdeeprm_like.formats.platform_xml import read_platform_xml
-from hdeeprm_like.formats.swf import convert, knows_memory, read_swf
-from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
+from hdeeprm_like.formats.swf import convert, knows_memory
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.run.episodes import Fragments
 
@@ -33,8 +29,7 @@ CONVERTER = 0
 MODEL = 2
 ESTIMATES = 3
 
-CSV = (".csv", ".csv.gz")
-READY = (".json", ".json.gz", *CSV)  # endings of workloads that are taken as they are
+WORKLOAD_OF_RUN, PLATFORM_OF_RUN = "workload.json", "platform.xml"  # what the folder of a run holds
 
 VALIDATION, HELD_OUT = 2**31, 3 * 2**30  # episodes of a model from here on are never learned from
 
@@ -118,10 +113,10 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
     """Return the decision space of an options file: a preset, with what the file says in its place.
 
     Args:
-        folder: that the files of the user's own parts are relative to.
+        folder: that the paths of the user's own Python files are relative to.
 
     Raises:
-        OptionsError: a part of the user's own cannot be had.
+        OptionsError: an object of the user's own cannot be loaded.
     """
     actions, window = env.actions, env.window
     given: dict[str, Any] = {
@@ -168,37 +163,30 @@ def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:
     return Path(os.path.normpath(options_path.parent / name))
 
 
-def load_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
-    """Read a platform from HDeepRM's JSON, from the XML that was made of one, or from KSU's CSV of machines."""
-    if path.name.endswith((".xml", ".xml.gz")):
-        if types:
-            raise PlatformError(f"{path}: an XML carries its figures; types extend a platform in JSON")
-        return read_platform_xml(path)
-    if path.name.endswith(CSV):
-        if types:
-            raise PlatformError(f"{path}: a CSV of machines names no types; types extend a platform in JSON")
-        return read_machines_csv(path)
-    return read_platform(path, types)
+def is_left_by_run(path: Path, holds: Holds) -> bool:
+    """Return whether a file of platforms or workloads is of the format in which the folders of runs hold them."""
+    left = Path(PLATFORM_OF_RUN if holds == "platform" else WORKLOAD_OF_RUN)
+    return has_ending_of(path, holds) and format_of(path, holds) is format_of(left, holds)
 
 
 def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overrides) -> Experiment:
-    """Read the jobs: a ready workload (Batsim's JSON, KSU's CSV) as it is, a trace by converting it."""
+    """Read the jobs: a workload as it is, a trace by making a workload of it."""
     if overrides.trace and overrides.workload:
         raise OptionsError("--trace and --workload exclude one another: the jobs come from one of them")
     source = overrides.workload or overrides.trace
-    if source is None and options.workload.model and not options.workload_file_path.endswith((".json", ".json.gz")):
-        if options.workload_file_path:
+    own = options.workload_file_path
+    if source is None and options.workload.model and not is_left_by_run(Path(own), "workload"):
+        if own:
             raise OptionsError(f"{path}: workload.model and workload_file_path exclude one another")
         workload = made_jobs(path, options, platform)
         check_sizes(path, workload, platform)
         return Experiment(options, Path(), Path(options.workload.model), platform, workload)
     source = source or named_path(path, options.workload_file_path, "workload_file_path", "--trace or --workload")
-    if overrides.workload or (not overrides.trace and source.name.endswith(READY)):
-        read = read_jobs_csv if source.name.endswith(CSV) else read_workload
-        workload = read(source, reference_flops=platform.reference_flops, capacity=platform.cores)
+    if overrides.workload or (not overrides.trace and has_ending_of(source, "workload")):
+        workload = load_workload(source, reference_flops=platform.reference_flops, capacity=platform.cores)
         check_sizes(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
-    trace = read_swf(source)
+    trace = load_trace(source)
     how = options.workload
     missing_memory = how.missing_memory
     if missing_memory is None and not knows_memory(trace):
@@ -229,7 +217,7 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
 
 
 def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
-    """Refuse a ready or made workload with a job that asks for more cores than there are.
+    """Refuse a workload with a job that asks for more cores than there are.
 
     A job that only lacks memory is left to the decision system, which rejects it.
     """

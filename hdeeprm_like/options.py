@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, is_baseline
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import read_json
+from hdeeprm_like.formats.open import names
 
 JOB_POLICY_NAMES = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
@@ -167,7 +168,7 @@ class AgentOptions(Section):
     )
     run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
     hidden: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]] | None = Field(
-        None, description="Units in each hidden layer; a list tells each layer's, for agents that take one."
+        None, description="Units in each hidden layer; a list has those of each layer, for agents that take one."
     )
     lr: Annotated[float, Field(gt=0)] | None = Field(None, description="Learning rate.")
     gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(None, description="Discount of later rewards.")
@@ -219,7 +220,7 @@ class TraceOptions(Section):
         "accuracy", description="Real run times: drawn by the accuracy of requests, or those of the trace."
     )
     missing_memory: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="MB per core of jobs that tell no memory; they are left out where this is missing."
+        None, description="MB per core of jobs whose memory is unknown; they are left out where this is missing."
     )
     model: Literal["lublin", "mao", "ksu"] | None = Field(
         None, description="Jobs are drawn from a published model; no trace is read."
@@ -253,7 +254,8 @@ class TrainingSection(Section):
     candidates: Annotated[int, Field(ge=1)] = Field(1, description="Each fragment is the busiest of so many.")
     compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs come up to so many times faster.")
     prior: Annotated[int, Field(ge=0)] = Field(
-        0, description="Episodes to learn from that each action plays alone; agents begin by preferring the best."
+        0,
+        description="Episodes to learn from that each action plays as a constant policy; agents first prefer the best.",
     )
     checkpoint_every: Annotated[int, Field(ge=1)] = Field(100, description="Episodes between two checkpoints.")
     evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
@@ -264,7 +266,7 @@ class TrainingSection(Section):
     )
     best: Literal["reward", "mean_slowdown", "makespan"] = Field("reward", description="Decides which is best.pt.")
     held_out: Annotated[int, Field(ge=0)] = Field(
-        0, description="Held-out episodes that the best agent and each action alone play at the end."
+        0, description="Held-out episodes that the best agent plays at the end, and each action as a constant policy."
     )
 
 
@@ -274,10 +276,8 @@ class Options(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Of everything random in the experiment.")
     nb_resources: Annotated[int, Field(ge=1)] | None = Field(None, description="Cores of the platform, to check it.")
     nb_jobs: Annotated[int, Field(ge=1)] | None = Field(None, description="Jobs taken from the trace; all if missing.")
-    workload_file_path: str = Field("", description="Trace in SWF, a Batsim workload in JSON, or jobs in KSU's CSV.")
-    platform_file_path: str = Field(
-        "", description="Platform in HDeepRM's JSON, the XML we made of one, or KSU's CSV of machines."
-    )
+    workload_file_path: str = Field("", description=f"Jobs: {names('trace', 'workload')}.")
+    platform_file_path: str = Field("", description=f"Platform: {names('platform')}.")
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()
@@ -304,7 +304,7 @@ class Options(Section):
 
 
 def split_pair(text: str) -> Pair:
-    """Split ``"shortest-high_gflops"`` or ``"sjf+easy-best_fit"`` into its policies; a baseline may tell no placement.
+    """Split ``"shortest-high_gflops"`` or ``"sjf+easy-best_fit"``, whose placement may be missing, into its policies.
 
     Raises:
         ValueError: one of them does not exist.
@@ -328,7 +328,7 @@ def check_part(name: str, known: Sequence[str]) -> None:
 
 
 def check_name(name: str, known: Sequence[str], kind: str) -> None:
-    """Raise a ValueError that tells the nearest name if *name* is not known."""
+    """Raise a ValueError with the nearest name if *name* is not known."""
     if name not in known:
         raise ValueError(f"{name!r} is no {kind}{did_you_mean(name, known)}")
 

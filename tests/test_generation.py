@@ -125,7 +125,10 @@ def test_the_seed_decides_what_the_command_writes(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["lublin", "-o", "x.txt"], "--output: x.txt: a name that ends in .json, .swf, .swf.gz, .csv is needed"),
+        (
+            ["lublin", "-o", "x.txt"],
+            "--output: x.txt: a name that ends in .json, .json.gz, .swf, .swf.gz, .csv or .csv.gz is needed",
+        ),
         (["lublin", "-o", "x.swf"], "model lublin: the number of jobs is missing"),
         (["lublin", "-o", "x.swf", "--set", "serial"], "--set: 'serial': NAME=VALUE is needed"),
         (["lublin", "-o", "x.swf", "--set", "a=1", "--set", "a.b=1"], "--set: a.b: 'a' is set to a value already"),

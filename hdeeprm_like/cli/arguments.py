@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
+from hdeeprm_like.formats.open import names
+
 PROGRAM = "hdeeprm-like"
 CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
@@ -15,7 +17,7 @@ else:
 
 
 class Parser(argparse.ArgumentParser):
-    """Tells in one line what is wrong with a command line."""
+    """Prints one line about what is wrong with a command line."""
 
     def error(self, message: str) -> NoReturn:
         """End the program."""
@@ -29,7 +31,7 @@ def command(
     added = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
     added.add_argument("--quiet", "-q", action="store_true", help="no progress bar and no figures, errors only")
     levels = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
-    added.add_argument("--log-level", choices=levels, help="how much to tell on stderr (default WARNING)")
+    added.add_argument("--log-level", choices=levels, help="how much to write to stderr (default WARNING)")
     added.set_defaults(run=run)
     return added
 
@@ -57,6 +59,15 @@ def seed(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
         raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 0 to 2^63-1 is needed")
     return int(text)
+
+
+def add_input_flags(added: argparse.ArgumentParser) -> None:
+    """Add the flags that stand in place of what an options file says about platform, jobs and seed."""
+    instead = "in place of the options file's"
+    added.add_argument("--platform", type=Path, help=f"platform {instead}: {names('platform')}")
+    added.add_argument("--trace", type=Path, metavar="SWF", help=f"trace {instead}: {names('trace')}")
+    added.add_argument("--workload", "-cw", type=Path, help=f"workload that is taken as it is: {names('workload')}")
+    added.add_argument("--seed", type=seed, help=f"seed {instead}")
 
 
 def add_agent_flags(added: argparse.ArgumentParser) -> None:

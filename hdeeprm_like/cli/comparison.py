@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, command, positive, seed
+from hdeeprm_like.formats.open import names
 
 
 def add_compare(commands: Commands) -> None:
@@ -21,10 +22,18 @@ def add_compare(commands: Commands) -> None:
     added.add_argument("--windows", default="10x1024", metavar="NxJ", help="windows and jobs of each (default 10x1024)")
     added.add_argument("--seed", type=seed, default=1, help="of the places where windows begin (default 1)")
     added.add_argument(
-        "--output", type=Path, required=True, metavar="DIR", help="results; a part of them is gone on with"
+        "--output",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="results; a comparison that was interrupted goes on where it stopped",
     )
-    added.add_argument("--cores", type=positive, metavar="N", help="of a pool (default: as the trace tells)")
-    added.add_argument("--platform", type=Path, metavar="FILE", help="a machine in place of a pool (JSON or XML)")
+    added.add_argument(
+        "--cores", type=positive, metavar="N", help="of a pool (default: as the header of the trace says)"
+    )
+    added.add_argument(
+        "--platform", type=Path, metavar="FILE", help=f"a machine in place of a pool: {names('platform')}"
+    )
     added.add_argument(
         "--clock",
         choices=("textbook", "one-by-one", "batsim"),
@@ -39,10 +48,10 @@ def run_compare(options: argparse.Namespace) -> None:
     """Compare, and print the summary."""
     from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.run import Comparison, compare, windows_named
-    from hdeeprm_like.studies.compare.statistics import scipy_stats
+    from hdeeprm_like.studies.compare.statistics import require_scipy
     from hdeeprm_like.studies.compare.text import format_all, format_summary
 
-    scipy_stats()  # say at once that it is missing
+    require_scipy()  # before the windows are run, not after
     count, jobs = windows_named(options.windows)
     comparison = Comparison(
         trace=options.trace,

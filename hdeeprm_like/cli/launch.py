@@ -1,7 +1,6 @@
 """The part of the command line that runs experiments: ``launch`` and ``clean``."""
 
 import argparse
-import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,10 @@ from hdeeprm_like.cli.arguments import (
     PROGRAM,
     Commands,
     add_agent_flags,
+    add_input_flags,
     command,
     positive,
     positive_seconds,
-    seed,
 )
 from hdeeprm_like.errors import OptionsError
 
@@ -22,18 +21,13 @@ if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
     from hdeeprm_like.launch.learned import Learner
 
-log = logging.getLogger(__name__)
-
 
 def add_launch(commands: Commands) -> None:
     """Add ``launch``."""
     added = command(commands, "launch", "simulate an experiment", run_launch)
     added.add_argument("--options", "-o", type=Path, required=True, metavar="EXP.json", help="the options file")
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
-    added.add_argument("--platform", type=Path, help="platform in place of the options file's (JSON or XML)")
-    added.add_argument("--trace", type=Path, metavar="SWF", help="trace in place of the options file's")
-    added.add_argument("--workload", "-cw", type=Path, help="ready Batsim workload (JSON), taken as it is")
-    added.add_argument("--seed", type=seed, help="seed in place of the options file's")
+    add_input_flags(added)
     added.add_argument("--runs", "-nr", type=positive, default=1, metavar="N", help="simulations in a row (default 1)")
     added.add_argument(
         "--simulator",
@@ -59,6 +53,8 @@ def add_launch(commands: Commands) -> None:
 
 def run_launch(options: argparse.Namespace) -> int | None:
     """Simulate an experiment."""
+    import logging
+
     from hdeeprm_like.experiment import Overrides, load_experiment
 
     overrides = Overrides(options.platform, options.trace, options.workload, options.seed)
@@ -89,7 +85,9 @@ def run_launch(options: argparse.Namespace) -> int | None:
             return cut_short(run, output)
     if run["rejected"]:
         job, reason = next(iter(run["rejected"].items()))
-        log.warning("%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason)
+        logging.getLogger(__name__).warning(
+            "%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason
+        )
     if not options.quiet:
         from hdeeprm_like.results.report import SHORT, format_table, metrics_table
 
@@ -127,7 +125,7 @@ def run_with_batsim(
 
 
 def cut_short(run: dict[str, Any], output: Path) -> int:
-    """Tell why a simulation did not come to its end, and the last that Batsim said; return the exit status."""
+    """Print why a simulation did not come to its end, and Batsim's last lines; return the exit status."""
     from hdeeprm_like.batsim.process import last_lines
 
     lines = [run["problem"], *last_lines(output / "batsim.log", 10), f"{output}: marked incomplete"]

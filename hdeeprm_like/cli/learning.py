@@ -1,12 +1,19 @@
 """The part of the command line that trains agents."""
 
 import argparse
-import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import INTERRUPTED, PROGRAM, Commands, add_agent_flags, command, positive, seed
+from hdeeprm_like.cli.arguments import (
+    INTERRUPTED,
+    PROGRAM,
+    Commands,
+    add_agent_flags,
+    add_input_flags,
+    command,
+    positive,
+)
 from hdeeprm_like.errors import OptionsError
 
 if TYPE_CHECKING:
@@ -22,10 +29,7 @@ def add_train(commands: Commands) -> None:
     added.add_argument("--resume", type=Path, metavar="DIR", help="go on with the training in this directory")
     added.add_argument("--episodes", type=positive, metavar="N", help="in all, in place of the options file's")
     added.add_argument("--envs", type=positive, metavar="N", help="episodes at once, in place of the options file's")
-    added.add_argument("--platform", type=Path, help="platform in place of the options file's (JSON or XML)")
-    added.add_argument("--trace", type=Path, metavar="SWF", help="trace in place of the options file's")
-    added.add_argument("--workload", "-cw", type=Path, help="ready Batsim workload (JSON), taken as it is")
-    added.add_argument("--seed", type=seed, help="seed in place of the options file's")
+    add_input_flags(added)
     add_agent_flags(added)
 
 
@@ -33,6 +37,8 @@ def run_train(options: argparse.Namespace) -> int:
     """Train an agent, from the beginning or from its last checkpoint."""
     if options.resume is None and options.options is None:
         raise OptionsError("train: --options EXP.json is needed, or --resume DIR")
+    import logging
+
     from hdeeprm_like.experiment import Overrides, load_experiment
     from hdeeprm_like.launch.learned import resume_learner, train_learner, training_options
 

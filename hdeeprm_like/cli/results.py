@@ -1,18 +1,20 @@
 """The part of the command line that looks at results: ``visual``, ``metrics``, ``jobstat``, ``schema``."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, command, seed
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.open import names
+from hdeeprm_like.results import plots
+from hdeeprm_like.results.plots import KINDS
 
 
 def add_visual(commands: Commands) -> None:
     """Add ``visual``."""
     added = command(commands, "visual", "draw a run", run_visual)
-    added.add_argument("kind", metavar="KIND", help="what to draw, as queue_size, utilization, lifecycle or gantt")
+    added.add_argument("kind", metavar="KIND", help=f"what to draw: {', '.join(KINDS)}; or compare, for several runs")
     added.add_argument(
         "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
     )
@@ -21,14 +23,12 @@ def add_visual(commands: Commands) -> None:
 
 def run_visual(options: argparse.Namespace) -> None:
     """Draw a run, or several above one another."""
-    from hdeeprm_like.results import plots as visual
-
     if options.kind == "compare":
-        visual.compare(options.folders, options.save)
+        plots.compare(options.folders, options.save)
     elif len(options.folders) > 1:
         raise OptionsError("--run: one directory is drawn at a time; `visual compare` takes several")
     else:
-        visual.draw(options.kind, options.folders[0], options.save)
+        plots.draw(options.kind, options.folders[0], options.save)
 
 
 def add_metrics(commands: Commands) -> None:
@@ -42,7 +42,6 @@ def add_metrics(commands: Commands) -> None:
 
 def run_metrics(options: argparse.Namespace) -> None:
     """Print the figures of runs, and draw them if asked."""
-    from hdeeprm_like.cluster.schedule import FIGURES
     from hdeeprm_like.results import report
 
     table = report.metrics_table(options.folders)
@@ -51,13 +50,13 @@ def run_metrics(options: argparse.Namespace) -> None:
     if options.csv:
         report.write_table(table, options.csv)
     if not options.quiet:
-        sys.stdout.write(report.format_table(table, report.SHORT if options.short else tuple(FIGURES)))
+        sys.stdout.write(report.format_table(table, report.SHORT if options.short else None))
 
 
 def add_jobstat(commands: Commands) -> None:
     """Add ``jobstat``."""
-    added = command(commands, "jobstat", "tell statistics of what jobs ask for", run_jobstat)
-    added.add_argument("workload", type=Path, help="Batsim workload (JSON) or trace (SWF, plain or .gz)")
+    added = command(commands, "jobstat", "print statistics of what jobs ask for", run_jobstat)
+    added.add_argument("workload", type=Path, help=f"jobs: {names('workload', 'trace')}")
     added.add_argument("field", metavar="FIELD", help="req_time, size, mem, mem_bw, submit, or all for the whole table")
     added.add_argument(
         "statistic", metavar="STATISTIC", nargs="?", help="min, max, mean, median, std, sum, count, p95 ..."
@@ -86,6 +85,8 @@ def add_schema(commands: Commands) -> None:
 
 def run_schema(options: argparse.Namespace) -> None:
     """Write the JSON schema of the options file."""
+    import json
+
     from hdeeprm_like.formats.files import write_json
     from hdeeprm_like.options import schema
 

@@ -1,19 +1,15 @@
 """The commands that make, cut and fetch workloads."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from hdeeprm_like.cli.arguments import Commands, command, positive, seed
 from hdeeprm_like.errors import OptionsError
-
-if TYPE_CHECKING:
-    from hdeeprm_like.cluster.synthetic.jobs import Jobs
+from hdeeprm_like.formats.open import Holds, check_writable, endings, load_trace, write, write_jobs
 
 GIGA = 1e9
-FORMS = (".json", ".swf", ".swf.gz", ".csv")
 
 
 def add_workload_commands(commands: Commands) -> None:
@@ -27,7 +23,14 @@ def add_generate(commands: Commands) -> None:
     """Add ``generate``."""
     added = command(commands, "generate", "make jobs out of a published model", run_generate)
     added.add_argument("model", metavar="MODEL", help="lublin, mao or ksu")
-    added.add_argument("--output", "-o", type=Path, required=True, metavar="FILE.json|swf|swf.gz|csv", help="the file")
+    added.add_argument(
+        "--output",
+        "-o",
+        type=Path,
+        required=True,
+        metavar=file_name("workload", "trace", able="write_jobs"),
+        help="the file",
+    )
     added.add_argument("--jobs", type=positive, metavar="N", help="how many (mao: one episode without it)")
     added.add_argument("--seed", type=seed, required=True, help="of everything that is drawn")
     added.add_argument("--preset", help="published parameters, as batch, interactive, whole, both; deeprm, scenario-1")
@@ -49,12 +52,9 @@ def run_generate(options: argparse.Namespace) -> None:
     import numpy as np
 
     from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
-    from hdeeprm_like.formats.swf import read_swf
     from hdeeprm_like.formats.swf_cuts import jobs_of_trace
 
-    name = options.output.name
-    if not name.endswith(FORMS):
-        raise OptionsError(f"--output: {name}: a name that ends in {', '.join(FORMS)} is needed")
+    check_writable(options.output, "workload", "trace", able="write_jobs", what="--output")
     model = model_named(options.model, options.preset, settings(options.parameters, "--set"), options.nodes, "--set")
     estimates = None
     if options.estimates:
@@ -65,7 +65,7 @@ def run_generate(options: argparse.Namespace) -> None:
     if options.log:
         if options.model != "ksu":
             raise OptionsError("--log: only the sets of ksu are sampled from a trace")
-        log = jobs_of_trace(read_swf(options.log))
+        log = jobs_of_trace(load_trace(options.log))
     recipe = Recipe(model, estimates, "hdeeprm" if options.hdeeprm else "model", log)
     jobs = recipe.jobs(options.jobs, np.random.default_rng(options.seed))
     write_jobs(jobs, options.output, options.gflops * GIGA)
@@ -73,23 +73,15 @@ def run_generate(options: argparse.Namespace) -> None:
         sys.stdout.write(f"{len(jobs)} jobs in {options.output}\n")
 
 
-def write_jobs(jobs: "Jobs", path: Path, reference_flops: float) -> None:
-    """Write the jobs of a model in the form that the name of the file tells."""
-    from hdeeprm_like.formats.jobs_csv import write_jobs_csv
-    from hdeeprm_like.formats.swf import write_swf
-    from hdeeprm_like.formats.swf_cuts import trace_of_jobs
-    from hdeeprm_like.formats.workload_json import write_workload
-
-    if path.name.endswith(".json"):
-        write_workload(jobs.workload(reference_flops), path)
-    elif path.name.endswith(".csv"):
-        write_jobs_csv(jobs, path)
-    else:
-        write_swf(trace_of_jobs(jobs), path)
+def file_name(*holds: Holds, able: Literal["write", "write_jobs"]) -> str:
+    """Return what help texts call a file that is written: ``FILE.swf|swf.gz``."""
+    return "FILE" + "|".join(endings(*holds, able=able)).replace("|.", "|")
 
 
 def settings(texts: list[str], flag: str) -> dict[str, Any]:
     """Parse ``NAME=VALUE``, with dots in names for what is nested; a value that is no JSON is a string."""
+    import json
+
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -112,7 +104,9 @@ def add_cut(commands: Commands) -> None:
     """Add ``cut``."""
     added = command(commands, "cut", "write a part of a trace, or windows of it", run_cut)
     added.add_argument("trace", type=Path, metavar="SWF", help="the trace (SWF, plain or .gz)")
-    added.add_argument("--output", "-o", type=Path, required=True, metavar="FILE.swf|swf.gz", help="the file")
+    added.add_argument(
+        "--output", "-o", type=Path, required=True, metavar=file_name("trace", able="write"), help="the file"
+    )
     added.add_argument("--first", type=positive, metavar="N", help="jobs to keep of those that are left")
     added.add_argument("--skip", type=whole, default=0, metavar="N", help="jobs to leave out at the beginning")
     added.add_argument("--from", dest="begin", type=float, metavar="S", help="earliest submission on its clock, s")
@@ -128,24 +122,23 @@ def run_cut(options: argparse.Namespace) -> None:
     """Write a part of a trace, or windows of it."""
     import numpy as np
 
-    from hdeeprm_like.formats.swf import read_swf, write_swf
     from hdeeprm_like.formats.swf_cuts import cut, scale_gaps, windows
 
-    if not options.output.name.endswith((".swf", ".swf.gz")):
-        raise OptionsError(f"--output: {options.output.name}: a name that ends in .swf or .swf.gz is needed")
-    trace = cut(read_swf(options.trace), first=options.first, skip=options.skip, begin=options.begin, end=options.end)
+    check_writable(options.output, "trace", able="write", what="--output")
+    trace = cut(load_trace(options.trace), first=options.first, skip=options.skip, begin=options.begin, end=options.end)
     if options.load is not None:
         trace = scale_gaps(trace, 1 / options.load)
     if options.windows is None:
-        write_swf(trace, options.output)
+        write(trace, options.output, "trace")
         written = [options.output]
     else:
         count, jobs = options.windows
-        stem, dot, ending = options.output.name.partition(".swf")
-        written = [options.output.with_name(f"{stem}-{number}{dot}{ending}") for number in range(1, count + 1)]
+        ending = next(own for own in endings("trace", able="write") if options.output.name.endswith(own))
+        stem = options.output.name.removesuffix(ending)
+        written = [options.output.with_name(f"{stem}-{number}{ending}") for number in range(1, count + 1)]
         rng = np.random.default_rng(options.seed)
         for path, part in zip(written, windows(trace, jobs, count, rng), strict=True):
-            write_swf(part, path)
+            write(part, path, "trace")
     if not options.quiet:
         size = len(trace) if options.windows is None else options.windows[1]
         sys.stdout.write("".join(f"{size} jobs in {path}\n" for path in written))
@@ -155,7 +148,7 @@ def add_fetch_trace(commands: Commands) -> None:
     """Add ``fetch-trace``."""
     added = command(commands, "fetch-trace", "get a trace of the Parallel Workloads Archive", run_fetch_trace)
     added.add_argument("name", metavar="NAME", help="as CTC-SP2-1996-3.1-cln; a wrong one lists those that are known")
-    added.add_argument("--folder", type=Path, metavar="DIR", help="of kept traces (default: in the user's cache)")
+    added.add_argument("--folder", type=Path, metavar="DIR", help="of downloaded traces (default: in the user's cache)")
     added.add_argument("--site", metavar="URL", help="of the archive, if it has moved")
 
 

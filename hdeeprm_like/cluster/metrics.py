@@ -13,12 +13,12 @@ from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Bools, Floats, Ints
 
 BOUNDED_SLOWDOWN_THRESHOLD = 10.0  # s, the customary length under which a job counts as short
-PATIENCE = 2 * 86400.0  # s, a job that waits longer counts as starving unless told otherwise
+PATIENCE = 2 * 86400.0  # s, a job that waits longer counts as starving unless the caller says otherwise
 STEADY = 0.1  # share of the jobs at either end of a workload that fill and drain the machine
 
 
 class Distribution(NamedTuple):
-    """A figure over all jobs: the mean hides who starves, so the tail stands beside it; all NaN without jobs."""
+    """Of one value for each job: a mean alone hides jobs that starve, the 95th percentile and maximum show them."""
 
     mean: float
     median: float
@@ -199,7 +199,7 @@ def energy_delay_product(energy: float, makespan: float) -> float:
 
 
 def distribution(values: Floats) -> Distribution:
-    """Mean, median, 95th percentile and maximum over the jobs."""
+    """Mean, median, 95th percentile and maximum over the jobs; NaN without jobs."""
     if not len(values):
         return Distribution(*[float("nan")] * 4)
     median, p95 = np.percentile(values, [50.0, 95.0])
@@ -207,7 +207,7 @@ def distribution(values: Floats) -> Distribution:
 
 
 def jain(values: Floats) -> float:
-    """How evenly something is spread: 1 when all have the same, 1 / n when one of n has all; NaN without any.
+    """Jain's fairness index: 1 when all values are equal, 1 / n when one of n values is the whole sum; NaN without any.
 
     Source: Jain, Chiu and Hawe, "A quantitative measure of fairness and discrimination for resource allocation in
     shared computer systems", 1984.
@@ -230,7 +230,7 @@ def by_user(values: Floats, users: Ints) -> Floats:
 
 
 def largest_over_mean(values: Floats) -> float:
-    """How much worse off the worst is than the average: 1 when all are alike; NaN without any."""
+    """Largest value over the mean: 1 when all are equal; NaN without any or where the mean is 0."""
     return largest(values) / mean(values) if len(values) and mean(values) != 0.0 else float("nan")
 
 
@@ -240,7 +240,7 @@ def starving(wait: Floats, patience: float = PATIENCE) -> int:
 
 
 def queue_length(submit: Floats, start: Floats) -> tuple[Floats, Ints]:
-    """Jobs waiting over time, L(t) of Deep Back-Filling, section II.A: see `load` for what is returned."""
+    """Number of waiting jobs over time, L(t) of Deep Back-Filling, section II.A; returned as `load` does."""
     return load(submit, start, np.ones(len(submit), np.int64))
 
 
@@ -252,14 +252,14 @@ def job_load(submit: Floats, start: Floats, size: Ints, requested_time: Floats) 
 
     Source: Deep Back-Filling, section II.A, whose average over time is D(t): waiting time times load, over time.
     """
-    return _held(submit, start, size * requested_time)
+    return _sum_over_time(submit, start, size * requested_time)
 
 
 def time_average(times: Floats, values: Floats | Ints, end: float) -> float:
-    """Mean of what `load`, `queue_length` or `job_load` returns from the first time to *end*; NaN where none passes.
+    """Mean over time of what `load`, `queue_length` or `job_load` returns; NaN where no time passes.
 
     Args:
-        times: (T,) s, increasing. values: (T,) from each of them on, the last one up to *end* s.
+        times: (T,) s, increasing. values: (T,) from each of them on. end: s, of the last one.
     """
     seconds = end - float(times[0]) if len(times) else 0.0
     return float(np.sum(np.diff(times, append=end) * values)) / seconds if seconds > 0.0 else float("nan")
@@ -276,22 +276,23 @@ def largest(values: Floats) -> float:
 
 
 def load(begin: Floats, end: Floats, amount: Ints) -> tuple[Floats, Ints]:
-    """What is held over time when each row holds *amount* from *begin* up to *end*: busy cores, queued cores.
+    """Sum over the jobs as it changes over time: of busy cores from start to finish, of queued cores while jobs wait.
 
-    What begins and ends at one time cancels out, so cores handed from one job to the next never count twice.
+    A job counts with its *amount* from *begin* until just before *end*. Where one job ends and another begins at the
+    same time, the sum changes once, by the difference: cores that pass from one job to the next never count twice.
 
     Args:
         begin, end: (J,) s.
         amount: (J,) cores.
 
     Returns:
-        (T,) s, increasing times; (T,) amount held from each of them on, 0 at the last one.
+        (T,) s, increasing times; (T,) the sum from each of them on, 0 at the last one.
     """
-    times, held = _held(begin, end, amount)
-    return times, np.rint(held).astype(np.int64)
+    times, total = _sum_over_time(begin, end, amount)
+    return times, np.rint(total).astype(np.int64)
 
 
-def _held(begin: Floats, end: Floats, amount: Floats | Ints) -> tuple[Floats, Floats]:
+def _sum_over_time(begin: Floats, end: Floats, amount: Floats | Ints) -> tuple[Floats, Floats]:
     times, at = np.unique(np.concatenate([begin, end]), return_inverse=True)
     change = np.bincount(at, weights=np.concatenate([amount, -amount]), minlength=len(times))
     return times, np.cumsum(change)

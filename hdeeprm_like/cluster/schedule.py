@@ -1,10 +1,13 @@
-"""All figures of a finished schedule by name: the one list behind every table that shows them.
+"""All figures of a finished schedule by name: `FIGURES` is the one list behind every table that shows them.
 
-Each is a function of `metrics`, where its source stands.
+To add a figure, write its function in `metrics`, where its source stands, and add an entry to `FIGURES`. The commands
+``metrics`` and ``compare`` then have it as a row and a column.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,48 +15,7 @@ from hdeeprm_like.cluster import metrics
 from hdeeprm_like.types import Floats, Ints
 
 PER_HOUR = 3600.0
-
-
-class Figure(NamedTuple):
-    """What a figure is called by people, and its unit.
-
-    Attributes:
-        unit: ``s``, ``J``, ``J s``, ``core s``, ``1`` for ratios, ``%`` for shares of 1, ``jobs``, ``1/h``.
-    """
-
-    name: str
-    unit: str
-
-
-STATISTICS = {"": "Mean {}", "_median": "Median {}", "_p95": "P95 {}", "_max": "Max {}"}
-QUANTITIES = {
-    "bounded_slowdown": Figure("bounded slowdown", "1"),
-    "wait": Figure("waiting", "s"),
-    "turnaround": Figure("turnaround", "s"),
-    "slowdown": Figure("slowdown", "1"),
-    "per_processor_slowdown": Figure("per-processor slowdown", "1"),
-}
-FIGURES = {
-    **{
-        f"{quantity}{statistic}": Figure(name.format(figure.name), figure.unit)
-        for quantity, figure in QUANTITIES.items()
-        for statistic, name in STATISTICS.items()
-    },
-    "utilization": Figure("Utilization", "%"),
-    "steady_utilization": Figure("Steady utilization", "%"),
-    "makespan": Figure("Makespan", "s"),
-    "throughput": Figure("Throughput", "1/h"),
-    "energy": Figure("Energy", "J"),
-    "energy_delay_product": Figure("Energy-delay product", "J s"),
-    "queue_length": Figure("Mean queue length", "jobs"),
-    "queue_length_max": Figure("Max queue length", "jobs"),
-    "job_load": Figure("Mean job load", "core s"),
-    "job_load_max": Figure("Max job load", "core s"),
-    "fairness": Figure("Fairness to users (Jain)", "1"),
-    "worst_user": Figure("Worst user over mean", "1"),
-    "starving": Figure("Jobs that starved", "jobs"),
-    "jobs_run": Figure("Jobs that ran", "jobs"),
-}
+UNKNOWN = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,56 +38,166 @@ class Schedule:
     run: Floats | None = None
     requested_time: Floats | None = None
     user: Ints | None = None
-    energy: float = float("nan")
+    energy: float = UNKNOWN
+    _distributions: dict["OfJobs", metrics.Distribution] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.submit)
 
+    @cached_property
+    def run_time(self) -> Floats:
+        """(J,) s that each job ran."""
+        return self.finish - self.start if self.run is None else self.run
+
+    @cached_property
+    def wait(self) -> Floats:
+        """(J,) s that each job waited."""
+        return metrics.wait(self.submit, self.start)
+
+    @cached_property
+    def bounded_slowdown(self) -> Floats:
+        """(J,) see `metrics.bounded_slowdown`."""
+        return metrics.bounded_slowdown(self.wait, self.run_time)
+
+    @cached_property
+    def queue_length(self) -> tuple[Floats, Floats | Ints]:
+        """(T,) s, and (T,) jobs that waited from each of these times on."""
+        return metrics.queue_length(self.submit, self.start)
+
+    @cached_property
+    def job_load(self) -> tuple[Floats, Floats | Ints]:
+        """(T,) s, and (T,) core s that the waiting jobs asked for from each of these times on; none if not known."""
+        if self.requested_time is None:
+            return np.zeros(0), np.zeros(0)
+        return metrics.job_load(self.submit, self.start, self.size, self.requested_time)
+
+    @cached_property
+    def user_slowdowns(self) -> Floats:
+        """(U,) mean bounded slowdown of each user; none if users are not known."""
+        return np.zeros(0) if self.user is None else metrics.by_user(self.bounded_slowdown, self.user)
+
+    def distribution(self, quantity: "OfJobs") -> metrics.Distribution:
+        """Return mean, median, 95th percentile and maximum over the jobs of a quantity of `QUANTITIES`."""
+        if quantity not in self._distributions:
+            self._distributions[quantity] = metrics.distribution(quantity(self))
+        return self._distributions[quantity]
+
+
+OfJobs: TypeAlias = Callable[[Schedule], Floats]  # one value for each job
+OfSchedule: TypeAlias = Callable[[Schedule], float]  # NaN where it is not known
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a schedule.
+
+    Attributes:
+        title: for people.
+        unit: ``s``, ``J``, ``J s``, ``core s``, ``1`` for ratios, ``%`` for shares of 1, ``jobs``, ``1/h``.
+        value: computes it from a schedule.
+        more_is_better: how to rank by it.
+        batsim: its name in Batsim's ``out_schedule.csv``, empty where Batsim does not print it.
+        worst_of: whether the largest of several schedules' figures stands for all of them, in place of the mean.
+    """
+
+    title: str
+    unit: str
+    value: OfSchedule
+    more_is_better: bool = False
+    batsim: str = ""
+    worst_of: bool = False
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What each job has of something; its mean, median, 95th percentile and maximum are figures."""
+
+    title: str
+    unit: str
+    values: OfJobs
+    batsim: str = ""  # what follows mean_ and max_ in Batsim's names
+
+
+QUANTITIES = {
+    "bounded_slowdown": Quantity("bounded slowdown", "1", lambda s: s.bounded_slowdown),
+    "wait": Quantity("waiting", "s", lambda s: s.wait, "waiting_time"),
+    "turnaround": Quantity("turnaround", "s", lambda s: metrics.turnaround(s.submit, s.finish), "turnaround_time"),
+    "slowdown": Quantity("slowdown", "1", lambda s: metrics.slowdown(s.wait, s.run_time), "slowdown"),
+    "per_processor_slowdown": Quantity(
+        "per-processor slowdown", "1", lambda s: metrics.per_processor_slowdown(s.wait, s.run_time, s.size)
+    ),
+}
+
+
+def figures_of_jobs(name: str, quantity: Quantity) -> dict[str, Figure]:
+    """Return the four figures over the jobs, by name."""
+    title, unit, values, batsim = quantity.title, quantity.unit, quantity.values, quantity.batsim
+    mean, largest = (f"{kind}_{batsim}" if batsim else "" for kind in ("mean", "max"))
+    return {
+        name: Figure(f"Mean {title}", unit, lambda s: s.distribution(values).mean, batsim=mean),
+        f"{name}_median": Figure(f"Median {title}", unit, lambda s: s.distribution(values).median),
+        f"{name}_p95": Figure(f"P95 {title}", unit, lambda s: s.distribution(values).p95),
+        f"{name}_max": Figure(
+            f"Max {title}", unit, lambda s: s.distribution(values).largest, batsim=largest, worst_of=True
+        ),
+    }
+
+
+def over_time(times: Floats, values: Floats | Ints, finish: Floats) -> float:
+    """Return the mean over the time from the first submission to the last finish; NaN for no values."""
+    return metrics.time_average(times, values, metrics.largest(finish))
+
+
+def largest(values: Floats | Ints) -> float:
+    """Return the largest value; NaN for no values."""
+    return metrics.largest(np.asarray(values, np.float64))
+
+
+def energy_delay_product(schedule: Schedule) -> float:
+    """Return it in J s; NaN where nobody measured the energy."""
+    if np.isnan(schedule.energy):
+        return UNKNOWN
+    return metrics.energy_delay_product(schedule.energy, metrics.makespan(schedule.finish))
+
+
+FIGURES: dict[str, Figure] = {
+    **{key: own for name, quantity in QUANTITIES.items() for key, own in figures_of_jobs(name, quantity).items()},
+    "utilization": Figure(
+        "Utilization",
+        "%",
+        lambda s: metrics.utilization(s.submit, s.start, s.finish, s.size, s.cores),
+        more_is_better=True,
+    ),
+    "steady_utilization": Figure(
+        "Steady utilization",
+        "%",
+        lambda s: metrics.steady_utilization(s.submit, s.start, s.finish, s.size, s.cores),
+        more_is_better=True,
+    ),
+    "makespan": Figure("Makespan", "s", lambda s: metrics.makespan(s.finish), batsim="makespan"),
+    "throughput": Figure(
+        "Throughput", "1/h", lambda s: PER_HOUR * metrics.throughput(s.submit, s.finish), more_is_better=True
+    ),
+    "energy": Figure("Energy", "J", lambda s: s.energy, batsim="consumed_joules"),
+    "energy_delay_product": Figure("Energy-delay product", "J s", energy_delay_product),
+    "queue_length": Figure("Mean queue length", "jobs", lambda s: over_time(*s.queue_length, s.finish)),
+    "queue_length_max": Figure("Max queue length", "jobs", lambda s: largest(s.queue_length[1]), worst_of=True),
+    "job_load": Figure("Mean job load", "core s", lambda s: over_time(*s.job_load, s.finish)),
+    "job_load_max": Figure("Max job load", "core s", lambda s: largest(s.job_load[1]), worst_of=True),
+    "fairness": Figure("Fairness to users (Jain)", "1", lambda s: metrics.jain(s.user_slowdowns), more_is_better=True),
+    "worst_user": Figure("Worst user over mean", "1", lambda s: metrics.largest_over_mean(s.user_slowdowns)),
+    "starving": Figure("Jobs that starved", "jobs", lambda s: float(metrics.starving(s.wait))),
+    "jobs_run": Figure(
+        "Jobs that ran", "jobs", lambda s: float(len(s)), more_is_better=True, batsim="nb_jobs_finished"
+    ),
+}
+"""All figures, in the order in which tables show them. Fairness is that of the users' mean bounded slowdowns."""
+
 
 def figures(schedule: Schedule) -> dict[str, float]:
-    """Return the figures of a schedule in the order of `FIGURES`; NaN for those that cannot be told.
-
-    Fairness is that of the users' mean bounded slowdowns. Length and load of the queue are averages over the time from
-    the first submission to the last finish, as the utilization is.
+    """Return the figures of a schedule in the order of `FIGURES`; NaN for those that are not known.
 
     Raises:
         WorkloadError: the times make no sense.
     """
-    submit, start, finish, size = schedule.submit, schedule.start, schedule.finish, schedule.size
-    run = finish - start if schedule.run is None else schedule.run
-    wait = metrics.wait(submit, start)
-    bounded = metrics.bounded_slowdown(wait, run)
-    found = {
-        **_spread("bounded_slowdown", bounded),
-        **_spread("wait", wait),
-        **_spread("turnaround", metrics.turnaround(submit, finish)),
-        **_spread("slowdown", metrics.slowdown(wait, run)),
-        **_spread("per_processor_slowdown", metrics.per_processor_slowdown(wait, run, size)),
-        "utilization": metrics.utilization(submit, start, finish, size, schedule.cores),
-        "steady_utilization": metrics.steady_utilization(submit, start, finish, size, schedule.cores),
-        "makespan": metrics.makespan(finish),
-        "throughput": PER_HOUR * metrics.throughput(submit, finish),
-        "energy": schedule.energy,
-        **_over_time("queue_length", *metrics.queue_length(submit, start), finish),
-        "starving": float(metrics.starving(wait)),
-        "jobs_run": float(len(schedule)),
-    }
-    found["energy_delay_product"] = (
-        float("nan") if np.isnan(schedule.energy) else metrics.energy_delay_product(schedule.energy, found["makespan"])
-    )
-    if schedule.requested_time is not None:
-        found |= _over_time("job_load", *metrics.job_load(submit, start, size, schedule.requested_time), finish)
-    if schedule.user is not None:
-        users = metrics.by_user(bounded, schedule.user)
-        found |= {"fairness": metrics.jain(users), "worst_user": metrics.largest_over_mean(users)}
-    return {name: found.get(name, float("nan")) for name in FIGURES}
-
-
-def _spread(quantity: str, values: Floats) -> dict[str, float]:
-    names = (f"{quantity}{statistic}" for statistic in STATISTICS)
-    return dict(zip(names, metrics.distribution(values), strict=True))
-
-
-def _over_time(quantity: str, times: Floats, values: Floats | Ints, finish: Floats) -> dict[str, float]:
-    end, largest = metrics.largest(finish), metrics.largest(np.asarray(values, np.float64))
-    return {quantity: metrics.time_average(times, values, end), f"{quantity}_max": largest}
+    return {name: figure.value(schedule) for name, figure in FIGURES.items()}

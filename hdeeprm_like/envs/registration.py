@@ -36,18 +36,16 @@ from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, Workloa
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.experiment import (
-    READY,
     VALIDATION,
     Experiment,
     Overrides,
     episodes_of,
     load_experiment,
     load_jobs,
-    load_platform,
     space_of,
 )
+from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace
 from hdeeprm_like.formats.platform_json import core_names
-from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.options import Options
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.windows import pool, usable, window
@@ -293,10 +291,10 @@ def workload_from(
     if not isinstance(workload, str | Path):
         return workload
     path = Path(workload)
-    if pooled and not path.name.endswith(READY):
-        return Windows(window(usable(read_swf(path)), platform.cores).workload, jobs)
+    ready = has_ending_of(path, "workload")
+    if pooled and not ready:
+        return Windows(window(usable(load_trace(path)), platform.cores).workload, jobs)
     plain = Options.model_validate({"seed": 0, "pybatsim": {"agent": {"type": "LEARNING"}}})
-    ready = path.name.endswith(READY)
     overrides = Overrides(workload=path) if ready else Overrides(trace=path)
     return Windows(load_jobs(path, plain, platform, overrides).workload, jobs)
 

@@ -14,7 +14,7 @@ from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.formats.open import load_workload
 from hdeeprm_like.run.batch import DRAWS, NO_DECISION
 from hdeeprm_like.run.episodes import fragment
 from hdeeprm_like.run.python_loop import Play, Steps
@@ -320,7 +320,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         """Return the jobs of the next episode."""
         jobs = options.get("workload")
         if isinstance(jobs, str | Path):
-            jobs = read_workload(
+            jobs = load_workload(
                 Path(jobs), reference_flops=self.platform.reference_flops, capacity=self.platform.cores
             )
         elif jobs is None and isinstance(self.workload_of, Windows) and "window" in options:

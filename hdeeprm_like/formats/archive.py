@@ -1,4 +1,4 @@
-"""Traces from the Parallel Workloads Archive: where they are, what they must hold, and where they are kept."""
+"""Traces from the Parallel Workloads Archive: where to find, how to check and where to store them."""
 
 import gzip
 import hashlib
@@ -27,7 +27,7 @@ Progress = Callable[[int, int | None], None]  # bytes so far, and of all where t
 
 
 class Origin(NamedTuple):
-    """Where a trace lies in the archive, and the SHA-256 of its packed file where we had it in hands."""
+    """Where a trace lies in the archive, and the SHA-256 of its packed file, empty where nobody has checked one."""
 
     folder: str
     sha256: str | None = None
@@ -51,7 +51,7 @@ TRACES: dict[str, Origin] = {
 
 
 def trace_folder() -> Path:
-    """Return where fetched traces are kept.
+    """Return the folder of downloaded traces.
 
     That is not the folder of machine code (`engine.compiled`), which is cleared of what it does not know.
     """
@@ -62,15 +62,15 @@ def trace_folder() -> Path:
 def fetch_trace(
     name: str, folder: Path | None = None, *, site: str = ARCHIVE, progress: Progress | None = None
 ) -> tuple[Path, str]:
-    """Return a trace of the archive and its SHA-256, from the folder of kept ones or else from the archive's site.
+    """Return a trace of the archive and its SHA-256; it is downloaded unless it is in the folder.
 
     What arrives is checked before it takes its place: by its SHA-256 where we know it, else by unpacking it.
 
     Args:
         name: as in `TRACES`, with or without ``.swf.gz``.
-        folder: of kept traces; None takes `trace_folder`.
+        folder: of downloaded traces; None takes `trace_folder`.
         site: the archive.
-        progress: is told how many bytes have arrived.
+        progress: called with the number of bytes that have arrived, and of all bytes, None if unknown.
 
     Raises:
         WorkloadError: the trace is not known, cannot be had, or is not what it should be.
@@ -103,8 +103,8 @@ def _download(url: str, path: Path, progress: Progress | None) -> bytes:
     site = urlsplit(url).netloc
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
-            told = answer.headers.get("Content-Length", "")
-            total = int(told) if told.isdigit() else None
+            length = answer.headers.get("Content-Length", "")
+            total = int(length) if length.isdigit() else None
             data = bytearray()
             while piece := answer.read(PIECE):
                 data += piece

@@ -55,7 +55,7 @@ def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> 
     """Return the lines of a CSV (plain or ``.gz``) behind that of the names of its columns.
 
     Args:
-        columns: that must be there, in any order; others are ignored. The first of them tells rows apart.
+        columns: that must be there, in any order; others are ignored. No two rows have the same value in the first.
 
     Raises:
         HDeepRMError: as *error* says; the file cannot be read, or a line of it has too few or too many values.

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 
@@ -18,11 +18,24 @@ from hdeeprm_like.errors import HDeepRMError, ResultsError
 def replacing(path: Path) -> Iterator[TextIO]:
     """Open a text file that takes the place of *path* when the block ends well, and vanishes when it does not.
 
+    It is packed if its name ends in ``.gz``; equal texts give equal bytes.
+
     Raises:
         ResultsError: the folder cannot be written, or the disk is full.
     """
-    with replacing_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
+    with (
+        replacing_bytes(path) as raw,
+        _packed(raw, path) as data,
+        io.TextIOWrapper(data, encoding="utf-8", newline="\n") as file,
+    ):
         yield file
+
+
+def _packed(raw: BinaryIO, path: Path) -> BinaryIO:
+    """Return what packs all that is written to *raw*, or *raw* itself, as the name of the file says."""
+    if path.suffix != ".gz":
+        return raw
+    return cast(BinaryIO, gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0))
 
 
 @contextmanager

@@ -25,8 +25,11 @@ COLUMNS = (
 )
 
 
-def write_jobs_csv(jobs: Jobs, path: Path) -> None:
+def write_jobs_csv(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None:
     """Write the jobs of a model, one per line under a line of names; bandwidths and queues are left out.
+
+    Args:
+        reference_flops: flop/s of the cores the times are of; the file holds seconds and does not need it.
 
     Raises:
         ResultsError: the file cannot be written.
@@ -47,13 +50,13 @@ def write_jobs_csv(jobs: Jobs, path: Path) -> None:
         lines.writerows(columns)
 
 
-def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int) -> Workload:
+def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int | None = None) -> Workload:
     """Read the jobs of such a file; they need no bandwidth and have no limit but their own end.
 
     Args:
         path: plain or ``.gz``; its columns may stand in any order, others are ignored.
         reference_flops: flop/s of the cores on which jobs last as long as the file says (`Platform.reference_flops`).
-        capacity: cores of the machine.
+        capacity: cores of the machine; None for those of the widest job.
 
     Raises:
         WorkloadError: the file cannot be used; the message names file, line and what would be right.
@@ -81,7 +84,7 @@ def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int) -> Workl
         memory=columns["RequestedMemory"] / size,
         bandwidth=np.zeros(len(ids)),
         walltime=np.full(len(ids), np.inf),
-        capacity=capacity,
+        capacity=int(size.max()) if capacity is None else capacity,
         gpus=columns["RequestedGPUs"] / size,
     )
 

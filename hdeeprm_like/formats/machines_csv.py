@@ -1,11 +1,10 @@
 """Machines as KSU writes them: a CSV with the memory, cores and GPUs of each.
 
-Nothing is told of speed, power and memory bandwidth. A machine is read as a node with one processor whose cores compute
-1 GFLOP/s and draw 1 W, so that the energy in J counts core seconds, and whose bandwidth is never short.
+The file says nothing of speed, power and memory bandwidth. A machine is read as a node with one processor whose cores
+compute 1 GFLOP/s and draw 1 W, so that the energy in J counts core seconds, and whose bandwidth is never short.
 Source: Hutchison et al., "Scheduling for high performance computing with reinforcement learning", II.D.
 """
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.csv_rows import read_rows
-from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.formats.platform_json import MOST_CORES, core_names
 
 COLUMNS = ("MachineName", "TotalMemory", "TotalCPUs", "TotalGPUs")  # memory in MB
@@ -57,25 +55,3 @@ def read_machines_csv(path: Path) -> Platform:
         core_names=core_names(int(cores.sum())),
         node_gpus=np.array([row.number("TotalGPUs") for row in rows]),
     )
-
-
-def write_machines_csv(platform: Platform, path: Path) -> None:
-    """Write the nodes of a platform, named by their types, with a number behind where several are of one type.
-
-    Raises:
-        ResultsError: the file cannot be written.
-    """
-    cores = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int64)
-    alike = len(set(platform.node_types)) < platform.nodes
-    names = [f"{name} {node}" if alike else name for node, name in enumerate(platform.node_types)]
-    columns = zip(names, platform.node_memory.tolist(), cores.tolist(), platform.node_gpus.tolist(), strict=True)
-    with replacing(path) as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(COLUMNS)
-        for name, memory, size, gpus in columns:
-            lines.writerow((name, _short(memory), size, _short(gpus)))
-
-
-def _short(number: float) -> str:
-    """Return a whole number as such."""
-    return repr(number).removesuffix(".0")

@@ -55,7 +55,7 @@ class ProcessorType:
 
 @dataclass(frozen=True)
 class NodeType:
-    """A node in the catalogue: the types and numbers of its processors, MB of memory, and GPUs (none if not told)."""
+    """A node in the catalogue: the types and numbers of its processors, MB of memory, and GPUs (none by default)."""
 
     processors: tuple[tuple[str, int], ...]
     memory: float
@@ -66,7 +66,7 @@ class NodeType:
 class Types:
     """The hardware that a platform may name; *networks* holds bandwidths and *memories* latencies, as SimGrid writes.
 
-    ``places`` tells where each node type was read, for errors that show only when all files are read.
+    ``places`` is where each node type was read, for errors that are found only after all files are read.
     """
 
     nodes: Mapping[str, NodeType] = field(default_factory=dict)

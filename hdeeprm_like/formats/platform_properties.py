@@ -1,4 +1,4 @@
-"""What each host of a platform tells of its core, so that the hierarchy can be rebuilt from Batsim's first message.
+"""The properties of each host in our XML, from which the hierarchy is rebuilt out of Batsim's first message.
 
 | property                 | example                            |                                              |
 |--------------------------|------------------------------------|----------------------------------------------|
@@ -14,7 +14,7 @@
 | `wattage_per_state`      | `7.500:7.500, 7.500:7.500, ...`    | W of the core in P0..P3, idle:busy           |
 | `watt_per_state`         | the same                           | the older name, for the SimGrid of Batsim 3  |
 
-Batsim tells of a machine its id, its name and these properties, and not its speeds: hence `hdeeprm_speed`. Power is a
+Batsim sends the id, the name and these properties of a machine, but not its speeds: hence `hdeeprm_speed`. Power is a
 matter of the P-state alone, so the idle and the busy figure of a state are the same.
 """
 
@@ -40,7 +40,7 @@ _NODE_FIELDS = ("cluster", "node_type", "memory", "gpus")  # the same in all pro
 
 
 class Figures(NamedTuple):
-    """What the properties of a host tell of its core, its processor, its node and its cluster; units as `Platform`."""
+    """The properties of a host: of its core, processor, node and cluster; units as in `Platform`."""
 
     cluster: str
     node: int
@@ -128,7 +128,7 @@ def platform_from_properties(hosts: Hosts, name: str, network: Network | None = 
 
     Args:
         hosts: in the order of Batsim's machine ids.
-        name: of the platform; Batsim tells none.
+        name: of the platform, which Batsim does not send.
 
     Raises:
         PlatformError: the first host whose properties are missing or do not agree with those of the hosts before it.
@@ -281,7 +281,7 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
     """Return a line on the first host that is not the core of that number in *platform*, None when all are.
 
     A host without the properties of the hierarchy, as other programs write them, must have the name or at least the
-    number in its name, and the power in each P-state if it tells one.
+    number in its name, and the power in each P-state if it has that property.
 
     Args:
         hosts: in the order of Batsim's machine ids.
@@ -293,8 +293,8 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
         if processor != last:
             last, expected = processor, figures_of(platform, processor)
         try:
-            told = any(key.startswith(PREFIX) for key in props)
-            compare = _difference if told else _difference_to_stranger
+            ours = any(key.startswith(PREFIX) for key in props)
+            compare = _difference if ours else _difference_to_stranger
             wrong = compare(core, platform.core_names[core], expected, host, props)
         except PlatformError as error:
             return str(error)
@@ -317,7 +317,7 @@ def _difference(core: int, name: str, expected: Figures, host: str, props: Mappi
 
 
 def _difference_to_stranger(core: int, name: str, expected: Figures, host: str, props: Mapping[str, str]) -> str | None:
-    """Compare with a host of another program's XML, which tells its power at most."""
+    """Compare with a host of another program's XML, which has no properties of ours and at most its power."""
     digits = host[len(host.rstrip("0123456789")) :]
     if host != name and (not digits or (digits.lstrip("0") or "0") != str(core)):
         return f"core {core} is {name!r}; Batsim 3 and 4 number hosts in byte order, which asks for zeros"

@@ -16,31 +16,10 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, SPEEDS, TIMES, measure, number
 
 LOOPBACK_BANDWIDTH = 1e10  # bytes/s, of a host to itself where the file says nothing
 HOST_LIMIT = 1 << 20  # hosts in one cluster
-_PREFIXES = {"": 1.0} | {
-    name: value
-    for power, letter in enumerate("kMGTPEZY", start=1)
-    for name, value in ((letter, 1000.0**power), (letter.upper() + "i", 1024.0**power), (letter + "i", 1024.0**power))
-}
-_SPEEDS = {prefix + unit: value for prefix, value in _PREFIXES.items() for unit in ("f", "flops")}
-_BANDWIDTHS = {
-    prefix + unit: value * bytes_
-    for prefix, value in _PREFIXES.items()
-    for unit, bytes_ in (("Bps", 1.0), ("bps", 0.125))
-}
-_TIMES = {
-    "w": 604800.0,
-    "d": 86400.0,
-    "h": 3600.0,
-    "m": 60.0,
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "ns": 1e-9,
-    "ps": 1e-12,
-}
 _POLICIES = ("SHARED", "FATPIPE", "SPLITDUPLEX")
 
 
@@ -77,7 +56,7 @@ class Host:
             raise PlatformError(f"{where}: energy needs the property wattage_per_state{hint}")
         ranges: list[tuple[float, float, float]] = []
         for part in text.split(","):
-            watts = [_number(word.strip(), f"{where}: wattage_per_state") for word in part.split(":")]
+            watts = [number(word.strip(), f"{where}: wattage_per_state") for word in part.split(":")]
             if len(watts) not in (2, 3):
                 raise PlatformError(f"{where}: wattage_per_state {part.strip()!r} is not idle:least:full")
             ranges.append((watts[0], watts[-2], watts[-1]))
@@ -229,7 +208,7 @@ class _Reader:
         return str(value)
 
     def measure(self, element: Any, name: str, units: dict[str, float], default: str | None = None) -> float:
-        return _measure(self.text(element, name, default), units, f"{self.path}: <{element.tag}> {name}")
+        return measure(self.text(element, name, default), units, f"{self.path}: <{element.tag}> {name}")
 
     def properties(self, element: Any) -> dict[str, str]:
         return {self.text(prop, "id"): self.text(prop, "value") for prop in element.findall("prop")}
@@ -294,7 +273,7 @@ class _Reader:
         if properties.get("role", "") not in ("", "master", "compute_node"):
             raise self.fail(f"host {name!r}: role {properties['role']!r} is not imitated; use master or compute_node")
         where = f"{self.path}: host {name!r}: speed"
-        speeds = tuple(_measure(word.strip(), _SPEEDS, where) for word in self.text(element, "speed").split(","))
+        speeds = tuple(measure(word.strip(), SPEEDS, where) for word in self.text(element, "speed").split(","))
         pstate = self.text(element, "pstate", "0")
         if not pstate.isdigit() or int(pstate) >= len(speeds):
             raise self.fail(f"host {name!r}: pstate {pstate!r} is not one of its {len(speeds)} P-states")
@@ -310,8 +289,8 @@ class _Reader:
                 raise self.fail(f"link {element.get('id')!r}: {refused} is not imitated")
         self.add_link(
             self.text(element, "id"),
-            self.measure(element, "bandwidth", _BANDWIDTHS),
-            self.measure(element, "latency", _TIMES, "0s"),
+            self.measure(element, "bandwidth", BANDWIDTHS),
+            self.measure(element, "latency", TIMES, "0s"),
             self.text(element, "sharing_policy", "SHARED"),
         )
 
@@ -372,12 +351,12 @@ class _Reader:
             policy = self.text(element, "bb_sharing_policy", "SHARED")
             if policy == "SPLITDUPLEX":
                 raise self.fail(f"cluster {name!r}: a SPLITDUPLEX backbone is not imitated")
-            latency = self.measure(element, "bb_lat", _TIMES, "0s")
-            self.add_link(f"{name}_backbone", self.measure(element, "bb_bw", _BANDWIDTHS), latency, policy)
+            latency = self.measure(element, "bb_lat", TIMES, "0s")
+            self.add_link(f"{name}_backbone", self.measure(element, "bb_bw", BANDWIDTHS), latency, policy)
             backbone = (self.find_link(f"{name}_backbone", ""),)
         zone.star = {}
-        for number in self.radical(self.text(element, "radical")):
-            self.cluster_host(element, zone, f"{prefix}{number}{suffix}", f"{name}_link_{number}", backbone)
+        for member in self.radical(self.text(element, "radical")):
+            self.cluster_host(element, zone, f"{prefix}{member}{suffix}", f"{name}_link_{member}", backbone)
         router = self.text(element, "router_id", f"{prefix}{name}_router{suffix}")
         self.netpoint(router, zone)
         zone.star[router] = ((), ())
@@ -386,14 +365,14 @@ class _Reader:
         properties = self.properties(element)
         self.add_host(element, name, zone, properties)
         policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
-        bandwidth, latency = self.measure(element, "bw", _BANDWIDTHS), self.measure(element, "lat", _TIMES, "0s")
+        bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
         self.add_link(link, bandwidth, latency, policy)
         assert zone.star is not None
         zone.star[name] = ((self.find_link(link, "UP"), *backbone), (*backbone, self.find_link(link, "DOWN")))
         if element.get("loopback_bw"):
             speed, delay = (
-                self.measure(element, "loopback_bw", _BANDWIDTHS),
-                self.measure(element, "loopback_lat", _TIMES, "0s"),
+                self.measure(element, "loopback_bw", BANDWIDTHS),
+                self.measure(element, "loopback_lat", TIMES, "0s"),
             )
             zone.loopbacks[name] = Link(f"{link}_loopback", speed, delay, fatpipe=True)
 
@@ -403,22 +382,3 @@ class _Reader:
             if not first.isdigit() or (dash and not last.isdigit()) or int(last or first) - int(first) > HOST_LIMIT:
                 raise self.fail(f"radical {text!r} is not a list of intervals such as '0-15,20'")
             yield from range(int(first), int(last or first) + 1)
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise PlatformError(f"{where}: {text!r} is not a number") from None
-    if not 0.0 <= value < 1e300:
-        raise PlatformError(f"{where}: {text!r} is not a usable number")
-    return value
-
-
-def _measure(text: str, units: dict[str, float], where: str) -> float:
-    """Return ``10Gbps`` and the like in the base unit; a number without unit is in the base unit."""
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    unit = text[len(number) :]
-    if unit and unit not in units:
-        raise PlatformError(f"{where}: {text!r} has an unknown unit{did_you_mean(unit, units)}")
-    return _number(number.strip(), where) * (units[unit] if unit else 1.0)

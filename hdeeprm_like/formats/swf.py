@@ -1,6 +1,7 @@
 """Traces in the Standard Workload Format, and what they become for the simulator (thesis 3.1.3, appendix C.2)."""
 
 import gzip
+import io
 import math
 import re
 import zlib
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -22,8 +23,9 @@ from hdeeprm_like.types import Bools, Floats, Ints
 
 GIGA = 1e9
 KB_PER_MB = 1000.0
-LARGEST = 2.0**53  # above, a float no longer tells whole numbers apart
+LARGEST = 2.0**53  # above, not every whole number is a float
 WRITTEN_AT_ONCE = 10_000  # jobs
+READ_AT_ONCE = 2**20  # bytes
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -92,8 +94,8 @@ def read_swf(path: Path) -> Trace:
 def write_swf(trace: Trace, path: Path) -> None:
     """Write a trace that reads back as the same header and the same 18 columns; packed if the name ends in ``.gz``.
 
-    Whole numbers are written as such, others with as many digits as tell them from all others. Equal traces give equal
-    bytes. Comments between the jobs of the file that a trace was read from are no part of it.
+    Whole numbers are written as such, others with as many digits as it takes to read the same number back. Equal
+    traces give equal bytes. Comments between the jobs of the file that a trace was read from are no part of it.
 
     Raises:
         WorkloadError: the trace holds something that no trace can.
@@ -130,7 +132,7 @@ def _numbers(column: Floats | Ints) -> list[str]:
 
 
 def knows_memory(trace: Trace) -> bool:
-    """Tell whether any line of a trace tells the memory of its job, used or requested."""
+    """Return whether any job of a trace has a known memory, used or requested."""
     return bool((trace.memory >= 0).any() or (trace.requested_memory >= 0).any())
 
 
@@ -138,7 +140,11 @@ def _read_fast(path: Path) -> tuple[tuple[str, ...], Floats | None]:
     """Return header and numbers, None in place of the numbers where the file must be looked at line by line."""
     unpacked = gzip.open if path.suffix == ".gz" else open
     try:
-        with unpacked(path, "rt", encoding="utf-8", errors="replace") as lines:
+        with (
+            unpacked(path, "rb") as packed,
+            io.BufferedReader(cast(io.RawIOBase, packed), READ_AT_ONCE) as data,  # gzip's own buffer is small and slow
+            io.TextIOWrapper(data, encoding="utf-8", errors="replace") as lines,
+        ):
             return _parse(lines)
     except (OSError, EOFError, zlib.error):
         return (), None  # reading it again says what is wrong
@@ -220,11 +226,11 @@ def convert(
     - memory: the requested memory, else the used one, whole MB of 1000 KB, rounded down.
     - bandwidth: drawn from `BANDWIDTHS`.
     - operations: requested time times reference speed times an accuracy drawn for each job from `ACCURACY` (the
-      original kept one draw for all jobs with equal requests); rounded down to whole operations.
+      original used one draw for all jobs with equal requests); rounded down to whole operations.
     - jobs are numbered from 0 in the order of the trace; the clock starts with the earliest of them.
 
     Both draws are made for every line of the trace from streams of their own, so a job keeps its draws whatever the
-    limits are. A job larger than the machine is kept unless *max_cores* says otherwise: the scheduler rejects it.
+    limits are. A job larger than the machine is left to the scheduler, which rejects it, unless *max_cores* skips it.
 
     Args:
         reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
@@ -232,7 +238,7 @@ def convert(
         first: keep that many jobs and stop; None keeps all.
         skip: leave out that many lines at the start (thesis 5.1 leaves out the first 4 of Gaia).
         max_time, max_cores, max_memory, max_bandwidth: s, cores, MB per core, GB/s per core; larger jobs are skipped.
-        missing_memory: MB per core of a job whose line tells none; None skips it, as the original does.
+        missing_memory: MB per core of a job whose memory is unknown; None skips it, as the original does.
         runtimes: ``"trace"`` takes the run time of the trace in place of a drawn accuracy.
 
     Returns:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
-from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, WHOLE, Trace
+from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, WHOLE, Trace, write_swf
 from hdeeprm_like.types import Floats, Ints
 
 COMPLETED = 1  # status
@@ -66,7 +65,7 @@ def scale_gaps(trace: Trace, factor: float) -> Trace:
 
 
 def windows(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> Iterator[Trace]:
-    """Yield *count* windows of consecutive jobs, each beginning anywhere with equal chance; they may overlap.
+    """Yield *count* windows of consecutive jobs, each beginning at any job with equal probability; they may overlap.
 
     Raises:
         WorkloadError: the trace is shorter than a window.
@@ -91,10 +90,22 @@ def trace_of_jobs(jobs: Jobs) -> Trace:
     return _trace(known, jobs.capacity, f"Note: made by hdeeprm-like with {jobs.origin}")
 
 
+def write_jobs_swf(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None:
+    """Write the jobs of a model as a trace.
+
+    Args:
+        reference_flops: flop/s of the cores the times are of; the file holds seconds and does not need it.
+
+    Raises:
+        ResultsError: the file cannot be written.
+    """
+    write_swf(trace_of_jobs(jobs), path)
+
+
 def jobs_of_trace(trace: Trace) -> Jobs:
     """Return the jobs of a trace that ran, as a model's: sampled from, estimated and written like those.
 
-    Cores and requested times that the trace does not tell are those that were used.
+    Where requested cores or times are unknown, those that were used stand in.
     """
     size = np.where(trace.requested_processors > 0, trace.requested_processors, trace.processors)
     rows = np.flatnonzero((trace.run > 0) & (size > 0) & (trace.submit >= 0))
@@ -111,25 +122,6 @@ def jobs_of_trace(trace: Trace) -> Jobs:
         memory=np.maximum(memory, 0.0) / KB_PER_MB,
         queue=ran.queue,
     )
-
-
-def trace_of_workload(workload: Workload, reference_flops: float) -> Trace:
-    """Return the jobs of a workload as a trace; a trace knows neither their names nor bandwidths nor limits.
-
-    Args:
-        reference_flops: flop/s; the run time of a job that computes is that on such cores.
-    """
-    run = np.where(workload.delay < 0, workload.ops / reference_flops, workload.delay)
-    known = {
-        "run": run,
-        "submit": workload.submit,
-        "processors": workload.size,
-        "requested_processors": workload.size,
-        "requested_time": workload.requested_time,
-        "requested_memory": _kilobytes(workload.memory),
-    }
-    note = f"Note: made by hdeeprm-like of a workload; run times are those on cores of {reference_flops:g} flop/s"
-    return _trace(known, workload.capacity, note)
 
 
 def _kilobytes(memory: Floats) -> Floats:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.formats.files import read_json, replacing
@@ -291,6 +292,18 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return f"the string {value[:40]!r}"
     return json.dumps(value)[:40]
+
+
+def write_jobs_json(jobs: Jobs, path: Path, reference_flops: float) -> None:
+    """Write the jobs of a model as a Batsim workload.
+
+    Args:
+        reference_flops: flop/s of the cores on which the jobs last as long as the model says.
+
+    Raises:
+        ResultsError: the file cannot be written.
+    """
+    write_workload(jobs.workload(reference_flops), path)
 
 
 def write_workload(workload: Workload, path: Path) -> None:

@@ -17,16 +17,15 @@ from hdeeprm_like.decision.presets import classic_policies
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.experiment import Experiment
+from hdeeprm_like.experiment import PLATFORM_OF_RUN, WORKLOAD_OF_RUN, Experiment, is_left_by_run
 from hdeeprm_like.formats.files import read_json, read_text, replacing, write_json
-from hdeeprm_like.formats.platform_xml import write_platform_xml
-from hdeeprm_like.formats.workload_json import write_workload
+from hdeeprm_like.formats.open import write
 from hdeeprm_like.plugins import whole_names
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.simulator import Simulator, run_policy
 
 RECORD = "run.json"
-INPUTS = ("options.json", "workload.json", "platform.xml")
+INPUTS = ("options.json", WORKLOAD_OF_RUN, PLATFORM_OF_RUN)
 LACKS = {
     CORES: "more cores than the platform has",
     MEMORY: "more memory per core than the platform has for that many cores",
@@ -85,17 +84,17 @@ def launch_classic(experiment: Experiment, output: Path, runs: int = 1, progress
 
 def write_inputs(experiment: Experiment, folder: Path) -> None:
     """Write the inputs as they were used, so that ``launch --options DIR/options.json`` runs the same again."""
-    own_files = {"workload_file_path": "workload.json", "platform_file_path": "platform.xml", "type_file_paths": []}
+    own_files = {"workload_file_path": WORKLOAD_OF_RUN, "platform_file_path": PLATFORM_OF_RUN, "type_file_paths": []}
     options = whole_names(experiment.options.model_dump(mode="json"), experiment.options_path.parent)
     write_json(folder / "options.json", options | own_files)
-    if experiment.workload_path.name.endswith((".json", ".json.gz")):
-        copy_text(experiment.workload_path, folder / "workload.json")
+    if is_left_by_run(experiment.workload_path, "workload"):
+        copy_text(experiment.workload_path, folder / WORKLOAD_OF_RUN)
     else:
-        write_workload(experiment.workload, folder / "workload.json")
-    if experiment.platform_path.name.endswith((".xml", ".xml.gz")):
-        copy_text(experiment.platform_path, folder / "platform.xml")
+        write(experiment.workload, folder / WORKLOAD_OF_RUN, "workload")
+    if is_left_by_run(experiment.platform_path, "platform"):
+        copy_text(experiment.platform_path, folder / PLATFORM_OF_RUN)
     else:
-        write_platform_xml(experiment.platform, folder / "platform.xml")
+        write(experiment.platform, folder / PLATFORM_OF_RUN, "platform")
 
 
 def copy_text(source: Path, target: Path) -> None:

@@ -12,8 +12,9 @@ from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.experiment import READY, Experiment, Overrides, episodes_of, load_experiment
+from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
 from hdeeprm_like.formats.files import read_json, replacing, write_json
+from hdeeprm_like.formats.open import has_ending_of
 from hdeeprm_like.launch.in_process import RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
@@ -265,7 +266,7 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
     if not isinstance(before, dict):
         raise ResultsError(f"{output / RECORD}: belongs to no training; name the directory of one")
     source = Path(before["workload"])
-    ready = source.name.endswith(READY)
+    ready = has_ending_of(source, "workload")
     model = run["options"]["workload"]["model"] is not None
     overrides = Overrides(
         platform=Path(before["platform"]),

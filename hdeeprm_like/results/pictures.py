@@ -14,7 +14,7 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 
 FORMATS = ("png", "svg", "pdf")
 
-# Okabe and Ito, "Color Universal Design", 2008: told apart by colour-blind readers too; black last, it is for text.
+# Okabe and Ito, "Color Universal Design", 2008: colour-blind readers see the differences, too. Black is the text's.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 BLUE, ORANGE, GREEN = COLOURS[:3]
 RED = COLOURS[5]

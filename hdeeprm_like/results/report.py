@@ -20,18 +20,6 @@ PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3,
 SCALES = {"%": (0.01, "%"), "core s": (3600.0, "core hours"), "1/h": (1.0, "jobs per hour")}
 HATCHES = ("", "//", "..")  # the second and third time round the colours
 
-# Batsim's names in out_schedule.csv of the figures that it prints, too.
-BATSIM = {
-    "energy": "consumed_joules",
-    "makespan": "makespan",
-    "slowdown_max": "max_slowdown",
-    "slowdown": "mean_slowdown",
-    "jobs_run": "nb_jobs_finished",
-    "turnaround_max": "max_turnaround_time",
-    "turnaround": "mean_turnaround_time",
-    "wait_max": "max_waiting_time",
-    "wait": "mean_waiting_time",
-}
 # Three rows of four panels; the first eight that thesis figure 5.6 has, plus ours.
 PANELS = (
     *("energy", "makespan", "energy_delay_product", "utilization"),
@@ -50,8 +38,9 @@ def label(name: str) -> str:
 def metrics_table(runs: Sequence[Path]) -> pd.DataFrame:
     """Return the figures of finished runs: one row per figure of `FIGURES`, one column per run.
 
-    Means are over the jobs that ran, while Batsim divides by the rejected ones too. A figure that a run does not tell
-    is NaN: all that Batsim does not print if only an ``out_schedule.csv`` is given, the energy if it was not measured.
+    Means are over the jobs that ran, while Batsim divides by the rejected ones too. A figure is NaN where
+    the files of a run do not hold it: all that Batsim does not print if there is only an ``out_schedule.csv``, the
+    energy if it was not measured.
 
     Args:
         runs: directories, or ``out_schedule.csv`` files.
@@ -79,15 +68,15 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
         table.to_csv(file, lineterminator="\n")
 
 
-def format_table(table: pd.DataFrame, wanted: Sequence[str] = tuple(FIGURES)) -> str:
+def format_table(table: pd.DataFrame, wanted: Sequence[str] | None = None) -> str:
     """Return a table of `metrics_table` as aligned text: a unit per row, the difference to the first run per cell.
 
     Args:
-        wanted: keys of the rows to show.
+        wanted: keys of the rows to show; all of `FIGURES` if None.
     """
     runs = list(table.columns)
     lines = [f"{number:>3}  {name}" for number, name in enumerate(runs, start=1)]
-    rows = {name: table.loc[label(name)].to_numpy() for name in wanted}
+    rows = {name: table.loc[label(name)].to_numpy() for name in wanted or FIGURES}
     titles = {name: _name_and_scale(FIGURES[name], row) for name, row in rows.items()}
     for first in range(0, len(runs), RUNS_PER_BLOCK):
         block = range(first, min(first + RUNS_PER_BLOCK, len(runs)))
@@ -153,13 +142,15 @@ def _panel(axes: Axes, shown: Figure, values: np.ndarray) -> None:
 def _figures(run: Run) -> dict[str, float]:
     """Return the figures of a run by key: from its jobs where it has them, else from Batsim's summary."""
     summary = run.schedule if run.schedule_path.exists() or not run.has(JOBS) else {}
-    energy = summary.get(BATSIM["energy"], math.nan) or math.nan  # 0 is Batsim's way of saying that nobody measured
+    energy = (
+        summary.get(FIGURES["energy"].batsim, math.nan) or math.nan
+    )  # 0 is Batsim's way of saying that nobody measured
     if run.has(JOBS):
         try:
             return figures(_schedule(run, energy))
         except WorkloadError as cause:
             raise ResultsError(f"{run.path(JOBS)}: {cause}") from cause
-    found = {name: summary.get(BATSIM.get(name, ""), math.nan) for name in FIGURES} | {"energy": energy}
+    found = {name: summary.get(figure.batsim, math.nan) for name, figure in FIGURES.items()} | {"energy": energy}
     if not math.isnan(energy) and not math.isnan(found["makespan"]):
         found["energy_delay_product"] = metrics.energy_delay_product(energy, found["makespan"])
     return found
@@ -191,8 +182,8 @@ def _name_and_scale(shown: Figure, values: np.ndarray) -> tuple[str, float]:
     elif shown.unit in SCALES:
         scale, unit = SCALES[shown.unit]
     else:
-        return shown.name, 1.0
-    return f"{shown.name} ({unit})", scale
+        return shown.title, 1.0
+    return f"{shown.title} ({unit})", scale
 
 
 def unit_of_energy(largest: float, unit: str = "J") -> tuple[float, str]:

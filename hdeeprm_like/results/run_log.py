@@ -108,7 +108,7 @@ class Record:
         joules = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(times))])
         return PowerCurve(times, watts, joules)
 
-    @property
+    @cached_property
     def idle_watts(self) -> float:
         """Power of the idle platform in W."""
         return float(np.sum(self.platform.processor_watts[:, P3] * self.platform.processor_cores))

@@ -63,7 +63,7 @@ class RunJobs:
 
 
 class Requests(NamedTuple):
-    """What ``workload.json`` tells about the jobs of a run; None where it does not tell it of all of them.
+    """Requests of the jobs of a run, from ``workload.json``; None where one of the jobs has none there.
 
     Attributes:
         time: (J,) s requested. user: (J,) a number for each user.
@@ -208,7 +208,7 @@ class Run:
 
 
 def open_run(path: Path) -> Run:
-    """Return the run in a directory, or the one that an ``out_schedule.csv`` tells about.
+    """Return the run in a directory, or the one whose ``out_schedule.csv`` is given by its path.
 
     Raises:
         ResultsError: there is no such directory or file.
@@ -221,7 +221,7 @@ def open_run(path: Path) -> Run:
 
 
 def open_runs(paths: Sequence[Path]) -> dict[str, Run]:
-    """Return several runs by name, each with as much of its path as it takes to tell it from the others."""
+    """Return several runs by name, each with as many last folders of its path as it takes to make the names differ."""
     if not paths:
         raise ResultsError("no run to look at; give at least one directory of a run")
     runs = [open_run(path) for path in paths]
@@ -305,7 +305,7 @@ def _read_jobs(path: Path) -> RunJobs:
 
 
 def _read_requests(content: object, ids: Sequence[str]) -> Requests:
-    """Return what a workload tells about some jobs; a file of any other form tells nothing."""
+    """Return what a workload says about some jobs; no requests if it is of another form or lacks a job."""
     try:
         jobs = {f"w0!{str(job['id']).removeprefix('w0!')}": job for job in content["jobs"]}  # type: ignore[index]
         own = [jobs[name] for name in ids]

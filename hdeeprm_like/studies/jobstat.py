@@ -9,8 +9,8 @@ import pandas as pd
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.formats.swf import Trace, convert, knows_memory, read_swf
-from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.formats.open import has_ending_of, load_trace, load_workload
+from hdeeprm_like.formats.swf import Trace, convert, knows_memory
 from hdeeprm_like.types import Floats
 
 FIELDS: dict[str, Callable[[Workload], Floats]] = {
@@ -40,19 +40,20 @@ UNKNOWN_IN_TRACES = ("req_ops", "ops")  # they need the reference speed of a pla
 
 
 def read_jobs(path: Path) -> Workload | Trace:
-    """Read a Batsim workload, or a trace if its name ends in ``.swf`` or ``.swf.gz``.
+    """Read a trace if the name of the file has the ending of one, else a workload.
 
     Operations that a workload leaves out are those of a core of 1 Gflop/s.
     """
-    if path.name.endswith((".swf", ".swf.gz")):
-        return read_swf(path)
-    return read_workload(path, reference_flops=1e9)
+    if has_ending_of(path, "trace"):
+        return load_trace(path)
+    return load_workload(path, reference_flops=1e9)
 
 
 def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | None = None) -> float:
     """Return one statistic over one field of all jobs.
 
-    Of a trace, the jobs are those that the converter keeps; where no line of it tells the memory, those are all.
+    Of a trace, jobs without a known memory are left out, as a workload made of it leaves them out; where no job has
+    one, all count.
 
     Args:
         jobs: a workload, or a trace as it was read.
@@ -107,7 +108,7 @@ def _summary(statistic: str) -> Callable[[Floats], float]:
 
 
 def _unknown(trace: Trace, seed: int | None) -> tuple[str, ...]:
-    """Return the fields that nothing in the trace tells."""
+    """Return the fields that are unknown in the whole trace."""
     unknown: tuple[str, ...] = UNKNOWN_IN_TRACES
     if seed is None:
         unknown += ("mem_bw",)

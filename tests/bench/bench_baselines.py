@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hdeeprm_like.decision.baselines import new_plan
-from hdeeprm_like.run.planned import run_on_events, run_planned
 
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.simulator import Simulator, run_policy
 from hdeeprm_like.studies.compare.windows import pool, usable, window
 
 pytestmark = pytest.mark.bench
@@ -31,11 +30,12 @@ def cpu_seconds(machine, jobs, name, clock, times=3):
     """The least of some runs, on tables made before; other work on the machine makes the others longer."""
     least = np.inf
     for _ in range(times):
-        state = State(machine, jobs.workload, policies=(), log=False, named=clock != "counting")
-        plan = new_plan(state, baseline(name), epoch=jobs.epoch)
-        simulator = (Simulator if clock == "batsim" else Textbook)(state, jobs.workload)
+        actions = PolicyActions([baseline(name)])
+        named, epoch = clock != "counting", jobs.epoch
+        state = State(machine, jobs.workload, log=False, named=named, needs=actions.needs, epoch=epoch)
+        simulator = Simulator(state, jobs.workload, "batsim" if clock == "batsim" else "textbook")
         begin = time.process_time()
-        for _ in run_planned(simulator, plan) if clock == "batsim" else run_on_events(simulator, plan):
+        for _ in run_policy(simulator, actions):
             pass
         least = min(least, time.process_time() - begin)
         assert simulator.unfinished == 0

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.simulator import Simulator, run_policy
 
 pytestmark = pytest.mark.bench
 
@@ -44,16 +44,15 @@ def simulated(path, faster=1.0, repeat=1):
     """Simulate an experiment with its arrivals so many times *faster*; what it took, without reading and compiling."""
     experiment = load_experiment(path)
     workload = replace(experiment.workload, submit=experiment.workload.submit / faster)
-    job, core = experiment.options.classic_pair
-    pair = JOB_POLICIES[job], CORE_POLICIES[core]
+    policies = PolicyActions([experiment.options.classic_pair])
     few = replace(workload, **{name: getattr(workload, name)[:5] for name in COLUMNS})
-    list(Simulator(State(experiment.platform, few, policies=pair[:1]), few).run_pair(*pair))  # loads the machine code
+    list(run_policy(Simulator(State(experiment.platform, few, needs=policies.needs), few), policies))  # loads the code
     seconds = []
     for _ in range(repeat):
         begin = time.process_time()
-        state = State(experiment.platform, workload, policies=pair[:1], seed=experiment.policy_seed)
+        state = State(experiment.platform, workload, seed=experiment.policy_seed, needs=policies.needs)
         simulator = Simulator(state, workload)
-        list(simulator.run_pair(*pair))
+        list(run_policy(simulator, policies))
         seconds.append(time.process_time() - begin)
     assert simulator.unfinished == 0
     return {

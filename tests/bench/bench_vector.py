@@ -6,17 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hdeeprm_like.decision.presets import PRESETS
-from hdeeprm_like.engine.bundles import first_row, moved
+from hdeeprm_like.engine.bundles import at_address
 from hdeeprm_like.engine.compiled import direct, released
+from hdeeprm_like.engine.splitmix64 import draw_below
 from hdeeprm_like.envs.single import Windows
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.swf import convert, read_swf
-from hdeeprm_like.run.batch import Batch, draw_legal
-from hdeeprm_like.run.steps import look
+from hdeeprm_like.run.batch import Batch
+from hdeeprm_like.run.loop import look
 from hdeeprm_like.studies.compare.windows import pool
+from hdeeprm_like.types import Bools, Ints
 
 pytestmark = pytest.mark.bench
 
@@ -42,10 +45,27 @@ def lublin(cores=256):
 @released
 def look_again(batch: Batch, count: int) -> None:
     """Write what is to be seen and which actions are legal once more."""
-    run = first_row(batch.runs)
     for i in range(count):
-        run = moved(run, batch.runs, i)
-        look(run.tables, run.window, run.sight, run.choices, batch.observations[i], batch.masks[i])
+        run = at_address(batch.first, batch.runs[i])
+        look(run, run.observation, batch.masks[i])
+
+
+@released
+def draw_legal(masks: Bools, states: NDArray[np.uint64], actions: Ints) -> None:
+    """Draw an action of each row of (B, A) masks, all legal ones equally likely; *states* as of ``splitmix64``."""
+    for i in range(len(masks)):
+        legal = 0
+        for action in range(masks.shape[1]):
+            legal += masks[i, action]
+        left = draw_below(states, i, legal)
+        if legal == masks.shape[1]:
+            actions[i] = left
+            continue
+        for action in range(masks.shape[1]):
+            left -= masks[i, action]
+            if left < 0:
+                actions[i] = action
+                break
 
 
 def rate(env, thread=True, repeat=10):

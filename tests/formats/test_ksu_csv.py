@@ -12,7 +12,7 @@ from hdeeprm_like.cluster.synthetic.ksu import KSU
 from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.jobs_csv import read_jobs_csv, write_jobs_csv
-from hdeeprm_like.formats.machines_csv import read_machines_csv, write_machines_csv
+from hdeeprm_like.formats.machines_csv import read_machines_csv
 from hdeeprm_like.formats.platform_xml import read_platform_xml, write_platform_xml
 
 MACHINES = "MachineName,TotalMemory,TotalCPUs,TotalGPUs\nfat,64000,8,2\nthin,1500.5,4,0\n"
@@ -39,10 +39,8 @@ def test_machines_are_nodes_of_one_processor(tmp_path):
     assert platform.reference_flops == 1e9
 
 
-def test_machines_come_back_from_csv_and_xml(tmp_path):
+def test_machines_come_back_from_xml(tmp_path):
     platform = read_machines_csv(written(tmp_path, "ksu.csv", MACHINES))
-    write_machines_csv(platform, tmp_path / "again.csv")
-    assert (tmp_path / "again.csv").read_text() == MACHINES
     write_platform_xml(platform, tmp_path / "ksu.xml")
     again = read_platform_xml(tmp_path / "ksu.xml")
     assert again.node_gpus.tolist() == [2.0, 0.0]

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import jobs
 
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.swf import FIELDS, Trace, convert, read_swf, write_swf
-from hdeeprm_like.formats.swf_cuts import cut, scale_gaps, trace_of_jobs, trace_of_workload, windows
+from hdeeprm_like.formats.swf_cuts import cut, scale_gaps, trace_of_jobs, windows
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,13 +99,3 @@ def test_the_jobs_of_a_model_survive_being_a_trace(tmp_path):
 
 def test_memory_that_no_job_asks_for_is_unknown():
     assert set(trace_of_jobs(LUBLIN["batch"].draw(10, np.random.default_rng(0))).requested_memory.tolist()) == {-1.0}
-
-
-def test_a_workload_becomes_a_trace():
-    made = jobs(submit=[5.0, 7.0], seconds=[10.0, 0.0], size=[2, 3], memory=[100.0, 0.0], delay=[-1.0, 45.0])
-    read = trace_of_workload(made, 2e9)
-    assert read.submit.tolist() == [5.0, 7.0]
-    assert read.run.tolist() == [5.0, 45.0]
-    assert read.processors.tolist() == read.requested_processors.tolist() == [2, 3]
-    assert read.requested_memory.tolist() == [100_000.0, 0.0]
-    assert read.job.tolist() == [1, 2]

@@ -1,4 +1,5 @@
 import gzip
+import importlib
 import json
 import shutil
 import subprocess
@@ -8,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.results.pictures import unit_of_time
-from hdeeprm_like.results.plots import KINDS, compare, draw
+from hdeeprm_like.results.plots import KINDS, Plot, compare, draw
 from hdeeprm_like.results.report import metrics_table
 from hdeeprm_like.results.run_reader import open_run
 
@@ -260,3 +262,22 @@ def test_evalys_warns_nobody(tmp_path):
     command = [sys.executable, "-W", "error", "-c", code, str(SPREAD), str(tmp_path / "gantt.png")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_added_picture_is_drawn_and_listed(tmp_path, monkeypatch, capsys):
+    (tmp_path / "own_picture.py").write_text(
+        "def draw(figure, run):\n    figure.subplots().set_ylabel(str(run.cores))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(KINDS, "own", Plot("A picture of our own", "own_picture:draw", ("out_jobs.csv",)))
+    figure = drawn(monkeypatch, "own", SPREAD)
+    assert "A picture of our own" in texts(figure)[0] + figure.get_suptitle()
+    with pytest.raises(SystemExit):
+        main(["visual", "--help"])
+    assert "own" in capsys.readouterr().out.replace(",", " ").replace(";", " ").split()
+
+
+def test_every_picture_of_the_table_has_its_function():
+    for plot in KINDS.values():
+        module, _, name = plot.draw.partition(":")
+        assert callable(getattr(importlib.import_module(module), name))

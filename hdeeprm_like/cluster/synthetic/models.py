@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
 
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.estimates import Accuracy, Estimates, Exact, Gaussian, estimate_jobs
@@ -125,6 +124,8 @@ def with_parameters(base: T, parameters: Mapping[str, Any], where: str) -> T:
     """Return a frozen dataclass with some fields set from JSON values, checked strictly."""
     if not parameters:
         return base
+    from pydantic import TypeAdapter, ValidationError
+
     content = json.dumps(merged(base, parameters, where))
     try:
         return TypeAdapter(type(base)).validate_json(content, strict=True)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.pictures import BLUE, GREEN, GREY, ORANGE, picture
 from hdeeprm_like.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-RANKED = {"bounded_slowdown": (False, BLUE), "wait": (False, ORANGE), "utilization": (True, GREEN)}
-NAMES = {"bounded_slowdown": "mean bounded slowdown", "wait": "mean wait", "utilization": "utilization"}
+RANKED = {"bounded_slowdown": BLUE, "wait": ORANGE, "utilization": GREEN}  # figures and their colours
 
 
 def log_axis(axes: "Axes", values: Floats) -> None:
@@ -59,9 +59,9 @@ def draw_boxes(table: pd.DataFrame, save: Path) -> None:
 def draw_ranking(table: pd.DataFrame, save: Path) -> None:
     """Draw the average rank of each policy over the windows, the best on top; 1 is the best."""
     ranks = {}
-    for name, (more_is_better, _) in RANKED.items():
+    for name in RANKED:
         wide = table.pivot(index="window", columns="policy", values=name)
-        ranks[name] = wide.rank(axis=1, ascending=not more_is_better).mean()
+        ranks[name] = wide.rank(axis=1, ascending=not FIGURES[name].more_is_better).mean()
     order = ranks["bounded_slowdown"].sort_values(kind="stable").index
     with picture(save, width=9.0, height=1.8 + 0.42 * len(order)) as figure:
         axes = figure.subplots()
@@ -69,8 +69,16 @@ def draw_ranking(table: pd.DataFrame, save: Path) -> None:
         for place, policy in enumerate(order):
             own = [float(ranks[name][policy]) for name in RANKED]
             axes.plot([min(own), max(own)], [place, place], color=GREY, linewidth=1.0, zorder=1)
-        for (name, (_, colour)), marker in zip(RANKED.items(), "osD", strict=True):
-            axes.scatter(ranks[name][order], places, color=colour, marker=marker, s=55, label=NAMES[name], zorder=2)
+        for (name, colour), marker in zip(RANKED.items(), "osD", strict=True):
+            axes.scatter(
+                ranks[name][order],
+                places,
+                color=colour,
+                marker=marker,
+                s=55,
+                label=FIGURES[name].title.lower(),
+                zorder=2,
+            )
         axes.set_yticks(places, list(order))
         axes.invert_yaxis()
         axes.set_xlim(0.7, len(order) + 0.3)

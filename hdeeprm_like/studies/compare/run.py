@@ -1,7 +1,7 @@
 """Scheduling policies side by side: all on the same windows of a trace, with how sure the differences are.
 
-The folder holds `RESULTS` (one line per policy and window, kept as they come in, so that a comparison goes on where it
-stopped), `SUMMARY`, `TESTS`, `RECORD` and two pictures.
+The folder holds `RESULTS` (one line per policy and window, written as soon as it is known, so that an interrupted
+comparison goes on where it stopped), `SUMMARY`, `TESTS`, `RECORD` and two pictures.
 """
 
 import csv
@@ -23,9 +23,9 @@ from tqdm import tqdm
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, figures
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
-from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.formats.files import read_json, replacing, write_json
-from hdeeprm_like.formats.swf import Trace, read_swf
+from hdeeprm_like.formats.open import load_platform, load_trace
+from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Policy, Trained
@@ -42,7 +42,7 @@ class Comparison:
 
     Attributes:
         trace: the file. policies: what is compared. windows, jobs: how many windows of how many jobs each.
-        seed: of the places where windows begin. cores: of the pool; None for what the trace tells.
+        seed: of the places where windows begin. cores: of the pool; None for what the header of the trace says.
         clock: one of `windows.CLOCKS`. platform: the file of a machine, in place of a pool.
     """
 
@@ -108,7 +108,7 @@ def compare(
     from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
     from hdeeprm_like.studies.compare.statistics import p_values_of, summary_of
 
-    trace = usable(read_swf(comparison.trace))
+    trace = usable(load_trace(comparison.trace))
     machine = machine_of(comparison, trace)
     begins = places(trace, comparison)
     check_agents(comparison, machine, cut_out(trace, begins[0], comparison.jobs))
@@ -127,11 +127,11 @@ def compare(
 
     total = sum(len(policies) for _, policies in work)
     with tqdm(total=total, unit=" schedules", desc="comparing", delay=1.0, disable=not progress, leave=False) as bar:
-        parts = (
+        windows = (
             (number, jobs_of(cut_out(trace, begins[number], comparison.jobs), machine, comparison), own)
             for number, own in work
         )
-        for found in run_all(parts, machine, comparison, total, processes):
+        for found in run_all(windows, machine, comparison, total, processes):
             rows += found
             write_rows(output / RESULTS, sorted(rows, key=ranks))
             bar.update(len(found))
@@ -148,11 +148,11 @@ def compare(
 
 def places(trace: Trace, comparison: Comparison) -> list[int]:
     """Return the first job of each window, in the order in which they are drawn."""
-    room = len(trace) - comparison.jobs
-    if room < 0:
+    last = len(trace) - comparison.jobs  # where a window can begin
+    if last < 0:
         raise WorkloadError(f"{trace.path}: windows of {comparison.jobs} jobs cannot be had from {len(trace)} jobs")
     rng = np.random.default_rng(comparison.seed)
-    begins: list[int] = rng.integers(room + 1, size=comparison.windows).tolist()
+    begins: list[int] = rng.integers(last + 1, size=comparison.windows).tolist()
     return begins
 
 
@@ -167,7 +167,7 @@ def jobs_of(trace: Trace, machine: Platform, comparison: Comparison) -> Window:
 
 
 def check_agents(comparison: Comparison, machine: Platform, trace: Trace) -> None:
-    """Refuse agents that cannot be had or do not fit the machine, before anything is run."""
+    """Refuse agents that cannot be loaded or do not fit the machine, before anything is run."""
     agents = [policy for policy in comparison.policies if isinstance(policy, Trained)]
     if agents:
         from hdeeprm_like.studies.compare.trained import system_of
@@ -186,7 +186,7 @@ def schedule_window(
 
 
 def run_all(
-    parts: Iterator[tuple[int, Window, list[Policy]]],
+    windows: Iterator[tuple[int, Window, list[Policy]]],
     machine: Platform,
     comparison: Comparison,
     schedules: int,
@@ -195,13 +195,13 @@ def run_all(
     """Yield the rows of each window as they come in: in other processes if that pays."""
     workers = min(processes or os.cpu_count() or 1, comparison.windows)
     if workers == 1 or (processes is None and schedules * comparison.jobs <= SMALL):
-        for number, jobs, policies in parts:
+        for number, jobs, policies in windows:
             yield schedule_window(number, jobs, policies, machine, comparison.clock)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
         try:
-            for number, jobs, policies in parts:
+            for number, jobs, policies in windows:
                 running.add(executor.submit(schedule_window, number, jobs, policies, machine, comparison.clock))
                 if len(running) > 2 * workers:
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -215,7 +215,7 @@ def run_all(
 
 def description(comparison: Comparison, machine: Platform, begins: list[int]) -> dict[str, Any]:
     """Return what decides the results, the names of policies apart."""
-    told = {
+    found = {
         "trace": comparison.trace.name,
         "sha256": digest(comparison.trace),
         "cores": machine.cores,
@@ -225,8 +225,8 @@ def description(comparison: Comparison, machine: Platform, begins: list[int]) ->
         "begins": begins,
     }
     if comparison.platform is not None:
-        told["platform"] = digest(comparison.platform)
-    return told | {"agents": agents_of(comparison)}
+        found["platform"] = digest(comparison.platform)
+    return found | {"agents": agents_of(comparison)}
 
 
 def agents_of(comparison: Comparison) -> dict[str, str]:
@@ -240,7 +240,7 @@ def agents_of(comparison: Comparison) -> dict[str, str]:
 
 
 def digest(path: Path) -> str:
-    """Return what tells the content of a file from any other."""
+    """Return the SHA-256 of a file, which differs for every other content."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

@@ -20,7 +20,7 @@ def restored(folder: Path) -> Learner:
     """Return the agent of a training with the weights that the training holds for the best, in its experiment.
 
     Raises:
-        HDeepRMError: the folder holds no training, or its agent cannot be had.
+        HDeepRMError: the folder holds no training, or its agent cannot be loaded.
     """
     if not (folder / RECORD).exists():
         raise ResultsError(f"{folder}: has no {RECORD}; `hdeeprm-like train --output {folder}` leaves an agent there")

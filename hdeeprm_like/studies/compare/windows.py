@@ -1,7 +1,7 @@
 """Windows of a trace on a machine, as the literature compares scheduling policies.
 
 The machine is a pool of alike processors unless a platform is given: there a job takes whole processors for as long as
-the trace tells, and nothing but processors is asked for.
+the trace says, and asks for nothing else.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from hdeeprm_like.run.simulator import Clock, Simulator, run_policy
 from hdeeprm_like.studies.compare.policies import Policy, Trained
 from hdeeprm_like.types import Floats, Ints
 
-UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not tell
+UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not have
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +76,8 @@ def window(trace: Trace, cores: int, platform: Platform | None = None) -> Window
     """Return all jobs of a trace as a window; those submitted at one time stay in the order of the file.
 
     Args:
-        platform: the machine, where it is no mere pool: jobs then last as long as the trace tells on its mean core, and
-            take the memory that the trace tells.
+        platform: the machine, where it is not just a pool: jobs then last as long as in the trace on its mean core, and
+            ask for their memory in the trace.
 
     Raises:
         WorkloadError: a job asks for more than there is.

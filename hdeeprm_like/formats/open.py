@@ -1,0 +1,215 @@
+"""Platforms, workloads and traces from files: which format a file is in, by the ending of its name.
+
+`FORMATS` is the one table of input formats. To add one, write a module with its reader and add an entry here; options
+files, every command, the environments and the messages about wrong names follow. Readers and writers are named as
+``module:function`` and imported when a file is opened, so that the table itself costs nothing to import.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from hdeeprm_like.errors import HDeepRMError, OptionsError, PlatformError
+
+if TYPE_CHECKING:
+    from hdeeprm_like.cluster.platform import Platform
+    from hdeeprm_like.cluster.synthetic.jobs import Jobs
+    from hdeeprm_like.cluster.workload import Workload
+    from hdeeprm_like.formats.swf import Trace
+
+Holds: TypeAlias = Literal["platform", "workload", "trace"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of input files.
+
+    Attributes:
+        name: for messages.
+        holds: ``"platform"``; ``"workload"``: jobs that are simulated as the file has them; ``"trace"``: jobs of a real
+            machine, which are made into a workload first.
+        endings: of file names, ``.gz`` ones too.
+        read: ``module:function``. A platform's takes the path, and the files with further types if *extended_by_types*.
+            A workload's takes the path, and by name ``reference_flops`` (flop/s of the platform's mean core) and
+            ``capacity`` (its cores; None to take the file's). A trace's takes the path.
+        write: the same for writing what *read* returns; it takes that and the path. Empty where there is none.
+        write_jobs: the same for the jobs of a model; it takes `Jobs`, the path and flop/s of the mean core.
+        extended_by_types: whether files of types extend a platform.
+    """
+
+    name: str
+    holds: Holds
+    endings: tuple[str, ...]
+    read: str
+    write: str = ""
+    write_jobs: str = ""
+    extended_by_types: bool = False
+
+
+HERE = "hdeeprm_like.formats"
+# In the order in which messages list them. Names that end in .gz are of packed files, which `files` and `swf` see to.
+FORMATS: tuple[Format, ...] = (
+    Format(
+        "JSON",
+        "platform",
+        (".json", ".json.gz"),
+        f"{HERE}.platform_json:read_platform",
+        extended_by_types=True,
+    ),
+    Format(
+        "XML",
+        "platform",
+        (".xml", ".xml.gz"),
+        f"{HERE}.platform_xml:read_platform_xml",
+        f"{HERE}.platform_xml:write_platform_xml",
+    ),
+    Format("KSU's CSV of machines", "platform", (".csv", ".csv.gz"), f"{HERE}.machines_csv:read_machines_csv"),
+    Format(
+        "Batsim's JSON",
+        "workload",
+        (".json", ".json.gz"),
+        f"{HERE}.workload_json:read_workload",
+        f"{HERE}.workload_json:write_workload",
+        f"{HERE}.workload_json:write_jobs_json",
+    ),
+    Format(
+        "SWF",
+        "trace",
+        (".swf", ".swf.gz"),
+        f"{HERE}.swf:read_swf",
+        f"{HERE}.swf:write_swf",
+        f"{HERE}.swf_cuts:write_jobs_swf",
+    ),
+    Format(
+        "KSU's CSV of jobs",
+        "workload",
+        (".csv", ".csv.gz"),
+        f"{HERE}.jobs_csv:read_jobs_csv",
+        write_jobs=f"{HERE}.jobs_csv:write_jobs_csv",
+    ),
+)
+"""The formats; the first of each kind is what a file is read as whose name has none of the endings."""
+
+
+def endings(*holds: Holds, able: Literal["read", "write", "write_jobs"] = "read") -> tuple[str, ...]:
+    """Return the endings of the files that hold one of these and can be read, or written, in the order of the table."""
+    return tuple(ending for form in FORMATS if form.holds in holds and getattr(form, able) for ending in form.endings)
+
+
+def names(*holds: Holds) -> str:
+    """Return the names of the formats of one kind for help texts: ``"JSON, XML or KSU's CSV of machines"``."""
+    *others, last = (form.name for form in FORMATS if form.holds in holds)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def has_ending_of(path: Path, holds: Holds) -> bool:
+    """Return whether the name of a file says that it holds a platform, a workload or a trace."""
+    return path.name.endswith(endings(holds))
+
+
+def format_of(path: Path, holds: Holds) -> Format:
+    """Return the format of a file that holds a platform, a workload or a trace."""
+    fitting = [form for form in FORMATS if form.holds == holds]
+    return next((form for form in fitting if path.name.endswith(form.endings)), fitting[0])
+
+
+def load_platform(path: Path, types: Sequence[Path] = ()) -> "Platform":
+    """Read a platform.
+
+    Args:
+        types: files or folders with further types of nodes and processors, where the format names them.
+
+    Raises:
+        PlatformError: the file cannot be used, or *types* are of no use to its format.
+    """
+    form = format_of(path, "platform")
+    if types and not form.extended_by_types:
+        extended = " or ".join(other.name for other in FORMATS if other.extended_by_types)
+        raise PlatformError(f"{path}: {form.name} holds all figures itself; types extend a platform in {extended}")
+    platform: Platform = _read(form, path, types) if form.extended_by_types else _read(form, path)
+    return platform
+
+
+def load_workload(path: Path, *, reference_flops: float, capacity: int | None = None) -> "Workload":
+    """Read a workload whose jobs are simulated as the file has them.
+
+    Args:
+        reference_flops: flop/s of the platform's mean core, for jobs that are given in seconds.
+        capacity: cores of the platform; None for what the file says, or else those of its widest job.
+
+    Raises:
+        WorkloadError: the file cannot be used.
+    """
+    workload: Workload = _read(format_of(path, "workload"), path, reference_flops=reference_flops, capacity=capacity)
+    return workload
+
+
+def load_trace(path: Path) -> "Trace":
+    """Read a trace of a real machine.
+
+    Raises:
+        WorkloadError: the file cannot be used.
+    """
+    trace: Trace = _read(format_of(path, "trace"), path)
+    return trace
+
+
+def write(content: object, path: Path, holds: Holds) -> None:
+    """Write a `Platform`, a `Workload` or a `Trace` in the format that the name of the file says.
+
+    Raises:
+        OptionsError: its ending is none of a format that can be written.
+        HDeepRMError: the file cannot be written, or the format cannot hold this.
+    """
+    _function(_writable(path, (holds,), "write").write)(content, path)
+
+
+def write_jobs(jobs: "Jobs", path: Path, reference_flops: float) -> None:
+    """Write the jobs of a model in the format that the name of the file says.
+
+    Args:
+        reference_flops: flop/s of the cores on which the jobs last as long as the model says.
+
+    Raises:
+        OptionsError: its ending is none of a format that can be written.
+        ResultsError: the file cannot be written.
+    """
+    _function(_writable(path, ("workload", "trace"), "write_jobs").write_jobs)(jobs, path, reference_flops)
+
+
+def check_writable(path: Path, *holds: Holds, able: Literal["write", "write_jobs"], what: str) -> None:
+    """Raise an `OptionsError` if the ending of a name is none of a format that can be written.
+
+    Args:
+        what: names the file, for the message: ``"--output"``.
+    """
+    if not path.name.endswith(endings(*holds, able=able)):
+        *others, last = endings(*holds, able=able)
+        raise OptionsError(f"{what}: {path.name}: a name that ends in {', '.join(others)} or {last} is needed")
+
+
+def _writable(path: Path, holds: Sequence[Holds], able: Literal["write", "write_jobs"]) -> Format:
+    check_writable(path, *holds, able=able, what=str(path.parent))
+    return next(
+        form for form in FORMATS if form.holds in holds and getattr(form, able) and path.name.endswith(form.endings)
+    )
+
+
+def _read(form: Format, path: Path, *arguments: object, **options: object) -> Any:
+    try:
+        return _function(form.read)(path, *arguments, **options)
+    except HDeepRMError as error:
+        if path.name.endswith(form.endings) or not path.is_file():
+            raise
+        known = ", ".join(endings(form.holds))
+        reason = f"it was read as {form.name} because its name ends in none of {known}"
+        raise type(error)(f"{error} ({reason})") from None
+
+
+def _function(place: str) -> Callable[..., Any]:
+    """Return the function that ``module:function`` names."""
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function

@@ -1,0 +1,49 @@
+"""Numbers with units as SimGrid writes them: ``1.5Gf``, ``10Gbps``, ``500us``.
+
+Source: SimGrid 3.32, "Describing your platform in XML".
+"""
+
+from hdeeprm_like.errors import PlatformError, did_you_mean
+
+_PREFIXES = {"": 1.0} | {
+    name: value
+    for power, letter in enumerate("kMGTPEZY", start=1)
+    for name, value in ((letter, 1000.0**power), (letter.upper() + "i", 1024.0**power), (letter + "i", 1024.0**power))
+}
+SPEEDS = {prefix + unit: value for prefix, value in _PREFIXES.items() for unit in ("f", "flops")}
+BANDWIDTHS = {
+    prefix + unit: value * bytes_
+    for prefix, value in _PREFIXES.items()
+    for unit, bytes_ in (("Bps", 1.0), ("bps", 0.125))
+}
+TIMES = {
+    "w": 604800.0,
+    "d": 86400.0,
+    "h": 3600.0,
+    "m": 60.0,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "ns": 1e-9,
+    "ps": 1e-12,
+}
+
+
+def number(text: str, where: str) -> float:
+    """Return a number that is not negative; raise a PlatformError that begins with *where* if the text is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise PlatformError(f"{where}: {text!r} is not a number") from None
+    if not 0.0 <= value < 1e300:
+        raise PlatformError(f"{where}: {text!r} is not a usable number")
+    return value
+
+
+def measure(text: str, units: dict[str, float], where: str) -> float:
+    """Return ``10Gbps`` and the like in the base unit; a number without unit is in the base unit."""
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    unit = text[len(digits) :]
+    if unit and unit not in units:
+        raise PlatformError(f"{where}: {text!r} has an unknown unit{did_you_mean(unit, units)}")
+    return number(digits.strip(), where) * (units[unit] if unit else 1.0)

@@ -1,0 +1,79 @@
+"""When something was short: cores or memory for the next job, memory bandwidth for running ones."""
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from hdeeprm_like.cluster import metrics
+from hdeeprm_like.results.pictures import RED, from_zero, note, time_axis, unit_of_time
+from hdeeprm_like.results.plots.charts import RASTER, boxes, draw_steps, two_charts
+from hdeeprm_like.results.run_reader import Run
+from hdeeprm_like.types import Floats
+
+
+def core_bubbles(figure: Figure, run: Run) -> None:
+    """Draw when the next job could not start for want of cores."""
+    _bubbles(figure, run, "cores", run.overutilizations.core)
+
+
+def mem_bubbles(figure: Figure, run: Run) -> None:
+    """Draw when the next job could not start for want of memory."""
+    _bubbles(figure, run, "memory", run.overutilizations.memory)
+
+
+def mem_bw_overutilization(figure: Figure, run: Run) -> None:
+    """Draw a bar over each span in which a processor's memory bandwidth was oversubscribed (thesis figure 5.9)."""
+    found = run.overutilizations
+    above, below = two_charts(figure, heights=(3, 1))
+    finite = found.bandwidth[np.isfinite(found.bandwidth)]
+    end = max(run.end, float(finite.max(initial=0.0)))
+    seconds = time_axis(below, end)
+    above.set_ylim(0, found.processors)
+    above.set_ylabel("processor")
+    above.yaxis.set_major_locator(MaxNLocator(integer=True))
+    below.set_ylabel("processors\nat once")
+    below.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+    if not len(found.bandwidth):
+        note(above, "no processor was oversubscribed")
+        return
+    begins, ends = found.bandwidth[:, 0], np.minimum(found.bandwidth[:, 1], end)
+    height = 0.9 if found.processors <= 100 else 1.0  # no gaps where a processor is thinner than a few pixels
+    spans = boxes(begins / seconds, ends / seconds, found.bandwidth_processor, height)
+    above.add_collection(PolyCollection(spans, facecolor=RED, edgecolor="none", zorder=1.0))
+    above.set_rasterization_zorder(RASTER)
+    times, count = metrics.load(begins, ends, np.ones(len(begins), dtype=np.int64))
+    draw_steps(below, times / seconds, count, RED)
+    from_zero(below)
+
+
+def _bubbles(figure: Figure, run: Run, resource: str, values: Floats) -> None:
+    """Draw when the next job could not start for want of a resource, and how that adds up.
+
+    The original records a time at each decision that failed, ours the span in which none could succeed.
+    """
+    begins, ends = (values, values) if values.ndim == 1 else (values[:, 0], values[:, 1])
+    above, below = two_charts(figure)
+    seconds = time_axis(below, max(run.end, float(ends.max(initial=0.0))))
+    above.set_yticks([])
+    above.grid(False)
+    if not len(values):
+        below.set_yticks([])
+        note(below, f"no job had to wait for {resource}")
+        return
+    order = np.argsort(begins, kind="stable")
+    if values.ndim == 1:
+        above.vlines(begins / seconds, 0.0, 1.0, color=RED, linewidth=0.6, alpha=0.6)
+        below.step(begins[order] / seconds, np.arange(1, len(values) + 1), where="post", color=RED)
+        below.set_ylabel("failed starts so far")
+    else:
+        above.add_collection(
+            PolyCollection(boxes(begins / seconds, ends / seconds, np.zeros(len(values)), 1.0), color=RED)
+        )
+        total = np.cumsum((ends - begins)[order])  # s
+        per, unit = unit_of_time(float(total[-1]))
+        times = np.stack([begins[order], ends[order]], axis=1).ravel() / seconds
+        below.plot(times, np.stack([total - (ends - begins)[order], total], axis=1).ravel() / per, color=RED)
+        below.set_ylabel(f"{unit} in bubbles so far")
+    above.set_ylim(0.0, 1.0)
+    below.set_ylim(bottom=0.0)  # not from_zero: a total may stay under one unit

@@ -1,0 +1,71 @@
+"""Nothing heavy is loaded before a command needs it; asked in a fresh interpreter, for here everything is loaded."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "numpy",
+    "numba",
+    "llvmlite",
+    "torch",
+    "pandas",
+    "matplotlib",
+    "scipy",
+    "evalys",
+    "pydantic",
+    "gymnasium",
+    "zmq",
+}
+PARSER = "from hdeeprm_like.cli.main import parser; parser().parse_args(['metrics', 'a-run'])"
+COMMANDS = (
+    "launch",
+    "train",
+    "visual",
+    "metrics",
+    "compare",
+    "jobstat",
+    "generate",
+    "cut",
+    "fetch-trace",
+    "clean",
+    "schema",
+)
+
+
+def loaded_after(statement):
+    """Names of the packages that are loaded once a fresh interpreter has run a statement."""
+    report = "import json, sys; sys.stderr.write(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    code = f"try:\n    {statement}\nexcept SystemExit:\n    pass\n{report}"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(ended.stderr))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert loaded_after("import hdeeprm_like") & HEAVY == set()
+
+
+def test_building_the_whole_parser_loads_nothing_heavy():
+    found = loaded_after(PARSER)
+    assert "argparse" in found
+    assert found & HEAVY == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([command, "--help"] for command in COMMANDS)], ids=" ".join)
+def test_help_loads_nothing_heavy(arguments):
+    found = loaded_after(f"from hdeeprm_like.cli.main import main; main({arguments})")
+    assert "argparse" in found
+    assert found & HEAVY == set()
+
+
+def test_a_heavy_package_would_be_seen():
+    assert "numpy" in loaded_after("import hdeeprm_like.cluster.platform")
+
+
+def test_every_command_is_asked_for_its_help():
+    from hdeeprm_like.cli.main import parser
+
+    (commands,) = (action for action in parser()._actions if action.dest == "command")
+    assert set(commands.choices) - {"batsim"} == set(COMMANDS)
