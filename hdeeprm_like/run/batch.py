@@ -138,7 +138,7 @@ def begin_episode(b: Batch, stock: Stock, i: int, run: Run) -> bool:
     take_jobs(t, s, stock, e.first, e.origin)
     t.clock[0].random = e.seed
     if not b.rules[0].limited:
-        set_limits(run.view, b.limits[i])  # type: ignore[arg-type]
+        set_limits(run.observer, b.limits[i])  # type: ignore[arg-type]
     e.decisions, e.reward = 0, 0.0
     e.over = not begin(run)
     look(run, run.observation, b.masks[i])

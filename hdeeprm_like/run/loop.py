@@ -44,14 +44,14 @@ class Run(Bundle):
     """All that belongs to one simulation; F features, A actions.
 
     Attributes:
-        core: cluster, window and reward. simulation, clock: what moves them. view: what is shown.
+        core: cluster, window and reward. simulation, clock: what moves them. observer: what is shown.
         choices: what can be done. observation: (F,) float32 and mask: (A,) what `look` writes.
     """
 
     core: Core
     simulation: Simulation
     clock: batsim_clock.BatsimClock | event_clock.EventClock
-    view: ViewRows | NoView
+    observer: ViewRows | NoView
     choices: Choices | SlotChoices | NoChoices
     observation: Floats
     mask: Bools
@@ -203,7 +203,7 @@ def take_step(run: Run, action: int) -> bool:
 @inlined
 def look(run: Run, out: Floats, mask: Bools) -> None:
     """Write what is to be seen, (F,) float32, and which actions are legal, (A,) of which policies always are."""
-    write_view(run.core.tables, run.core.window, run.view, out)
+    write_view(run.core.tables, run.core.window, run.observer, out)
     write_mask(run.core.tables, run.core.window, run.choices, mask)
 
 

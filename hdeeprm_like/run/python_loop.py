@@ -28,13 +28,13 @@ def choices_of(system: DecisionSystem) -> Choices | SlotChoices | NoChoices:
 def new_run(simulator: Simulator, system: DecisionSystem) -> Run:
     """Return a simulation and the decision system of its cluster in compiled code."""
     observer = system.observer
-    view = observer.rows if type(observer) is View else NoView(NO_NUMBERS)
+    rows = observer.rows if type(observer) is View else NoView(NO_NUMBERS)
     shape = system.observer.shape if system.observer is not None else (0,)
     return Run(
         core=system.core,
         simulation=simulator.simulation,
         clock=simulator.clock,
-        view=view,
+        observer=rows,
         choices=choices_of(system),
         observation=np.zeros(int(np.prod(shape)), np.float32),
         mask=np.ones(system.actions.size, np.bool_),
@@ -85,7 +85,7 @@ class Play:
     def is_built_in(self) -> bool:
         """Whether no part of the decision system is Python's, so that `Steps` can play it."""
         reward, run = self.system.reward, self.run
-        python = isinstance(run.choices, NoChoices) or isinstance(run.view, NoView)
+        python = isinstance(run.choices, NoChoices) or isinstance(run.observer, NoView)
         return not python and reward is not None and reward.compiled
 
 

@@ -94,7 +94,7 @@ def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -
         core=Core(state.tables, NoJobWindow(state).rows, no_reward()),
         simulation=simulator.simulation,
         clock=simulator.clock,
-        view=NoView(np.zeros(0)),
+        observer=NoView(np.zeros(0)),
         choices=policies.choices(state, constant=action),
         observation=np.zeros(0, np.float32),
         mask=np.zeros(0, np.bool_),

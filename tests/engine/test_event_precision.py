@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from small import jobs, platform, textbook
 
-from hdeeprm_like.decision.policies.pairs import HIGH_GFLOPS, apply_pair
+from hdeeprm_like.decision.policies.pairs import apply_pair
+from hdeeprm_like.engine.numbers import FIRST, HIGH_GFLOPS
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import FIRST
 
 NANOSECOND = 1e-9
 TWO_CORES = (1000.0, [(2, 1.0, 100.0, 10.0)])

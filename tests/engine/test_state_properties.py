@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from small import jobs, platform, textbook
 
-from hdeeprm_like.decision.policies.pairs import CORE_POLICIES, JOB_POLICIES, apply_pair
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.state import State
 
 # two nodes: one with processors of 2 and 1 cores and 100 MB, one with a processor of 2 cores, 200 MB and 3 GPUs
