@@ -15,6 +15,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.types import Floats, Ints, Rows
 
 BLOCK = 64  # jobs
+FEW = 8  # jobs of a block up to which looking at each is quicker than halving
 
 LIST = np.dtype(
     [
@@ -52,9 +53,15 @@ class JobLists(Bundle):
     rank_of: Ints
 
 
-def blocks_for(jobs: int) -> int:
-    """Return how many blocks a list of so many jobs can ever use: each but the first takes half a block of new jobs."""
-    return 2 * jobs // BLOCK + 2
+def blocks_for(jobs: int) -> tuple[int, int]:
+    """Return how many blocks a list of so many jobs can ever use, and how many entries: few jobs never fill a block.
+
+    Each block but the first takes half a block of new jobs.
+    """
+    if jobs <= BLOCK:
+        return 1, jobs
+    blocks = 2 * jobs // BLOCK + 2
+    return blocks, blocks * BLOCK
 
 
 def new_job_lists(orders: tuple[tuple[int, bool], ...], jobs: int) -> JobLists:
@@ -63,7 +70,7 @@ def new_job_lists(orders: tuple[tuple[int, bool], ...], jobs: int) -> JobLists:
     Args:
         orders: what each is sorted by, and whether by actual run times. jobs: that there is room for.
     """
-    count, blocks = len(orders), blocks_for(jobs)
+    count, (blocks, entries) = len(orders), blocks_for(jobs)
     lists = np.zeros(count, LIST)
     lists["order"] = [order for order, _ in orders]
     lists["actual"] = [actual for _, actual in orders]
@@ -72,10 +79,10 @@ def new_job_lists(orders: tuple[tuple[int, bool], ...], jobs: int) -> JobLists:
         directory=np.zeros((count, blocks), np.int32),
         sizes=np.zeros((count, blocks), np.int32),
         least=np.zeros((count, blocks), np.int32),
-        jobs=np.zeros((count, blocks * BLOCK), np.int32),
-        cores=np.zeros((count, blocks * BLOCK), np.int32),
-        keys=np.zeros((count, blocks * BLOCK)),
-        ranks=np.zeros((count, blocks * BLOCK), np.int64),
+        jobs=np.zeros((count, entries), np.int32),
+        cores=np.zeros((count, entries), np.int32),
+        keys=np.zeros((count, entries)),
+        ranks=np.zeros((count, entries), np.int64),
         key_of=np.zeros((count, jobs)),
         rank_of=np.zeros((count, jobs), np.int64),
     )
@@ -83,14 +90,9 @@ def new_job_lists(orders: tuple[tuple[int, bool], ...], jobs: int) -> JobLists:
 
 def make_room(q: JobLists, jobs: int) -> None:
     """Let lists have room for so many jobs."""
-    for name, columns in (
-        ("directory", blocks_for(jobs)),
-        ("sizes", blocks_for(jobs)),
-        ("least", blocks_for(jobs)),
-        *((name, blocks_for(jobs) * BLOCK) for name in ("jobs", "cores", "keys", "ranks")),
-        ("key_of", jobs),
-        ("rank_of", jobs),
-    ):
+    blocks, entries = blocks_for(jobs)
+    sizes = dict.fromkeys(("directory", "sizes", "least"), blocks) | {"key_of": jobs, "rank_of": jobs}
+    for name, columns in (sizes | dict.fromkeys(("jobs", "cores", "keys", "ranks"), entries)).items():
         old = getattr(q, name)
         grown = np.zeros((len(old), columns), old.dtype)
         grown[:, : old.shape[1]] = old
@@ -179,43 +181,64 @@ def insert(q: JobLists, v: int, j: int, key: float, rank: int, cores: int) -> No
     """Put a job into a list."""
     row = q.lists[v]
     q.key_of[v, j], q.rank_of[v, j] = key, rank
-    if row.blocks == 0:
-        row.made = 0
-        add_block(q, v, 0)
-    place = block_of(q, v, key, rank)
-    b = q.directory[v, place]
-    if q.sizes[v, b] == BLOCK:
-        last = b * BLOCK + BLOCK - 1
-        if place == row.blocks - 1 and comes_before(q.keys[v, last], q.ranks[v, last], key, rank):
-            b = add_block(q, v, place + 1)  # what only grows at its end fills its blocks
-        else:
-            split(q, v, place)
-            b = q.directory[v, block_of(q, v, key, rank)]
-    at, end = b * BLOCK + place_in(q, v, b, key, rank), b * BLOCK + q.sizes[v, b]
-    for i in range(end, at, -1):
-        move(q, v, i - 1, i)
+    b = 0
+    if row.jobs == 0:
+        row.blocks, row.made = 1, 1
+        q.directory[v, 0], q.sizes[v, 0], q.least[v, 0] = 0, 0, 2**31 - 1
+    else:
+        b = room_for(q, v, key, rank)
+    at, first = b * BLOCK + q.sizes[v, b], b * BLOCK
+    while at > first and comes_before(key, rank, q.keys[v, at - 1], q.ranks[v, at - 1]):
+        move(q, v, at - 1, at)
+        at -= 1
     q.jobs[v, at], q.cores[v, at], q.keys[v, at], q.ranks[v, at] = j, cores, key, rank
     q.sizes[v, b] += 1
     q.least[v, b] = min(q.least[v, b], cores)
     row.jobs += 1
 
 
+@inlined
+def room_for(q: JobLists, v: int, key: float, rank: int) -> int:
+    """Return the block that a job belongs to, in which there is room for it."""
+    blocks = q.lists[v].blocks
+    place = 0 if blocks == 1 else block_of(q, v, key, rank)
+    b = q.directory[v, place]
+    return b if q.sizes[v, b] < BLOCK else block_beside(q, v, place, key, rank)
+
+
+@compiled
+def block_beside(q: JobLists, v: int, place: int, key: float, rank: int) -> int:
+    """Return the block that a job belongs to whose own one is full: a new one at the end, or half of the full one."""
+    last = q.directory[v, place] * BLOCK + BLOCK - 1
+    if place == q.lists[v].blocks - 1 and comes_before(q.keys[v, last], q.ranks[v, last], key, rank):
+        return add_block(q, v, place + 1)  # what only grows at its end fills its blocks
+    split(q, v, place)
+    return int(q.directory[v, block_of(q, v, key, rank)])
+
+
 @compiled
 def remove(q: JobLists, v: int, j: int) -> None:
     """Take a job out of a list that it is in."""
-    row, key, rank = q.lists[v], q.key_of[v, j], q.rank_of[v, j]
+    row = q.lists[v]
     row.jobs -= 1
     if row.jobs == 0:
         row.blocks = 0
         return
-    place = block_of(q, v, key, rank)
+    key, rank = q.key_of[v, j], q.rank_of[v, j]
+    place = 0 if row.blocks == 1 else block_of(q, v, key, rank)
     b = q.directory[v, place]
-    at = b * BLOCK + place_in(q, v, b, key, rank)
+    size = q.sizes[v, b] - 1
+    at, end = b * BLOCK, b * BLOCK + size
+    if size < FEW:
+        while q.jobs[v, at] != j:
+            at += 1
+    else:
+        at += place_in(q, v, b, key, rank)
     cores = q.cores[v, at]
-    q.sizes[v, b] -= 1
-    for i in range(at, b * BLOCK + q.sizes[v, b]):
+    q.sizes[v, b] = size
+    for i in range(at, end):
         move(q, v, i + 1, i)
-    if q.sizes[v, b] == 0:
+    if size == 0:
         row.blocks -= 1
         for i in range(place, row.blocks):
             q.directory[v, i] = q.directory[v, i + 1]

@@ -261,9 +261,9 @@ class Runs:
     def _room_for(self, jobs: int, places: int) -> Batch:
         """Return runs that have not begun, the arrays of each in one block of memory."""
         fresh = self._fresh(jobs, places)
-        arrays, longer = list(arrays_of(fresh)), arrays_of(self._fresh(jobs + BLOCK, places + 1))
-        by_job = [one.shape != two.shape for one, two in zip(arrays, longer, strict=True)]  # written before read
-        seen = len(arrays) - 2  # what is seen has a place of its own, where all runs lie one after the other
+        # the last two arrays are what is seen, which has a place of its own where all runs lie one after the other
+        arrays, longer = list(arrays_of(fresh))[:-2], list(arrays_of(self._fresh(jobs + BLOCK, places + 1)))
+        by_job = [one.shape != two.shape for one, two in zip(arrays, longer, strict=False)]  # written before read
         # arrays of whole lines come first, so that they begin at lines, and arrays by job last
         order = sorted(range(len(arrays)), key=lambda i: (by_job[i], arrays[i].itemsize % LINE > 0))
         sizes = np.array([-(-arrays[i].nbytes // WORD) * WORD for i in order])
@@ -276,9 +276,7 @@ class Runs:
             many = np.ndarray((self.count, *array.shape), array.dtype, blocks.data, begun[i], steps)
             many[:] = array
             stacked.append(many)
-        observations = self.observations.reshape(self.count, -1)
-        stacked[seen], stacked[seen + 1] = observations, self.masks
-        self._stacked = stacked
+        self._stacked = stacked = [*stacked, self.observations.reshape(self.count, -1), self.masks]
         self._runs = [with_arrays(fresh, iter([many[place] for many in stacked])) for place in range(self.count)]
         return Batch(
             first=self._runs[0],
