@@ -26,6 +26,7 @@ COMMANDS = (
     "visual",
     "metrics",
     "compare",
+    "example",
     "jobstat",
     "generate",
     "cut",

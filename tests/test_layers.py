@@ -53,8 +53,8 @@ ONLY_IN = {  # package: where it may be imported
     "batsim": ("batsim/endpoint.py", "entry/"),
     "zmq": ("batsim/", "batsim_server/"),
     "matplotlib": ("results/", "studies/"),
-    "numba": ("engine/compiled.py", "engine/bundles.py"),
-    "llvmlite": ("engine/compiled.py", "engine/bundles.py"),
+    "numba": ("engine/compiled.py", "engine/bundles.py", "engine/inner.py"),
+    "llvmlite": (),
 }
 
 

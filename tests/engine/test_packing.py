@@ -166,15 +166,16 @@ def test_nothing_is_lost_and_nobody_stays_behind(nodes, asked, placement, mode):
     built = platform(*(node(c * p, 100.0, p) for c, p, _ in nodes), gpus=[g for _, _, g in nodes])
     submit, seconds, size, memory, gpus = (np.array(column, float) for column in zip(*sorted(asked), strict=True))
     workload = jobs(submit=submit, seconds=seconds, size=size, memory=memory, gpus=gpus)
-    state = State(built, workload, policies=(), log=False)
+    policy = PolicyActions([baseline(f"fcfs+{mode}-{placement}")])
+    state = State(built, workload, log=False, needs=policy.needs)
     driver = Simulator(state, workload)
-    list(run_policy(driver, PolicyActions([baseline(f"fcfs+{mode}-{placement}")])))
+    list(run_policy(driver, policy))
     t = state.tables
     assert driver.unfinished == 0
     assert t.clock["free_cores"][0] == built.cores
     assert np.array_equal(t.rooms["free_memory"], built.node_memory)
     assert np.array_equal(t.rooms["free_gpus"], built.node_gpus)
-    again = State(built, workload, policies=(), log=False)
+    again = State(built, workload, log=False, needs=policy.needs)
     stepped = Simulator(again, workload)
     play(stepped, DecisionSystem(again, PolicyActions([baseline(f"fcfs+{mode}-{placement}")])), ClassicAgent(0))
     assert np.array_equal(stepped.simulation.tasks["start"], driver.simulation.tasks["start"], equal_nan=True)
