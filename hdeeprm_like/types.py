@@ -11,5 +11,5 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.floating]
 Ints: TypeAlias = NDArray[np.integer]
 Bools: TypeAlias = NDArray[np.bool_]
-Rows: TypeAlias = NDArray[np.void]
+Records: TypeAlias = NDArray[np.void]
 """Structured arrays: each entry has named fields."""

@@ -22,7 +22,7 @@ ORDERS = {"nb_grouped_switches", "nb_machine_switches"}  # the original sends P-
 
 
 def table(path):
-    """Rows of a CSV file, packed or not."""
+    """Records of a CSV file, packed or not."""
     packed = path.with_name(path.name + ".gz")
     text = gzip.decompress(packed.read_bytes()).decode() if packed.exists() else path.read_text()
     return list(csv.DictReader(text.splitlines()))

@@ -20,7 +20,7 @@ from hdeeprm_like.engine.numbers import RANDOM_JOB
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Bools, Floats, Ints, Rows
+from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 JobPolicy: TypeAlias = Callable[[State, Ints], Floats]
 """A job policy of the user's own: the state and the waiting jobs, (J',) rows, to (J',) keys; the smallest key is first,
@@ -43,11 +43,11 @@ class Choices(Bundle, shared=("numbers",)):
     """Policies as actions in compiled code; A actions but the void one.
 
     Attributes:
-        rule: (1,) CHOICE. numbers: (A, 3) kind, then numbers of job and core policy, or of the baseline in *plans*.
+        params: (1,) CHOICE. numbers: (A, 3) kind, then numbers of job and core policy, or of the baseline in *plans*.
         plans: what the baselines remember.
     """
 
-    rule: Rows
+    params: Records
     numbers: Ints
     plans: Plans
 
@@ -61,32 +61,32 @@ class BaselineChoices(Choices):
 
 
 @compiled
-def apply_policy(t: Tables, c: Choices, action: int) -> None:
+def apply_policy(tables: Tables, choices: Choices, action: int) -> None:
     """Start jobs by the policy of an action, or none by the void one."""
-    if action >= len(c.numbers):
-        t.clock[0].blocked = NOTHING
-    elif c.numbers[action, 0] == PAIR:
-        apply_pair(t, c.numbers[action, 1], c.numbers[action, 2])
+    if action >= len(choices.numbers):
+        tables.clock[0].blocked = NOTHING
+    elif choices.numbers[action, 0] == PAIR:
+        apply_pair(tables, choices.numbers[action, 1], choices.numbers[action, 2])
     else:
-        decide(t, c.plans, c.numbers[action, 1])
+        decide(tables, choices.plans, choices.numbers[action, 1])
 
 
 @compiled
-def apply_one_pair(t: Tables, c: Choices, action: int) -> None:
+def apply_one_pair(tables: Tables, choices: Choices, action: int) -> None:
     """Do the same where all policies are pairs."""
-    if action >= len(c.numbers):
-        t.clock[0].blocked = NOTHING
+    if action >= len(choices.numbers):
+        tables.clock[0].blocked = NOTHING
     else:
-        apply_pair(t, c.numbers[action, 1], c.numbers[action, 2])
+        apply_pair(tables, choices.numbers[action, 1], choices.numbers[action, 2])
 
 
 @compiled
-def apply_one_baseline(t: Tables, c: Choices, action: int) -> None:
+def apply_one_baseline(tables: Tables, choices: Choices, action: int) -> None:
     """Do the same where all policies are baselines."""
-    if action >= len(c.numbers):
-        t.clock[0].blocked = NOTHING
+    if action >= len(choices.numbers):
+        tables.clock[0].blocked = NOTHING
     else:
-        decide(t, c.plans, c.numbers[action, 1])
+        decide(tables, choices.plans, choices.numbers[action, 1])
 
 
 class ActionSpace(Protocol):
@@ -189,11 +189,11 @@ class PolicyActions:
             ValueError: the state does not keep the lists of jobs that they look at.
         """
         state.require(self.needs, self.names[0])
-        rule = np.zeros(1, CHOICE)
-        rule["void"], rule["constant"] = self.void, constant
+        params = np.zeros(1, CHOICE)
+        params["void"], params["constant"] = self.void, constant
         kinds = set(self.numbers[:, 0].tolist())
         made = Choices if len(kinds) > 1 else PairChoices if kinds == {PAIR} else BaselineChoices
-        return made(rule, self.numbers, new_plans(state, self.baselines))
+        return made(params, self.numbers, new_plans(state, self.baselines))
 
     def mask(self, state: State) -> Bools:
         """Return which actions are legal now: all, but the void one only while something else can still happen."""

@@ -14,7 +14,7 @@ counts as waiting (000, section 4.4; 001, section III.B); masks tell it beforeha
 import numpy as np
 
 from hdeeprm_like.decision.names import CORE_POLICIES
-from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.statistics import read_changes
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots, fits_slot, is_over, wait
 from hdeeprm_like.engine.allocation import book, choose_cores, write_allocation
@@ -43,78 +43,80 @@ class SlotChoices(Bundle, shared=("core_policy",)):
 
 
 @compiled
-def start_in_slot(t: Tables, w: Window, core_policy: int, slot: int) -> bool:
+def start_in_slot(tables: Tables, window: Window, core_policy: int, slot: int) -> bool:
     """Start the job in a slot; False if there is none or it does not fit."""
-    fill_slots(t, w)
-    j = w.slots[slot]
-    if j == NONE or choose_cores(t, core_policy, j) != NOTHING:
+    fill_slots(tables, window)
+    j = window.slots[slot]
+    if j == NONE or choose_cores(tables, core_policy, j) != NOTHING:
         return False
-    start_job(t, j)
+    start_job(tables, j)
     return True
 
 
 @compiled
-def start_on_node(t: Tables, w: Window, n: int, slot: int) -> bool:
+def start_on_node(tables: Tables, window: Window, n: int, slot: int) -> bool:
     """Start the job in a slot on the lowest free cores of a node; False if there is none or it does not fit."""
-    fill_slots(t, w)
-    j = w.slots[slot]
-    if j == NONE or not fits_on(t, w.first_processor, n, j):
+    fill_slots(tables, window)
+    j = window.slots[slot]
+    if j == NONE or not fits_on(tables, window.first_processor, n, j):
         return False
-    picks, wanted = 0, t.jobs[j].size
-    for p in range(w.first_processor[n], w.first_processor[n + 1]):
-        cores = min(wanted, t.loads[p].free)
+    picks, wanted = 0, tables.jobs[j].size
+    for p in range(window.first_processor[n], window.first_processor[n + 1]):
+        cores = min(wanted, tables.loads[p].free)
         if cores > 0:
-            t.picks[picks].processor = p
+            tables.picks[picks].processor = p
             picks += 1
-            book(t, p, cores, j)
+            book(tables, p, cores, j)
             wanted -= cores
-    write_allocation(t, HIGH_GFLOPS, j, picks)
+    write_allocation(tables, HIGH_GFLOPS, j, picks)
     for i in range(picks):
-        t.loads[t.picks[i].processor].picked = 0
-        rank(t, t.picks[i].processor)
-    start_job(t, j)
+        tables.loads[tables.picks[i].processor].picked = 0
+        rank(tables, tables.picks[i].processor)
+    start_job(tables, j)
     return True
 
 
 @compiled
-def apply_slot(t: Tables, w: Window, core_policy: int, action: int) -> bool:
+def apply_slot(tables: Tables, window: Window, core_policy: int, action: int) -> bool:
     """Carry out an action; return whether the agent may act again in this instant."""
-    t.clock[0].blocked = NOTHING
-    slots = len(w.slots)
-    if w.rule[0].machines:
-        started = action < slots * len(t.nodes) and start_on_node(t, w, action // slots, action % slots)
+    tables.clock[0].blocked = NOTHING
+    slots = len(window.slots)
+    if window.params[0].machines:
+        started = action < slots * len(tables.nodes) and start_on_node(tables, window, action // slots, action % slots)
     else:
-        started = action < slots and start_in_slot(t, w, core_policy, action)
-    read_changes(t, w)
-    return True if started else wait(t, w)
+        started = action < slots and start_in_slot(tables, window, core_policy, action)
+    read_changes(tables, window)
+    return True if started else wait(tables, window)
 
 
 @inlined
-def act_by_slot(t: Tables, w: Window, c: SlotChoices, action: int) -> bool:
+def act_by_slot(tables: Tables, window: Window, choices: SlotChoices, action: int) -> bool:
     """Carry out an action; return whether the agent may act again in this instant."""
-    return apply_slot(t, w, c.core_policy[0], action)
+    return apply_slot(tables, window, choices.core_policy[0], action)
 
 
 @compiled
-def write_slot_mask(t: Tables, w: Window, mask: Bools) -> None:
+def write_slot_mask(tables: Tables, window: Window, mask: Bools) -> None:
     """Write which actions are legal: jobs that fit, and waiting while something else can still happen."""
-    fill_slots(t, w)
-    slots = len(w.slots)
-    if w.rule[0].machines:
-        for n in range(len(t.nodes)):
+    fill_slots(tables, window)
+    slots = len(window.slots)
+    if window.params[0].machines:
+        for n in range(len(tables.nodes)):
             for i in range(slots):
-                mask[n * slots + i] = w.slots[i] != NONE and fits_on(t, w.first_processor, n, w.slots[i])
-        last = slots * len(t.nodes)
+                mask[n * slots + i] = window.slots[i] != NONE and fits_on(
+                    tables, window.first_processor, n, window.slots[i]
+                )
+        last = slots * len(tables.nodes)
     else:
-        free = t.clock[0].free_cores
+        free = tables.clock[0].free_cores
         for i in range(slots):
-            mask[i] = w.wants[i] <= free
-        if w.rule[0].demanding:
+            mask[i] = window.wants[i] <= free
+        if window.params[0].demanding:
             for i in range(slots):
-                mask[i] = fits_slot(t, w, i)
+                mask[i] = fits_slot(tables, window, i)
         last = slots
     if last < len(mask):
-        mask[last] = not is_over(t) or w.rule[0].queue == 0
+        mask[last] = not is_over(tables) or window.params[0].queue == 0
 
 
 class JobSlots:
@@ -143,9 +145,9 @@ class JobSlots:
         self.core_policy = CORE_POLICIES[core_policy]
         self._window = window
         slots = [f"job {i}" for i in range(window.slots)]
-        if window.rows.rule["machines"][0]:
+        if window.arrays.params["machines"][0]:
             slots = [f"{slot} on node {n}" for n in range(state.platform.nodes) for slot in slots]
-        self.names = (*slots, *((WAIT,) if waiting or not window.rows.rule["machines"][0] else ()))
+        self.names = (*slots, *((WAIT,) if waiting or not window.arrays.params["machines"][0] else ()))
 
     @property
     def size(self) -> int:
@@ -159,9 +161,9 @@ class JobSlots:
     def mask(self, state: State) -> Bools:
         """Return (A,) which actions are legal now."""
         mask = np.zeros(self.size, np.bool_)
-        write_slot_mask(state.tables, self._window.rows, mask)
+        write_slot_mask(state.tables, self._window.arrays, mask)
         return mask
 
     def apply(self, action: int, state: State) -> bool:
         """Start the job, or let time pass; return whether the agent may act again in this instant."""
-        return apply_slot(state.tables, self._window.rows, self.core_policy, action)
+        return apply_slot(state.tables, self._window.arrays, self.core_policy, action)

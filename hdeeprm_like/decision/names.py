@@ -198,8 +198,8 @@ def baseline(name: str) -> Baseline:
     Raises:
         OptionsError: there is no such order, mode or placement, or they do not go together.
     """
-    rule, dash, placement = SHORTHANDS.get(name, name).partition("-")
-    order, _, mode = rule.partition("+")
+    params, dash, placement = SHORTHANDS.get(name, name).partition("-")
+    order, _, mode = params.partition("+")
     mode = mode or "strict"
     perfect = mode.endswith(PERFECT)
     mode = mode.removesuffix(PERFECT)

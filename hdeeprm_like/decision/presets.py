@@ -16,7 +16,7 @@ from hdeeprm_like.decision.names import JOB_POLICIES, baseline, is_baseline
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
-from hdeeprm_like.decision.window.rows import Opens, needs_of_window
+from hdeeprm_like.decision.window.arrays import Opens, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.state import THESIS, Needs, State
 from hdeeprm_like.errors import OptionsError, did_you_mean

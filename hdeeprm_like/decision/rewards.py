@@ -34,14 +34,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1
-from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Floats, Rows
+from hdeeprm_like.types import Floats, Records
 
 SLOWDOWN, COMPLETION, UTILIZATION, MAKESPAN, ENERGY, EDP = 0, 1, 2, 3, 4, 5
 WINDOW_SLOWDOWN, UNUSED_CORES, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, USED_CORES = 6, 7, 8, 9, 10, 11
@@ -68,167 +68,169 @@ REWARD = np.dtype(
 )
 
 
-class RewardRows(Bundle, shared=("weights",)):
+class RewardArrays(Bundle, shared=("weights",)):
     """A reward in compiled code.
 
     Attributes:
-        rule: (1,) REWARD. weights: (NUMBER_OF_OBJECTIVES,) of the built-in objectives.
+        params: (1,) REWARD. weights: (NUMBER_OF_OBJECTIVES,) of the built-in objectives.
     """
 
-    rule: Rows
+    params: Records
     weights: Floats
 
 
 @compiled
-def urgency_in_window(t: Tables, w: Window) -> float:
+def urgency_in_window(tables: Tables, window: Window) -> float:
     """Return the sum of 1 / requested time in 1/s over the jobs in the slots."""
-    fill_slots(t, w)
+    fill_slots(tables, window)
     total = 0.0
-    for i in range(len(w.slots)):
-        if w.slots[i] != NONE:
-            total += w.paces[w.slots[i]]
+    for i in range(len(window.slots)):
+        if window.slots[i] != NONE:
+            total += window.paces[window.slots[i]]
     return total
 
 
 @compiled
-def computing(t: Tables) -> float:
+def computing(tables: Tables) -> float:
     """Return the flop/s of the cores that serve jobs."""
     total = 0.0
-    for p in range(len(t.processors)):
-        load = t.loads[p]
+    for p in range(len(tables.processors)):
+        load = tables.loads[p]
         if load.busy > 0:
-            total += load.busy * t.processors[p].flops[P1 if load.oversubscribed else P0]
+            total += load.busy * tables.processors[p].flops[P1 if load.oversubscribed else P0]
     return total
 
 
 @compiled
-def busy_cores(t: Tables) -> int:
+def busy_cores(tables: Tables) -> int:
     """Return how many cores serve jobs."""
     busy = 0
-    for p in range(len(t.processors)):
-        busy += t.loads[p].busy
+    for p in range(len(tables.processors)):
+        busy += tables.loads[p].busy
     return busy
 
 
 @compiled
-def cores_in_all(t: Tables) -> int:
+def cores_in_all(tables: Tables) -> int:
     """Return how many cores there are."""
     cores = 0
-    for p in range(len(t.processors)):
-        cores += t.processors[p].cores
+    for p in range(len(tables.processors)):
+        cores += tables.processors[p].cores
     return cores
 
 
 @compiled
-def time_in_queue(t: Tables, w: Window, ahead: float) -> float:
+def time_in_queue(tables: Tables, window: Window, ahead: float) -> float:
     """Return the s that the waiting jobs will have waited together in *ahead* s."""
-    rule = w.rule[0]
-    return float(rule.queue * (t.clock[0].now + ahead) - rule.sum_of_submissions)
+    params = window.params[0]
+    return float(params.queue * (tables.clock[0].now + ahead) - params.sum_of_submissions)
 
 
 @compiled
-def mean_wait(t: Tables, w: Window, ahead: float) -> float:
+def mean_wait(tables: Tables, window: Window, ahead: float) -> float:
     """Return the s that a job will have waited on average in *ahead* s, those that still wait until then."""
-    rule = w.rule[0]
-    jobs = rule.started + rule.queue
-    return float((rule.waited + time_in_queue(t, w, ahead)) / jobs) if jobs > 0 else 0.0
+    params = window.params[0]
+    jobs = params.started + params.queue
+    return float((params.waited + time_in_queue(tables, window, ahead)) / jobs) if jobs > 0 else 0.0
 
 
 @compiled
-def share_of_longest_wait(t: Tables, w: Window, ahead: float) -> float:
+def share_of_longest_wait(tables: Tables, window: Window, ahead: float) -> float:
     """Return minus the time in the queue in *ahead* s as a share of the most until then."""
-    waited = time_in_queue(t, w, ahead)
-    most = max(w.rule[0].longest_wait, waited)
-    return -waited / most if w.rule[0].queue > 0 and most > 0.0 else 0.0
+    waited = time_in_queue(tables, window, ahead)
+    most = max(window.params[0].longest_wait, waited)
+    return -waited / most if window.params[0].queue > 0 and most > 0.0 else 0.0
 
 
 @compiled
-def objective_value(t: Tables, w: Window, objective: int, ahead: float) -> float:
+def objective_value(tables: Tables, window: Window, objective: int, ahead: float) -> float:
     """Return a built-in objective as it will be in *ahead* s if nothing happens until then."""
-    clock = t.clock[0]
+    clock = tables.clock[0]
     if objective == SLOWDOWN:
-        return float(-w.rule[0].urgency)
+        return float(-window.params[0].urgency)
     if objective == COMPLETION:
         return float(-(clock.waiting + clock.running))
     if objective == UTILIZATION:
-        return float(busy_cores(t))
+        return float(busy_cores(tables))
     if objective == MAKESPAN:
-        return computing(t) / 1e9
+        return computing(tables) / 1e9
     if objective == ENERGY:
         return float(-clock.watts)
     if objective == EDP:
         return float(-(clock.watts * (clock.now + ahead) + clock.joules + clock.watts * ahead))
     if objective == WINDOW_SLOWDOWN:
-        return -urgency_in_window(t, w)
+        return -urgency_in_window(tables, window)
     if objective == UNUSED_CORES:
-        return busy_cores(t) / cores_in_all(t) - 1.0
+        return busy_cores(tables) / cores_in_all(tables) - 1.0
     if objective == USED_CORES:
-        return busy_cores(t) / cores_in_all(t)
-    rule = w.rule[0]
+        return busy_cores(tables) / cores_in_all(tables)
+    params = window.params[0]
     if objective == QUEUE_LENGTH:
-        return float(-rule.queue / rule.longest_queue) if rule.queue > 0 else 0.0
+        return float(-params.queue / params.longest_queue) if params.queue > 0 else 0.0
     if objective == QUEUE_WAIT:
-        return share_of_longest_wait(t, w, ahead)
-    return -mean_wait(t, w, ahead)
+        return share_of_longest_wait(tables, window, ahead)
+    return -mean_wait(tables, window, ahead)
 
 
 @compiled
-def weighted_value(t: Tables, w: Window, r: RewardRows, ahead: float) -> float:
+def weighted_value(tables: Tables, window: Window, reward: RewardArrays, ahead: float) -> float:
     """Return the weighted sum of the objectives, in *ahead* s."""
-    total = float(r.rule[0].own)
+    total = float(reward.params[0].own)
     for objective in range(NUMBER_OF_OBJECTIVES):
-        if r.weights[objective] != 0.0:
-            total += r.weights[objective] * objective_value(t, w, objective, ahead)
+        if reward.weights[objective] != 0.0:
+            total += reward.weights[objective] * objective_value(tables, window, objective, ahead)
     return total
 
 
 @compiled
-def gain(r: RewardRows, value: float, seconds: float) -> None:
+def gain(reward: RewardArrays, value: float, seconds: float) -> None:
     """Add up an objective that stays at a value for some time."""
-    rule = r.rule[0]
-    if rule.mode == INTEGRAL:
-        rule.total += seconds * value
+    params = reward.params[0]
+    if params.mode == INTEGRAL:
+        params.total += seconds * value
     else:
-        steps = seconds / rule.step
-        later = rule.gamma**steps
-        rule.total += rule.discount * value * ((1.0 - later) / (1.0 - rule.gamma) if rule.gamma < 1.0 else steps)
-        rule.discount *= later
+        steps = seconds / params.step
+        later = params.gamma**steps
+        params.total += (
+            params.discount * value * ((1.0 - later) / (1.0 - params.gamma) if params.gamma < 1.0 else steps)
+        )
+        params.discount *= later
 
 
 @compiled
-def pass_time(t: Tables, w: Window, r: RewardRows, now: float) -> None:
+def pass_time(tables: Tables, window: Window, reward: RewardArrays, now: float) -> None:
     """Take note that nothing happens until *now* (s); called before the tables move there."""
-    seconds = now - t.clock[0].now
-    if seconds == 0.0 or (r.rule[0].mode != INTEGRAL and r.rule[0].mode != DISCOUNTED):
+    seconds = now - tables.clock[0].now
+    if seconds == 0.0 or (reward.params[0].mode != INTEGRAL and reward.params[0].mode != DISCOUNTED):
         return
     # the middle is the mean of all that grow linearly, and the others do not grow; discounts see the middle too
-    gain(r, weighted_value(t, w, r, 0.5 * seconds), seconds)
+    gain(reward, weighted_value(tables, window, reward, 0.5 * seconds), seconds)
 
 
 @compiled
-def reward_at_once(t: Tables, w: Window, r: RewardRows, started: bool) -> None:
+def reward_at_once(tables: Tables, window: Window, reward: RewardArrays, started: bool) -> None:
     """Reward a decision right after it, in the modes where that is known; in the others its reward is due."""
-    rule = r.rule[0]
-    if rule.mode == SAMPLE or rule.mode == WAITS:
-        rule.last = 0.0 if started and rule.mode == WAITS else weighted_value(t, w, r, 0.0)
+    params = reward.params[0]
+    if params.mode == SAMPLE or params.mode == WAITS:
+        params.last = 0.0 if started and params.mode == WAITS else weighted_value(tables, window, reward, 0.0)
     else:
-        rule.due = 1
+        params.due = 1
 
 
 @compiled
-def settle(t: Tables, w: Window, r: RewardRows) -> None:
+def settle(tables: Tables, window: Window, reward: RewardArrays) -> None:
     """Give the last decision the reward that was due, at the next one or at the end, and begin anew."""
-    rule = r.rule[0]
-    rule.due = 0
-    if rule.mode == SAMPLE or rule.mode == WAITS:
+    params = reward.params[0]
+    params.due = 0
+    if params.mode == SAMPLE or params.mode == WAITS:
         return
-    if rule.mode == CHANGE:
-        level = weighted_value(t, w, r, 0.0)
-        rule.last = level - rule.level
-        rule.level = level
+    if params.mode == CHANGE:
+        level = weighted_value(tables, window, reward, 0.0)
+        params.last = level - params.level
+        params.level = level
     else:
-        rule.last = rule.total
-        rule.total, rule.discount = 0.0, 1.0
+        params.last = params.total
+        params.total, params.discount = 0.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -253,8 +255,8 @@ class BuiltIn:
         window = JobWindow(state, lists=False)
         jobs = state.tables.jobs
         times = jobs["requested_time"][(jobs["status"] == WAITING) | (jobs["status"] == RUNNING)]
-        window.rows.rule["urgency"] = sum(1.0 / time if time > 0.0 else 1.0 for time in times.tolist())
-        return objective_value(state.tables, window.rows, self.number, 0.0)
+        window.arrays.params["urgency"] = sum(1.0 / time if time > 0.0 else 1.0 for time in times.tolist())
+        return objective_value(state.tables, window.arrays, self.number, 0.0)
 
 
 Objective: TypeAlias = Callable[[State], float]
@@ -309,17 +311,17 @@ class Reward:
         if not self.objectives:
             raise OptionsError("a reward needs at least one objective")
         self.mode = mode
-        rule = np.zeros(1, REWARD)
-        rule["mode"], rule["gamma"], rule["step"], rule["discount"] = MODES.index(mode), gamma, step, 1.0
-        self.rows = RewardRows(rule, np.zeros(NUMBER_OF_OBJECTIVES))
+        params = np.zeros(1, REWARD)
+        params["mode"], params["gamma"], params["step"], params["discount"] = MODES.index(mode), gamma, step, 1.0
+        self.arrays = RewardArrays(params, np.zeros(NUMBER_OF_OBJECTIVES))
         self.compiled = all(isinstance(one, BuiltIn) for one in self.objectives)
-        rule["pauses"] = not self.compiled
+        params["pauses"] = not self.compiled
         for one, weight in self.objectives.items():
             if isinstance(one, BuiltIn):
-                self.rows.weights[one.number] += weight
+                self.arrays.weights[one.number] += weight
 
     def refresh(self, state: State) -> None:
         """Look at the user's own objectives, which change at instants and by decisions only."""
         if not self.compiled:
             own = (weight * one(state) for one, weight in self.objectives.items() if not isinstance(one, BuiltIn))
-            self.rows.rule["own"] = float(sum(own))
+            self.arrays.params["own"] = float(sum(own))

@@ -18,12 +18,12 @@ from hdeeprm_like.decision.rewards import (
     NUMBER_OF_OBJECTIVES,
     REWARD,
     Reward,
-    RewardRows,
+    RewardArrays,
     pass_time,
     reward_at_once,
     settle,
 )
-from hdeeprm_like.decision.window.rows import NoWindow, Window, make_room
+from hdeeprm_like.decision.window.arrays import NoWindow, Window, make_room
 from hdeeprm_like.decision.window.statistics import arrive, read_changes
 from hdeeprm_like.decision.window.window import JobWindow, NoJobWindow, opens
 from hdeeprm_like.engine.bundles import Bundle, BundleType
@@ -43,11 +43,11 @@ class Core(Bundle):
 
     tables: Tables
     window: Window
-    reward: RewardRows
+    reward: RewardArrays
 
 
 class Completed(Bundle):
-    """Rows of the jobs that a message tells have ended."""
+    """Records of the jobs that a message tells have ended."""
 
     jobs: Ints
 
@@ -88,45 +88,45 @@ def settle_reward(core: Core) -> None:
 
 
 @by_type
-def let_time_pass(t: BundleType, w: BundleType, r: BundleType, now: object) -> object:
+def let_time_pass(tables: BundleType, window: BundleType, reward: BundleType, now: object) -> object:
     """Reward the time until *now*."""
-    return nothing_of_four if r.kind == "NoReward" else pass_time
+    return nothing_of_four if reward.kind == "NoReward" else pass_time
 
 
 @by_type
-def bring_window(t: BundleType, w: BundleType) -> object:
+def bring_window(tables: BundleType, window: BundleType) -> object:
     """Bring the window to a new instant."""
-    return nothing_of_two if w.kind == "NoWindow" else arrive
+    return nothing_of_two if window.kind == "NoWindow" else arrive
 
 
 @by_type
-def look_at_changes(t: BundleType, w: BundleType) -> object:
+def look_at_changes(tables: BundleType, window: BundleType) -> object:
     """Let the window take note of the jobs that have started."""
-    return nothing_of_two if w.kind == "NoWindow" else read_changes
+    return nothing_of_two if window.kind == "NoWindow" else read_changes
 
 
 @by_type
-def reward_action(t: BundleType, w: BundleType, r: BundleType, started: object) -> object:
+def reward_action(tables: BundleType, window: BundleType, reward: BundleType, started: object) -> object:
     """Reward an action as far as that is known at once."""
-    return nothing_of_four if r.kind == "NoReward" else reward_at_once
+    return nothing_of_four if reward.kind == "NoReward" else reward_at_once
 
 
 @by_type
-def settle_in(t: BundleType, w: BundleType, r: BundleType) -> object:
+def settle_in(tables: BundleType, window: BundleType, reward: BundleType) -> object:
     """Give the last decision the reward that was due."""
-    return nothing_of_three if r.kind == "NoReward" else settle
+    return nothing_of_three if reward.kind == "NoReward" else settle
 
 
 @by_type
-def wants_decision(t: BundleType, w: BundleType) -> object:
+def wants_decision(tables: BundleType, window: BundleType) -> object:
     """Tell whether a decision is wanted now."""
-    return jobs_wait if w.kind == "NoWindow" else opens
+    return jobs_wait if window.kind == "NoWindow" else opens
 
 
 @inlined
-def jobs_wait(t: Tables, w: NoWindow) -> bool:
+def jobs_wait(tables: Tables, window: NoWindow) -> bool:
     """Tell whether jobs wait."""
-    return bool(t.clock[0].waiting > 0)
+    return bool(tables.clock[0].waiting > 0)
 
 
 @inlined
@@ -144,7 +144,7 @@ def nothing_of_four(a: object, b: object, c: object, d: object) -> None:
     """Do nothing."""
 
 
-class NoReward(RewardRows):
+class NoReward(RewardArrays):
     """The reward of a run in which nothing is learned: always 0."""
 
 
@@ -204,8 +204,8 @@ class DecisionSystem:
         if window is None:
             window = NoJobWindow(state) if reward is None else JobWindow(state, lists=False)
         self.window = window
-        self.core = Core(state.tables, self.window.rows, reward.rows if reward is not None else no_reward())
-        self._reward_rows = self.core.reward.rule
+        self.core = Core(state.tables, self.window.arrays, reward.arrays if reward is not None else no_reward())
+        self._reward_rows = self.core.reward.params
         self.open = False
         self._seen: tuple[Floats, Bools] | None = None
         self._observations: list[Floats] = []
@@ -218,7 +218,7 @@ class DecisionSystem:
         """Move to the next instant, as a message tells of it."""
         state = self.state
         state.make_room()
-        make_room(self.window.rows, len(state.tables.jobs))
+        make_room(self.window.arrays, len(state.tables.jobs))
         completed = Completed(np.asarray(instant.completed, np.int32))
         take_in(self.core, instant.now, completed, instant.submitted, instant.arrivals_over)
         state.kills = []

@@ -17,9 +17,9 @@ from hdeeprm_like.engine.packing import packed_processor
 from hdeeprm_like.engine.processor_index import (
     best_processor,
     counts_cores,
-    has_room,
     hide,
     lowest_processor,
+    node_fits,
     processor_key,
     random_processor,
     rank,
@@ -29,12 +29,12 @@ from hdeeprm_like.engine.waiting_queue import draw
 
 
 @inlined
-def book(t: Tables, p: int, cores: int, j: int) -> None:
+def book(tables: Tables, p: int, cores: int, j: int) -> None:
     """Take cores for a job, and memory, GPUs and bandwidth for each, from a processor and its node.
 
     The processor must be ranked anew afterwards.
     """
-    job, load, room = t.jobs[j], t.loads[p], t.rooms[t.processors[p].node]
+    job, load, room = tables.jobs[j], tables.loads[p], tables.node_loads[tables.processors[p].node]
     load.free -= cores
     load.used_bandwidth += cores * job.bandwidth
     load.picked += cores
@@ -44,127 +44,127 @@ def book(t: Tables, p: int, cores: int, j: int) -> None:
 
 
 @compiled
-def note_before(t: Tables, pick: int, p: int) -> None:
+def note_before(tables: Tables, pick: int, p: int) -> None:
     """Pick a processor: note what is free on it before any core is booked."""
-    noted, room = t.picks[pick], t.rooms[t.processors[p].node]
-    noted.processor, noted.used_bandwidth = p, t.loads[p].used_bandwidth
+    noted, room = tables.picks[pick], tables.node_loads[tables.processors[p].node]
+    noted.processor, noted.used_bandwidth = p, tables.loads[p].used_bandwidth
     noted.free_memory, noted.free_gpus = room.free_memory, room.free_gpus
 
 
 @compiled
-def give_back(t: Tables, pick: int) -> None:
+def give_back(tables: Tables, pick: int) -> None:
     """Undo what was booked on a processor for a job that does not fit, without a rounding error."""
-    noted = t.picks[pick]
+    noted = tables.picks[pick]
     p = noted.processor
-    load, room = t.loads[p], t.rooms[t.processors[p].node]
+    load, room = tables.loads[p], tables.node_loads[tables.processors[p].node]
     load.free += load.picked
     load.used_bandwidth = noted.used_bandwidth
     room.free_memory, room.free_gpus = noted.free_memory, noted.free_gpus
-    rank(t, p)
+    rank(tables, p)
 
 
 @compiled
-def next_processor(t: Tables, policy: int, j: int, wanted: int, last: int, rival: int) -> int:
+def next_processor(tables: Tables, policy: int, j: int, wanted: int, last: int, rival: int) -> int:
     """Return where the next cores of a job come from, -1 if there is no room for one.
 
     Args:
         last: the processor that cores were taken of before, -1 for none. rival: the best one beside it then, -1 for
             none; it is no worse now, so it is the next one as long as it has room.
     """
-    job = t.jobs[j]
+    job = tables.jobs[j]
     if policy == RANDOM_CORE:
-        return random_processor(t, job.memory, job.gpus)
-    if counts_cores(t):
+        return random_processor(tables, job.memory, job.gpus)
+    if counts_cores(tables):
         return 0
     if policy == FIRST_FIT:
-        return lowest_processor(t, job.memory, job.gpus)
+        return lowest_processor(tables, job.memory, job.gpus)
     if policy >= BEST_FIT:
-        return packed_processor(t, policy, j, wanted, last)
-    if rival >= 0 and has_room(t, t.processors[rival].node, job.memory, job.gpus):
-        full = t.loads[last].free == 0
+        return packed_processor(tables, policy, j, wanted, last)
+    if rival >= 0 and node_fits(tables, tables.processors[rival].node, job.memory, job.gpus):
+        full = tables.loads[last].free == 0
         if policy != HIGH_MEM or not full:  # else another one of that node may be as good as the last was
             return rival
-    return best_processor(t, policy, job.memory, job.gpus)
+    return best_processor(tables, policy, job.memory, job.gpus)
 
 
 @compiled
-def take_cores(t: Tables, policy: int, j: int, p: int, rival: int, wanted: int) -> int:
+def take_cores(tables: Tables, policy: int, j: int, p: int, rival: int, wanted: int) -> int:
     """Book cores of one processor for a job while it has room and the best one beside it is no better; return how many.
 
     Args:
         rival: that best one, -1 if there is none or none can become better.
     """
-    job, load, n = t.jobs[j], t.loads[p], t.processors[p].node
-    rival_key = processor_key(t, policy, rival) if rival >= 0 else 0.0
+    job, load, n = tables.jobs[j], tables.loads[p], tables.processors[p].node
+    rival_key = processor_key(tables, policy, rival) if rival >= 0 else 0.0
     taken = 0
     if rival < 0 and job.memory <= 0.0 and job.gpus <= 0.0 and job.bandwidth <= 0.0:  # each core finds the same
         taken = min(wanted, load.free)
-        book(t, p, taken, j)
+        book(tables, p, taken, j)
         wanted = taken
-    while taken < wanted and load.free > 0 and has_room(t, n, job.memory, job.gpus):
+    while taken < wanted and load.free > 0 and node_fits(tables, n, job.memory, job.gpus):
         if taken > 0 and rival >= 0:
-            key = processor_key(t, policy, p)
+            key = processor_key(tables, policy, p)
             if key < rival_key or (key == rival_key and rival < p):
                 break
-        book(t, p, 1, j)
+        book(tables, p, 1, j)
         taken += 1
-    rank(t, p)
+    rank(tables, p)
     return taken
 
 
 @compiled
-def choose_cores(t: Tables, policy: int, j: int) -> int:
+def choose_cores(tables: Tables, policy: int, j: int) -> int:
     """Book the cores that a policy takes for a job, one after the other as each changes what the next finds.
 
     Returns:
         NOTHING and the cores in ``allocation[placed : placed + size]``, or what the job lacks (CORES, MEMORY or
         GPUS) and nothing booked.
     """
-    clock = t.clock[0]
-    job = t.jobs[j]
+    clock = tables.clock[0]
+    job = tables.jobs[j]
     if job.size > clock.free_cores:
         return CORES
     picks, wanted, p, rival = 0, job.size, -1, -1
     while wanted > 0:
-        p = next_processor(t, policy, j, wanted, p, rival)
+        p = next_processor(tables, policy, j, wanted, p, rival)
         if p < 0:
             break
-        if t.loads[p].picked == 0:
-            note_before(t, picks, p)
+        if tables.loads[p].picked == 0:
+            note_before(tables, picks, p)
             picks += 1
         rival = -1
-        if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1 and not counts_cores(t):
-            hide(t, policy, p)  # taking cores ranks it again
-            rival = best_processor(t, policy, job.memory, job.gpus)
-        wanted -= take_cores(t, policy, j, p, rival, 1 if policy == RANDOM_CORE else wanted)
+        if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1 and not counts_cores(tables):
+            hide(tables, policy, p)  # taking cores ranks it again
+            rival = best_processor(tables, policy, job.memory, job.gpus)
+        wanted -= take_cores(tables, policy, j, p, rival, 1 if policy == RANDOM_CORE else wanted)
     lacks = NOTHING
     if wanted == 0:
-        write_allocation(t, policy, j, picks)
+        write_allocation(tables, policy, j, picks)
     else:
-        lacks = lacking_beside_cores(t, j, wanted)
+        lacks = lacking_beside_cores(tables, j, wanted)
     for i in range(picks - 1, -1, -1):  # backwards, so that a node gets back what it had at its first processor
         if wanted > 0:
-            give_back(t, i)
-        t.loads[t.picks[i].processor].picked = 0
+            give_back(tables, i)
+        tables.loads[tables.picks[i].processor].picked = 0
     return lacks
 
 
 @compiled
-def write_allocation(t: Tables, policy: int, j: int, picks: int) -> None:
+def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
     """Give a job the cores booked on the picked processors: the lowest free ones, or any with the random policy."""
-    if counts_cores(t):
+    if counts_cores(tables):
         return
-    at = t.clock[0].placed
+    at = tables.clock[0].placed
     for i in range(picks):
-        processor, load = t.processors[t.picks[i].processor], t.loads[t.picks[i].processor]
+        processor, load = tables.processors[tables.picks[i].processor], tables.loads[tables.picks[i].processor]
         needed = load.picked
         left = load.free + needed
         core = processor.first_core
         while needed > 0:
-            if t.core_job[core] == IDLE_CORE and t.core_available[core]:
-                if policy != RANDOM_CORE or draw(t, left) < needed:
-                    t.allocation[at] = core
-                    t.core_job[core] = j
+            if tables.core_job[core] == IDLE_CORE and tables.core_available[core]:
+                if policy != RANDOM_CORE or draw(tables, left) < needed:
+                    tables.allocation[at] = core
+                    tables.core_job[core] = j
                     at += 1
                     needed -= 1
                 left -= 1

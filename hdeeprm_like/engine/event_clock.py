@@ -38,15 +38,15 @@ class EventClock(Bundle):
 
 
 @compiled
-def next_instant(t: Tables, s: Simulation, c: EventClock) -> bool:
+def next_instant(tables: Tables, simulation: Simulation, timing: EventClock) -> bool:
     """Move to the next event, or to all of its time, and gather what happened; False when nothing can any more.
 
     A call comes with what happens at its time, else alone; never early.
     """
-    sim = s.sim[0]
+    sim = simulation.sim[0]
     sim.completed = sim.submitted = sim.called = 0
-    submission = s.submit[sim.next_job] if sim.next_job < sim.jobs else np.inf
-    completion = s.heap[0].end if sim.heap > 0 else np.inf
+    submission = simulation.submit[sim.next_job] if sim.next_job < sim.jobs else np.inf
+    completion = simulation.heap[0].end if sim.heap > 0 else np.inf
     date = min(submission, completion)
     if sim.call < date - TIMER_PRECISION:
         date = sim.call
@@ -56,19 +56,21 @@ def next_instant(t: Tables, s: Simulation, c: EventClock) -> bool:
     if sim.call <= date:
         sim.call = np.inf
         sim.called = 1
-    alone = c.one_by_one[0] == 1
-    while sim.heap > 0 and s.heap[0].end <= date + TIMER_PRECISION and not (alone and submission <= completion):
-        j = first_started(t, s) if alone else s.heap[0].job
-        task = s.tasks[j]
+    alone = timing.one_by_one[0] == 1
+    while (
+        sim.heap > 0 and simulation.heap[0].end <= date + TIMER_PRECISION and not (alone and submission <= completion)
+    ):
+        j = first_started(tables, simulation) if alone else simulation.heap[0].job
+        task = simulation.tasks[j]
         task.finish = date
         task.outcome = WALLTIME_REACHED if task.end == task.start + task.walltime else SUCCESS
-        remove(s, j)
-        write_log(t, date, LOG_END, j, 0)
-        s.completed[sim.completed] = j
+        remove(simulation, j)
+        write_log(tables, date, LOG_END, j, 0)
+        simulation.completed[sim.completed] = j
         sim.completed += 1
         if alone:
             break
-    while sim.next_job < sim.jobs and s.submit[sim.next_job] <= date and not (alone and sim.completed > 0):
+    while sim.next_job < sim.jobs and simulation.submit[sim.next_job] <= date and not (alone and sim.completed > 0):
         sim.next_job += 1
         sim.submitted += 1
         if alone:
@@ -79,20 +81,20 @@ def next_instant(t: Tables, s: Simulation, c: EventClock) -> bool:
 
 
 @compiled
-def first_started(t: Tables, s: Simulation) -> int:
+def first_started(tables: Tables, simulation: Simulation) -> int:
     """Return the job that ends next; of those that end together the one that was decided first."""
-    best = s.heap[0].job
-    for i in range(1, s.sim[0].heap):
-        j = s.heap[i].job
-        if s.tasks[j].end == s.tasks[best].end and t.jobs[j].first < t.jobs[best].first:
+    best = simulation.heap[0].job
+    for i in range(1, simulation.sim[0].heap):
+        j = simulation.heap[i].job
+        if simulation.tasks[j].end == simulation.tasks[best].end and tables.jobs[j].first < tables.jobs[best].first:
             best = j
     return int(best)
 
 
 @compiled
-def expect(t: Tables, s: Simulation, j: int) -> None:
+def expect(tables: Tables, simulation: Simulation, j: int) -> None:
     """Find when a running job ends."""
-    task, job = s.tasks[j], t.jobs[j]
+    task, job = simulation.tasks[j], tables.jobs[j]
     if task.delay >= 0.0:
         task.end = task.start + min(task.delay, task.walltime)
     else:
@@ -100,37 +102,37 @@ def expect(t: Tables, s: Simulation, j: int) -> None:
 
 
 @compiled
-def apply_decisions(t: Tables, s: Simulation, c: EventClock) -> None:
+def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) -> None:
     """Let the started jobs run, and find the ends of those again that bandwidth has slowed down or let go.
 
     The call that was asked for takes the place of an earlier one.
     """
-    sim, clock = s.sim[0], t.clock[0]
+    sim, clock = simulation.sim[0], tables.clock[0]
     if sim.call_asked < np.inf:
         sim.call = max(sim.call_asked, sim.clock + SHORTEST_CALL)
         sim.call_asked = np.inf
     for i in range(clock.started_now):
-        j = started_job(t, i)
-        s.tasks[j].start = sim.clock
-        write_log(t, sim.clock, LOG_START, j, 0)
-        expect(t, s, j)
+        j = started_job(tables, i)
+        simulation.tasks[j].start = sim.clock
+        write_log(tables, sim.clock, LOG_START, j, 0)
+        expect(tables, simulation, j)
         sim.heap += 1
-        sift(s, sim.heap - 1, j)
+        sift(simulation, sim.heap - 1, j)
     for i in range(clock.touched):
-        p = t.touched[i]
-        processor, oversubscribed = t.processors[p], t.loads[p].oversubscribed
-        if oversubscribed == c.slowed[p]:
+        p = tables.touched[i]
+        processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
+        if oversubscribed == timing.slowed[p]:
             continue
-        c.slowed[p] = oversubscribed
+        timing.slowed[p] = oversubscribed
         last = IDLE_CORE
         for core in range(processor.first_core, processor.first_core + processor.cores):
-            j = t.core_job[core]
+            j = tables.core_job[core]
             if j not in (IDLE_CORE, last):
                 last = j
-                expect(t, s, j)
-                sift(s, s.seats[j], j)
+                expect(tables, simulation, j)
+                sift(simulation, simulation.heap_places[j], j)
 
 
 @inlined
-def open_clock(t: Tables, s: Simulation, c: EventClock) -> None:
+def open_clock(tables: Tables, simulation: Simulation, timing: EventClock) -> None:
     """Begin a simulation: nothing is to be done."""

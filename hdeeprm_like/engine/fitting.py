@@ -6,60 +6,60 @@ Compiled functions on ``Tables``.
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.lifecycle import places
-from hdeeprm_like.engine.processor_index import has_room
+from hdeeprm_like.engine.processor_index import node_fits
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
 
 
 @compiled
-def fits_on(t: Tables, first_processor: Ints, n: int, j: int) -> bool:
+def fits_on(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
     """Tell whether a node can take all cores of a job now."""
-    job, free = t.jobs[j], 0
+    job, free = tables.jobs[j], 0
     for p in range(first_processor[n], first_processor[n + 1]):
-        free += t.loads[p].free
-    return bool(job.size <= free and has_room(t, n, job.size * job.memory, job.size * job.gpus))
+        free += tables.loads[p].free
+    return bool(job.size <= free and node_fits(tables, n, job.size * job.memory, job.size * job.gpus))
 
 
 @compiled
-def fits_some_node(t: Tables, first_processor: Ints, j: int) -> bool:
+def fits_some_node(tables: Tables, first_processor: Ints, j: int) -> bool:
     """Tell whether some node can take all cores of a job now.
 
     Args:
         first_processor: (N + 1,) where the processors of each node begin.
     """
-    if t.jobs[j].size > t.clock[0].free_cores:
+    if tables.jobs[j].size > tables.clock[0].free_cores:
         return False
-    for n in range(len(t.nodes)):  # noqa: SIM110 - compiled code has no any()
-        if fits_on(t, first_processor, n, j):
+    for n in range(len(tables.nodes)):  # noqa: SIM110 - compiled code has no any()
+        if fits_on(tables, first_processor, n, j):
             return True
     return False
 
 
 @compiled
-def fits(t: Tables, j: int) -> bool:
+def fits(tables: Tables, j: int) -> bool:
     """Tell whether a job can start now on cores anywhere."""
-    job = t.jobs[j]
+    job = tables.jobs[j]
     only_cores = job.memory <= 0.0 and job.gpus <= 0.0
-    return bool(job.size <= t.clock[0].free_cores and (only_cores or has_places(t, j)))
+    return bool(job.size <= tables.clock[0].free_cores and (only_cores or has_places(tables, j)))
 
 
 @compiled
-def has_places(t: Tables, j: int) -> bool:
+def has_places(tables: Tables, j: int) -> bool:
     """Tell whether the nodes have room for a job on their free cores."""
     found, n, free = 0.0, -1, 0
-    for p in range(len(t.processors)):
-        if t.processors[p].node != n:
-            found += places_on(t, n, free, j)
-            n, free = t.processors[p].node, 0
-        free += t.loads[p].free
-    return bool(found + places_on(t, n, free, j) >= t.jobs[j].size)
+    for p in range(len(tables.processors)):
+        if tables.processors[p].node != n:
+            found += places_on(tables, n, free, j)
+            n, free = tables.processors[p].node, 0
+        free += tables.loads[p].free
+    return bool(found + places_on(tables, n, free, j) >= tables.jobs[j].size)
 
 
 @compiled
-def places_on(t: Tables, n: int, free: int, j: int) -> float:
+def places_on(tables: Tables, n: int, free: int, j: int) -> float:
     """Return for how many cores of a job a node with so many free ones has room."""
     if free == 0:
         return 0.0
-    job, node, room = t.jobs[j], t.nodes[n], t.rooms[n]
+    job, node, room = tables.jobs[j], tables.nodes[n], tables.node_loads[n]
     memory, gpus = room.free_memory + node.memory * ROUNDING, room.free_gpus + node.gpus * ROUNDING
     return places(float(free), memory, gpus, job.memory, job.gpus)

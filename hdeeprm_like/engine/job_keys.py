@@ -29,23 +29,23 @@ from hdeeprm_like.engine.tables import Tables
 
 
 @inlined
-def planned_time(t: Tables, actual: int, j: int) -> float:
+def planned_time(tables: Tables, actual: int, j: int) -> float:
     """Return the s that a job is expected to run: requested, or actual where the policy knows the future."""
-    return float(t.jobs[j].run_time if actual else t.jobs[j].requested_time)
+    return float(tables.jobs[j].run_time if actual else tables.jobs[j].requested_time)
 
 
 @compiled
-def waiting_key(t: Tables, order: int, actual: int, j: int) -> float:
+def waiting_key(tables: Tables, order: int, actual: int, j: int) -> float:
     """Return what an order minimizes, for a job that is being submitted; infinite for orders that change with time.
 
     Sources: thesis table 3.2; F1 to F4: Carastan-Santos and de Camargo, "Obtaining dynamic scheduling policies with
     simulation and machine learning", 2017. The published WFP3 and UNICEP are those of RLScheduler's code.
     """
-    job = t.jobs[j]
+    job = tables.jobs[j]
     if order == FIRST:
         return float(j)
     if order == SHORTEST:
-        return float(planned_time(t, actual, j))
+        return float(planned_time(tables, actual, j))
     if order == SMALLEST:
         return float(job.size)
     if order == LOW_MEM:
@@ -54,15 +54,15 @@ def waiting_key(t: Tables, order: int, actual: int, j: int) -> float:
         return float(job.bandwidth)
     if order >= FIRST_CHANGING:
         return np.inf
-    return published_key(t, order, actual, j)
+    return published_key(tables, order, actual, j)
 
 
 @compiled
-def published_key(t: Tables, order: int, actual: int, j: int) -> float:
+def published_key(tables: Tables, order: int, actual: int, j: int) -> float:
     """Return what the remaining orders minimize that do not change with time."""
-    job = t.jobs[j]
-    time, size = float(planned_time(t, actual, j)), float(job.size)
-    submit = t.clock[0].epoch + job.submit
+    job = tables.jobs[j]
+    time, size = float(planned_time(tables, actual, j)), float(job.size)
+    submit = tables.clock[0].epoch + job.submit
     if order == LCFS:
         return float(-j)
     if order == LJF:

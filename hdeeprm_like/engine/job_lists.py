@@ -12,7 +12,7 @@ import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.types import Floats, Ints, Rows
+from hdeeprm_like.types import Floats, Ints, Records
 
 BLOCK = 64  # jobs
 FEW = 8  # jobs of a block up to which looking at each is quicker than halving
@@ -41,7 +41,7 @@ class JobLists(Bundle):
         key_of: (V, J) the key of each job. rank_of: (V, J) its rank.
     """
 
-    lists: Rows
+    lists: Records
     directory: Ints
     sizes: Ints
     least: Ints
@@ -88,15 +88,15 @@ def new_job_lists(orders: tuple[tuple[int, bool], ...], jobs: int) -> JobLists:
     )
 
 
-def make_room(q: JobLists, jobs: int) -> None:
+def make_room(lists: JobLists, jobs: int) -> None:
     """Let lists have room for so many jobs."""
     blocks, entries = blocks_for(jobs)
     sizes = dict.fromkeys(("directory", "sizes", "least"), blocks) | {"key_of": jobs, "rank_of": jobs}
     for name, columns in (sizes | dict.fromkeys(("jobs", "cores", "keys", "ranks"), entries)).items():
-        old = getattr(q, name)
+        old = getattr(lists, name)
         grown = np.zeros((len(old), columns), old.dtype)
         grown[:, : old.shape[1]] = old
-        setattr(q, name, grown)
+        setattr(lists, name, grown)
 
 
 @inlined
@@ -106,13 +106,13 @@ def comes_before(key: float, rank: int, other_key: float, other_rank: int) -> bo
 
 
 @inlined
-def block_of(q: JobLists, v: int, key: float, rank: int) -> int:
+def block_of(lists: JobLists, v: int, key: float, rank: int) -> int:
     """Return the place in the directory of the last block whose first job does not come after a key; 0 if none."""
-    low, high = 1, q.lists[v].blocks
+    low, high = 1, lists.lists[v].blocks
     while low < high:
         middle = (low + high) >> 1
-        first = q.directory[v, middle] * BLOCK
-        if comes_before(key, rank, q.keys[v, first], q.ranks[v, first]):
+        first = lists.directory[v, middle] * BLOCK
+        if comes_before(key, rank, lists.keys[v, first], lists.ranks[v, first]):
             high = middle
         else:
             low = middle + 1
@@ -120,13 +120,13 @@ def block_of(q: JobLists, v: int, key: float, rank: int) -> int:
 
 
 @inlined
-def place_in(q: JobLists, v: int, b: int, key: float, rank: int) -> int:
+def place_in(lists: JobLists, v: int, b: int, key: float, rank: int) -> int:
     """Return how many jobs of a block come before a key."""
-    low, high = 0, q.sizes[v, b]
+    low, high = 0, lists.sizes[v, b]
     while low < high:
         middle = (low + high) >> 1
         at = b * BLOCK + middle
-        if comes_before(q.keys[v, at], q.ranks[v, at], key, rank):
+        if comes_before(lists.keys[v, at], lists.ranks[v, at], key, rank):
             low = middle + 1
         else:
             high = middle
@@ -134,144 +134,144 @@ def place_in(q: JobLists, v: int, b: int, key: float, rank: int) -> int:
 
 
 @compiled
-def add_block(q: JobLists, v: int, place: int) -> int:
+def add_block(lists: JobLists, v: int, place: int) -> int:
     """Put an empty block into a place of the directory; return its number."""
-    row = q.lists[v]
+    row = lists.lists[v]
     for i in range(row.blocks, place, -1):
-        q.directory[v, i] = q.directory[v, i - 1]
+        lists.directory[v, i] = lists.directory[v, i - 1]
     b = row.made
-    q.directory[v, place] = b
-    q.sizes[v, b], q.least[v, b] = 0, 2**31 - 1
+    lists.directory[v, place] = b
+    lists.sizes[v, b], lists.least[v, b] = 0, 2**31 - 1
     row.blocks += 1
     row.made += 1
     return int(b)
 
 
 @inlined
-def move(q: JobLists, v: int, source: int, target: int) -> None:
+def move(lists: JobLists, v: int, source: int, target: int) -> None:
     """Copy what is known of a job from one entry to another."""
-    q.jobs[v, target], q.cores[v, target] = q.jobs[v, source], q.cores[v, source]
-    q.keys[v, target], q.ranks[v, target] = q.keys[v, source], q.ranks[v, source]
+    lists.jobs[v, target], lists.cores[v, target] = lists.jobs[v, source], lists.cores[v, source]
+    lists.keys[v, target], lists.ranks[v, target] = lists.keys[v, source], lists.ranks[v, source]
 
 
 @compiled
-def find_least(q: JobLists, v: int, b: int) -> None:
+def find_least(lists: JobLists, v: int, b: int) -> None:
     """Find the fewest cores that a job of a block asks for."""
     least = 2**31 - 1
-    for i in range(b * BLOCK, b * BLOCK + q.sizes[v, b]):
-        least = min(least, q.cores[v, i])
-    q.least[v, b] = least
+    for i in range(b * BLOCK, b * BLOCK + lists.sizes[v, b]):
+        least = min(least, lists.cores[v, i])
+    lists.least[v, b] = least
 
 
 @compiled
-def split(q: JobLists, v: int, place: int) -> None:
+def split(lists: JobLists, v: int, place: int) -> None:
     """Move the second half of a full block into a new one behind it."""
-    old = q.directory[v, place]
-    new = add_block(q, v, place + 1)
+    old = lists.directory[v, place]
+    new = add_block(lists, v, place + 1)
     half = BLOCK // 2
     for i in range(half):
-        move(q, v, old * BLOCK + half + i, new * BLOCK + i)
-    q.sizes[v, old], q.sizes[v, new] = half, BLOCK - half
-    find_least(q, v, old)
-    find_least(q, v, new)
+        move(lists, v, old * BLOCK + half + i, new * BLOCK + i)
+    lists.sizes[v, old], lists.sizes[v, new] = half, BLOCK - half
+    find_least(lists, v, old)
+    find_least(lists, v, new)
 
 
 @compiled
-def insert(q: JobLists, v: int, j: int, key: float, rank: int, cores: int) -> None:
+def insert(lists: JobLists, v: int, j: int, key: float, rank: int, cores: int) -> None:
     """Put a job into a list."""
-    row = q.lists[v]
-    q.key_of[v, j], q.rank_of[v, j] = key, rank
+    row = lists.lists[v]
+    lists.key_of[v, j], lists.rank_of[v, j] = key, rank
     b = 0
     if row.jobs == 0:
         row.blocks, row.made = 1, 1
-        q.directory[v, 0], q.sizes[v, 0], q.least[v, 0] = 0, 0, 2**31 - 1
+        lists.directory[v, 0], lists.sizes[v, 0], lists.least[v, 0] = 0, 0, 2**31 - 1
     else:
-        b = room_for(q, v, key, rank)
-    at, first = b * BLOCK + q.sizes[v, b], b * BLOCK
-    while at > first and comes_before(key, rank, q.keys[v, at - 1], q.ranks[v, at - 1]):
-        move(q, v, at - 1, at)
+        b = room_for(lists, v, key, rank)
+    at, first = b * BLOCK + lists.sizes[v, b], b * BLOCK
+    while at > first and comes_before(key, rank, lists.keys[v, at - 1], lists.ranks[v, at - 1]):
+        move(lists, v, at - 1, at)
         at -= 1
-    q.jobs[v, at], q.cores[v, at], q.keys[v, at], q.ranks[v, at] = j, cores, key, rank
-    q.sizes[v, b] += 1
-    q.least[v, b] = min(q.least[v, b], cores)
+    lists.jobs[v, at], lists.cores[v, at], lists.keys[v, at], lists.ranks[v, at] = j, cores, key, rank
+    lists.sizes[v, b] += 1
+    lists.least[v, b] = min(lists.least[v, b], cores)
     row.jobs += 1
 
 
 @inlined
-def room_for(q: JobLists, v: int, key: float, rank: int) -> int:
+def room_for(lists: JobLists, v: int, key: float, rank: int) -> int:
     """Return the block that a job belongs to, in which there is room for it."""
-    blocks = q.lists[v].blocks
-    place = 0 if blocks == 1 else block_of(q, v, key, rank)
-    b = q.directory[v, place]
-    return b if q.sizes[v, b] < BLOCK else block_beside(q, v, place, key, rank)
+    blocks = lists.lists[v].blocks
+    place = 0 if blocks == 1 else block_of(lists, v, key, rank)
+    b = lists.directory[v, place]
+    return b if lists.sizes[v, b] < BLOCK else block_beside(lists, v, place, key, rank)
 
 
 @compiled
-def block_beside(q: JobLists, v: int, place: int, key: float, rank: int) -> int:
+def block_beside(lists: JobLists, v: int, place: int, key: float, rank: int) -> int:
     """Return the block that a job belongs to whose own one is full: a new one at the end, or half of the full one."""
-    last = q.directory[v, place] * BLOCK + BLOCK - 1
-    if place == q.lists[v].blocks - 1 and comes_before(q.keys[v, last], q.ranks[v, last], key, rank):
-        return add_block(q, v, place + 1)  # what only grows at its end fills its blocks
-    split(q, v, place)
-    return int(q.directory[v, block_of(q, v, key, rank)])
+    last = lists.directory[v, place] * BLOCK + BLOCK - 1
+    if place == lists.lists[v].blocks - 1 and comes_before(lists.keys[v, last], lists.ranks[v, last], key, rank):
+        return add_block(lists, v, place + 1)  # what only grows at its end fills its blocks
+    split(lists, v, place)
+    return int(lists.directory[v, block_of(lists, v, key, rank)])
 
 
 @compiled
-def remove(q: JobLists, v: int, j: int) -> None:
+def remove(lists: JobLists, v: int, j: int) -> None:
     """Take a job out of a list that it is in."""
-    row = q.lists[v]
+    row = lists.lists[v]
     row.jobs -= 1
     if row.jobs == 0:
         row.blocks = 0
         return
-    key, rank = q.key_of[v, j], q.rank_of[v, j]
-    place = 0 if row.blocks == 1 else block_of(q, v, key, rank)
-    b = q.directory[v, place]
-    size = q.sizes[v, b] - 1
+    key, rank = lists.key_of[v, j], lists.rank_of[v, j]
+    place = 0 if row.blocks == 1 else block_of(lists, v, key, rank)
+    b = lists.directory[v, place]
+    size = lists.sizes[v, b] - 1
     at, end = b * BLOCK, b * BLOCK + size
     if size < FEW:
-        while q.jobs[v, at] != j:
+        while lists.jobs[v, at] != j:
             at += 1
     else:
-        at += place_in(q, v, b, key, rank)
-    cores = q.cores[v, at]
-    q.sizes[v, b] = size
+        at += place_in(lists, v, b, key, rank)
+    cores = lists.cores[v, at]
+    lists.sizes[v, b] = size
     for i in range(at, end):
-        move(q, v, i + 1, i)
+        move(lists, v, i + 1, i)
     if size == 0:
         row.blocks -= 1
         for i in range(place, row.blocks):
-            q.directory[v, i] = q.directory[v, i + 1]
-    elif cores == q.least[v, b]:
-        find_least(q, v, b)
+            lists.directory[v, i] = lists.directory[v, i + 1]
+    elif cores == lists.least[v, b]:
+        find_least(lists, v, b)
 
 
 @inlined
-def job_at(q: JobLists, v: int, place: int, i: int) -> int:
+def job_at(lists: JobLists, v: int, place: int, i: int) -> int:
     """Return the job at a place of a list."""
-    return int(q.jobs[v, q.directory[v, place] * BLOCK + i])
+    return int(lists.jobs[v, lists.directory[v, place] * BLOCK + i])
 
 
 @compiled
-def nth_job(q: JobLists, v: int, n: int) -> int:
+def nth_job(lists: JobLists, v: int, n: int) -> int:
     """Return the job that *n* jobs of a list come before."""
     place = 0
-    while n >= q.sizes[v, q.directory[v, place]]:
-        n -= q.sizes[v, q.directory[v, place]]
+    while n >= lists.sizes[v, lists.directory[v, place]]:
+        n -= lists.sizes[v, lists.directory[v, place]]
         place += 1
-    return int(job_at(q, v, place, n))
+    return int(job_at(lists, v, place, n))
 
 
 @compiled
-def next_fitting(q: JobLists, v: int, place: int, i: int, free: int) -> tuple[int, int]:
+def next_fitting(lists: JobLists, v: int, place: int, i: int, free: int) -> tuple[int, int]:
     """Return the first place from one on whose job asks for no more than some cores; the number of blocks if none."""
-    blocks = q.lists[v].blocks
+    blocks = lists.lists[v].blocks
     while place < blocks:
-        b = q.directory[v, place]
-        if q.least[v, b] <= free:
-            size = q.sizes[v, b]
+        b = lists.directory[v, place]
+        if lists.least[v, b] <= free:
+            size = lists.sizes[v, b]
             while i < size:
-                if q.cores[v, b * BLOCK + i] <= free:
+                if lists.cores[v, b * BLOCK + i] <= free:
                     return place, i
                 i += 1
         place, i = place + 1, 0
@@ -279,51 +279,51 @@ def next_fitting(q: JobLists, v: int, place: int, i: int, free: int) -> tuple[in
 
 
 @compiled
-def copy_jobs(q: JobLists, v: int, out: Ints) -> int:
+def copy_jobs(lists: JobLists, v: int, out: Ints) -> int:
     """Write the jobs of a list in order; return how many there are."""
     count = 0
-    for place in range(q.lists[v].blocks):
-        b = q.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + q.sizes[v, b]):
-            out[count] = q.jobs[v, i]
+    for place in range(lists.lists[v].blocks):
+        b = lists.directory[v, place]
+        for i in range(b * BLOCK, b * BLOCK + lists.sizes[v, b]):
+            out[count] = lists.jobs[v, i]
             count += 1
     return count
 
 
 @compiled
-def sort_by_keys(q: JobLists, v: int) -> None:
+def sort_by_keys(lists: JobLists, v: int) -> None:
     """Sort a list after its keys have been written anew to ``keys``; little moves where they change together."""
-    row = q.lists[v]
+    row = lists.lists[v]
     for place in range(row.blocks):
-        b = q.directory[v, place]
-        for i in range(q.sizes[v, b]):
-            sink(q, v, place, i)
-        find_least(q, v, b)
+        b = lists.directory[v, place]
+        for i in range(lists.sizes[v, b]):
+            sink(lists, v, place, i)
+        find_least(lists, v, b)
     for place in range(row.blocks):
-        b = q.directory[v, place]
-        find_least(q, v, b)
-        for i in range(b * BLOCK, b * BLOCK + q.sizes[v, b]):
-            q.key_of[v, q.jobs[v, i]] = q.keys[v, i]
+        b = lists.directory[v, place]
+        find_least(lists, v, b)
+        for i in range(b * BLOCK, b * BLOCK + lists.sizes[v, b]):
+            lists.key_of[v, lists.jobs[v, i]] = lists.keys[v, i]
 
 
 @compiled
-def sink(q: JobLists, v: int, place: int, i: int) -> None:
+def sink(lists: JobLists, v: int, place: int, i: int) -> None:
     """Move the job at a place towards the front of its list to where it belongs among those before it."""
-    at = q.directory[v, place] * BLOCK + i
-    j, cores, key, rank = q.jobs[v, at], q.cores[v, at], q.keys[v, at], q.ranks[v, at]
+    at = lists.directory[v, place] * BLOCK + i
+    j, cores, key, rank = lists.jobs[v, at], lists.cores[v, at], lists.keys[v, at], lists.ranks[v, at]
     while True:
         if i == 0 and place == 0:
             break
-        before = q.directory[v, place] * BLOCK + i - 1
+        before = lists.directory[v, place] * BLOCK + i - 1
         if i == 0:
-            b = q.directory[v, place - 1]
-            before = b * BLOCK + q.sizes[v, b] - 1
-        if not comes_before(key, rank, q.keys[v, before], q.ranks[v, before]):
+            b = lists.directory[v, place - 1]
+            before = b * BLOCK + lists.sizes[v, b] - 1
+        if not comes_before(key, rank, lists.keys[v, before], lists.ranks[v, before]):
             break
-        move(q, v, before, at)
+        move(lists, v, before, at)
         at = before
         if i == 0:
             place -= 1
-            i = q.sizes[v, q.directory[v, place]]
+            i = lists.sizes[v, lists.directory[v, place]]
         i -= 1
-    q.jobs[v, at], q.cores[v, at], q.keys[v, at], q.ranks[v, at] = j, cores, key, rank
+    lists.jobs[v, at], lists.cores[v, at], lists.keys[v, at], lists.ranks[v, at] = j, cores, key, rank

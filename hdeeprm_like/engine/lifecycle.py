@@ -35,29 +35,29 @@ OVER = 1.0 + 1e-12  # sums of bandwidth requests are oversubscribed beyond round
 
 
 @inlined
-def write_log(t: Tables, time: float, kind: int, row: int, value: int) -> None:
+def write_log(tables: Tables, time: float, kind: int, row: int, value: int) -> None:
     """Append an entry to the log, if one is kept."""
-    if len(t.log) == 0:
+    if len(tables.log) == 0:
         return
-    clock = t.clock[0]
-    entry = t.log[clock.logged]
+    clock = tables.clock[0]
+    entry = tables.log[clock.logged]
     clock.logged += 1
     entry.time, entry.kind, entry.row, entry.value = time, kind, row, value
 
 
 @inlined
-def pstate_of(t: Tables, core: int) -> int:
+def pstate_of(tables: Tables, core: int) -> int:
     """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
-    load = t.loads[t.core_processor[core]]
-    if t.core_job[core] != IDLE_CORE:
+    load = tables.loads[tables.core_processor[core]]
+    if tables.core_job[core] != IDLE_CORE:
         return P1 if load.oversubscribed else P0
     return P2 if load.busy > 0 else P3
 
 
 @inlined
-def power_of(t: Tables, p: int) -> float:
+def power_of(tables: Tables, p: int) -> float:
     """Return the power in W of a processor's cores."""
-    processor, load = t.processors[p], t.loads[p]
+    processor, load = tables.processors[p], tables.loads[p]
     idle = P2 if load.busy > 0 else P3
     serving = P1 if load.oversubscribed else P0
     idle_cores = processor.cores - load.busy
@@ -65,171 +65,171 @@ def power_of(t: Tables, p: int) -> float:
 
 
 @inlined
-def touch(t: Tables, p: int) -> None:
+def touch(tables: Tables, p: int) -> None:
     """Remember that the cores of a processor may have changed P-state in this instant."""
-    if t.loads[p].touched:
+    if tables.loads[p].touched:
         return
-    t.loads[p].touched = 1
-    clock = t.clock[0]
-    t.touched[clock.touched] = p
+    tables.loads[p].touched = 1
+    clock = tables.clock[0]
+    tables.touched[clock.touched] = p
     clock.touched += 1
 
 
 @inlined
-def book_work(t: Tables, j: int) -> None:
+def book_work(tables: Tables, j: int) -> None:
     """Book what a running job has computed until now."""
-    job, now = t.jobs[j], t.clock[0].now
+    job, now = tables.jobs[j], tables.clock[0].now
     job.done += job.speed * (now - job.as_of)
     job.as_of = now
 
 
 @compiled
-def update_speed(t: Tables, j: int) -> None:
+def update_speed(tables: Tables, j: int) -> None:
     """Book what a running job has computed until now and find the speed of its slowest core."""
-    book_work(t, j)
-    job = t.jobs[j]
-    if counts_cores(t):
-        job.speed = t.processors[0].flops[P0]
+    book_work(tables, j)
+    job = tables.jobs[j]
+    if counts_cores(tables):
+        job.speed = tables.processors[0].flops[P0]
         return
     speed, last = 1e300, -1
     for i in range(job.first, job.first + job.size):
-        p = t.core_processor[t.allocation[i]]
+        p = tables.core_processor[tables.allocation[i]]
         if p != last:
             last = p
-            speed = min(speed, t.processors[p].flops[P1 if t.loads[p].oversubscribed else P0])
+            speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
     job.speed = speed
 
 
 @compiled
-def update_bandwidth(t: Tables, p: int) -> None:
+def update_bandwidth(tables: Tables, p: int) -> None:
     """Find out whether a processor is oversubscribed and slow down or speed up its jobs if that changed."""
-    load = t.loads[p]
+    load = tables.loads[p]
     if load.busy == 0:
         load.used_bandwidth = 0.0  # no rounding error survives an idle processor
-    oversubscribed = 1 if load.used_bandwidth > t.processors[p].bandwidth * OVER else 0
+    oversubscribed = 1 if load.used_bandwidth > tables.processors[p].bandwidth * OVER else 0
     if oversubscribed == load.oversubscribed:
         return
     load.oversubscribed = oversubscribed
-    change_speeds(t, p)
+    change_speeds(tables, p)
 
 
 @compiled
-def change_speeds(t: Tables, p: int) -> None:
+def change_speeds(tables: Tables, p: int) -> None:
     """Slow down or speed up the jobs of a processor that is oversubscribed now, or is no more."""
-    processor, oversubscribed = t.processors[p], t.loads[p].oversubscribed
-    write_log(t, t.clock[0].now, LOG_OVERSUBSCRIBED, p, oversubscribed)
+    processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
+    write_log(tables, tables.clock[0].now, LOG_OVERSUBSCRIBED, p, oversubscribed)
     last = IDLE_CORE
     for core in range(processor.first_core, processor.first_core + processor.cores):
-        j = t.core_job[core]
+        j = tables.core_job[core]
         if j in (IDLE_CORE, last):
             continue
         last = j
         if (
             oversubscribed and processor.flops[P1] <= processor.flops[P0]
         ):  # then no other core can be slower than before
-            book_work(t, j)
-            t.jobs[j].speed = min(t.jobs[j].speed, processor.flops[P1])
+            book_work(tables, j)
+            tables.jobs[j].speed = min(tables.jobs[j].speed, processor.flops[P1])
         else:
-            update_speed(t, j)
+            update_speed(tables, j)
 
 
 @compiled
-def change_busy(t: Tables, p: int, cores: int) -> None:
+def change_busy(tables: Tables, p: int, cores: int) -> None:
     """Let *cores* more (or less, if negative) cores of a processor serve jobs; their bandwidth is booked before."""
-    clock = t.clock[0]
-    clock.watts -= power_of(t, p)
-    t.loads[p].busy += cores
-    t.rooms[t.processors[p].node].busy += cores
-    update_bandwidth(t, p)
-    clock.watts += power_of(t, p)
-    touch(t, p)
+    clock = tables.clock[0]
+    clock.watts -= power_of(tables, p)
+    tables.loads[p].busy += cores
+    tables.node_loads[tables.processors[p].node].busy += cores
+    update_bandwidth(tables, p)
+    clock.watts += power_of(tables, p)
+    touch(tables, p)
 
 
 @inlined
-def note_change(t: Tables, kind: int, j: int) -> None:
+def note_change(tables: Tables, kind: int, j: int) -> None:
     """Append to the list of changes."""
-    clock = t.clock[0]
-    t.changes[clock.changes] = KINDS_OF_CHANGES * j + kind
+    clock = tables.clock[0]
+    tables.changes[clock.changes] = KINDS_OF_CHANGES * j + kind
     clock.changes += 1
 
 
 @inlined
-def started_job(t: Tables, i: int) -> int:
+def started_job(tables: Tables, i: int) -> int:
     """Return the job of number *i* of those started in this instant."""
-    return int(t.changes[t.clock[0].first_start + i] // KINDS_OF_CHANGES)
+    return int(tables.changes[tables.clock[0].first_start + i] // KINDS_OF_CHANGES)
 
 
 @inlined
-def forget_starts(t: Tables) -> None:
+def forget_starts(tables: Tables) -> None:
     """Let the jobs started from now on be those of this instant."""
-    clock = t.clock[0]
+    clock = tables.clock[0]
     clock.first_start, clock.started_now = clock.changes, 0
 
 
 @compiled
-def start_job(t: Tables, j: int) -> None:
+def start_job(tables: Tables, j: int) -> None:
     """Start a waiting job on ``allocation[placed : placed + size]``, which is booked and marked as its own."""
-    clock = t.clock[0]
-    dequeue(t, j)
-    job = t.jobs[j]
+    clock = tables.clock[0]
+    dequeue(tables, j)
+    job = tables.jobs[j]
     job.status, job.first, job.start = RUNNING, clock.placed, clock.now
     job.done, job.speed, job.as_of = 0.0, 0.0, clock.now
     clock.placed += job.size
     clock.running += 1
     clock.free_cores -= job.size
     i = job.first
-    if counts_cores(t):
-        change_busy(t, 0, job.size)
+    if counts_cores(tables):
+        change_busy(tables, 0, job.size)
         i = clock.placed
     while i < clock.placed:
-        p = t.core_processor[t.allocation[i]]
+        p = tables.core_processor[tables.allocation[i]]
         begin = i
-        while i < clock.placed and t.core_processor[t.allocation[i]] == p:
+        while i < clock.placed and tables.core_processor[tables.allocation[i]] == p:
             i += 1
-        change_busy(t, p, i - begin)
-    update_speed(t, j)
-    add_running(t, j)
-    note_change(t, STARTED, j)
+        change_busy(tables, p, i - begin)
+    update_speed(tables, j)
+    add_running(tables, j)
+    note_change(tables, STARTED, j)
     clock.started_now += 1
 
 
 @compiled
-def end_job(t: Tables, j: int) -> None:
+def end_job(tables: Tables, j: int) -> None:
     """Release everything that a running job holds."""
-    clock = t.clock[0]
-    job = t.jobs[j]
-    book_work(t, j)
-    remove_running(t, j)
-    note_change(t, ENDED, j)
+    clock = tables.clock[0]
+    job = tables.jobs[j]
+    book_work(tables, j)
+    remove_running(tables, j)
+    note_change(tables, ENDED, j)
     job.status, job.finish, job.speed = COMPLETED, clock.now, 0.0
     clock.running -= 1
     clock.completed += 1
     i, end = job.first, job.first + job.size
-    if counts_cores(t):
-        t.loads[0].free += job.size
+    if counts_cores(tables):
+        tables.loads[0].free += job.size
         clock.free_cores += job.size
-        change_busy(t, 0, -job.size)
-        rank(t, 0)
+        change_busy(tables, 0, -job.size)
+        rank(tables, 0)
         i = end
     while i < end:
-        p = t.core_processor[t.allocation[i]]
-        load = t.loads[p]
+        p = tables.core_processor[tables.allocation[i]]
+        load = tables.loads[p]
         begin = i
-        while i < end and t.core_processor[t.allocation[i]] == p:
-            core = t.allocation[i]
-            t.core_job[core] = IDLE_CORE
-            load.free += t.core_available[core]
-            clock.free_cores += t.core_available[core]
+        while i < end and tables.core_processor[tables.allocation[i]] == p:
+            core = tables.allocation[i]
+            tables.core_job[core] = IDLE_CORE
+            load.free += tables.core_available[core]
+            clock.free_cores += tables.core_available[core]
             i += 1
         load.used_bandwidth -= (i - begin) * job.bandwidth
-        node, room = t.nodes[t.processors[p].node], t.rooms[t.processors[p].node]
+        node, room = tables.nodes[tables.processors[p].node], tables.node_loads[tables.processors[p].node]
         room.free_memory += (i - begin) * job.memory
         if job.gpus > 0.0:
             room.free_gpus += (i - begin) * job.gpus
-        change_busy(t, p, begin - i)
+        change_busy(tables, p, begin - i)
         if room.busy == 0:
             room.free_memory, room.free_gpus = node.memory, node.gpus
-        rank(t, p)
+        rank(tables, p)
 
 
 @inlined
@@ -247,13 +247,13 @@ def places(cores: float, memory: float, gpus: float, core_memory: float, core_gp
 
 
 @compiled
-def holds_when_idle(t: Tables, size: int, memory: float, gpus: float) -> bool:
+def holds_when_idle(tables: Tables, size: int, memory: float, gpus: float) -> bool:
     """Tell whether the nodes of the empty platform have room for so many cores with so many MB and GPUs each."""
     if memory <= 0.0 and gpus <= 0.0:
         return True
     fitting = 0.0
-    for n in range(len(t.nodes)):
-        node = t.nodes[n]
+    for n in range(len(tables.nodes)):
+        node = tables.nodes[n]
         fitting += places(float(node.cores), node.memory * (1.0 + ROUNDING), node.gpus * (1.0 + ROUNDING), memory, gpus)
         if fitting >= size:
             return True
@@ -261,11 +261,11 @@ def holds_when_idle(t: Tables, size: int, memory: float, gpus: float) -> bool:
 
 
 @compiled
-def lacking_on_one_node(t: Tables, j: int) -> int:
+def lacking_on_one_node(tables: Tables, j: int) -> int:
     """Return what a job would lack where an idle node must take all of its cores."""
-    job, lacks = t.jobs[j], CORES
-    for n in range(len(t.nodes)):
-        node = t.nodes[n]
+    job, lacks = tables.jobs[j], CORES
+    for n in range(len(tables.nodes)):
+        node = tables.nodes[n]
         if node.cores < job.size:
             continue
         if node.memory * (1.0 + ROUNDING) < job.size * job.memory:
@@ -278,107 +278,107 @@ def lacking_on_one_node(t: Tables, j: int) -> int:
 
 
 @compiled
-def lacking_when_idle(t: Tables, j: int) -> int:
+def lacking_when_idle(tables: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform: NOTHING, CORES, MEMORY or GPUS alone."""
-    job = t.jobs[j]
-    if job.size > len(t.core_job):
+    job = tables.jobs[j]
+    if job.size > len(tables.core_job):
         return CORES
-    if t.clock[0].whole:
-        return lacking_on_one_node(t, j)
-    if not holds_when_idle(t, job.size, job.memory, 0.0):
+    if tables.clock[0].whole:
+        return lacking_on_one_node(tables, j)
+    if not holds_when_idle(tables, job.size, job.memory, 0.0):
         return MEMORY
-    if job.gpus <= 0.0 or holds_when_idle(t, job.size, job.memory, job.gpus):
+    if job.gpus <= 0.0 or holds_when_idle(tables, job.size, job.memory, job.gpus):
         return NOTHING
     return GPUS
 
 
 @compiled
-def lacking_beside_cores(t: Tables, j: int, cores: int) -> int:
+def lacking_beside_cores(tables: Tables, j: int, cores: int) -> int:
     """Return why so many more cores of a job do not fit now: MEMORY, or GPUS where free cores have memory for them."""
-    job = t.jobs[j]
+    job = tables.jobs[j]
     if job.gpus <= 0.0:
         return MEMORY
     n, left, wanted = -1, 0.0, float(cores)
-    for p in range(len(t.processors)):
-        if t.processors[p].node != n:
-            n = t.processors[p].node
-            node = t.nodes[n]
-            memory = t.rooms[n].free_memory + node.memory * ROUNDING
+    for p in range(len(tables.processors)):
+        if tables.processors[p].node != n:
+            n = tables.processors[p].node
+            node = tables.nodes[n]
+            memory = tables.node_loads[n].free_memory + node.memory * ROUNDING
             left = places(float(node.cores), memory, 0.0, job.memory, 0.0)
-        taken = min(float(t.loads[p].free), left)
+        taken = min(float(tables.loads[p].free), left)
         left -= taken
         wanted -= taken
     return GPUS if wanted <= 0.0 else MEMORY
 
 
 @compiled
-def submit_job(t: Tables, j: int) -> None:
+def submit_job(tables: Tables, j: int) -> None:
     """Let a job wait, or reject it if even the empty platform cannot hold it."""
-    clock = t.clock[0]
+    clock = tables.clock[0]
     clock.submitted += 1
-    lacks = lacking_when_idle(t, j)
+    lacks = lacking_when_idle(tables, j)
     if lacks == NOTHING:
-        enqueue(t, j)
-        note_change(t, SUBMITTED, j)
+        enqueue(tables, j)
+        note_change(tables, SUBMITTED, j)
         return
-    t.jobs[j].status, t.jobs[j].lacks = REJECTED, lacks
-    t.rejected_now[clock.rejected_now] = j
+    tables.jobs[j].status, tables.jobs[j].lacks = REJECTED, lacks
+    tables.rejected_now[clock.rejected_now] = j
     clock.rejected_now += 1
     clock.rejected += 1
-    write_log(t, clock.now, LOG_REJECT, j, lacks)
+    write_log(tables, clock.now, LOG_REJECT, j, lacks)
 
 
 @compiled
-def receive(t: Tables, now: float, completed: Ints, count: int, submitted: int, arrivals_over: bool) -> None:
+def receive(tables: Tables, now: float, completed: Ints, count: int, submitted: int, arrivals_over: bool) -> None:
     """Move the cluster to the next instant: forget what was decided in the last one, release, then submit.
 
     Args:
         now: s. completed: job rows, the first *count* of them. submitted: how many more rows of jobs came.
     """
-    clock = t.clock[0]
+    clock = tables.clock[0]
     clock.joules += clock.watts * (now - clock.now)
     clock.now = now
     clock.wake_at = np.inf
     clock.rejected_now = 0
     for i in range(clock.touched):
-        t.loads[t.touched[i]].touched = 0
+        tables.loads[tables.touched[i]].touched = 0
     clock.touched = 0
     clock.arrivals_over = arrivals_over
     for i in range(count):
-        end_job(t, completed[i])
+        end_job(tables, completed[i])
     for _ in range(submitted):
-        submit_job(t, clock.submitted)
-    forget_starts(t)
+        submit_job(tables, clock.submitted)
+    forget_starts(tables)
     if clock.waiting == 0:
         clock.blocked = NOTHING
 
 
 @compiled
-def log_blocked(t: Tables) -> None:
+def log_blocked(tables: Tables) -> None:
     """Log what the selected job lacks at the end of an instant, if that changed."""
-    clock = t.clock[0]
+    clock = tables.clock[0]
     if clock.waiting == 0:
         clock.blocked = NOTHING
     if clock.blocked != clock.blocked_before:
-        write_log(t, clock.now, LOG_BLOCKED, clock.blocked_job, clock.blocked)
+        write_log(tables, clock.now, LOG_BLOCKED, clock.blocked_job, clock.blocked)
         clock.blocked_before = clock.blocked
 
 
 @compiled
-def set_available(t: Tables, core: int, available: bool) -> None:
+def set_available(tables: Tables, core: int, available: bool) -> None:
     """Withdraw a core or give it back; a job that runs on it goes on (Batsim's machine events)."""
-    if t.core_available[core] == available:
+    if tables.core_available[core] == available:
         return
-    t.core_available[core] = available
-    if t.core_job[core] == IDLE_CORE:
+    tables.core_available[core] = available
+    if tables.core_job[core] == IDLE_CORE:
         change = 1 if available else -1
-        t.loads[t.core_processor[core]].free += change
-        rank(t, t.core_processor[core])
-        t.clock[0].free_cores += change
+        tables.loads[tables.core_processor[core]].free += change
+        rank(tables, tables.core_processor[core])
+        tables.clock[0].free_cores += change
 
 
 @compiled
-def changed_pstates(t: Tables, touched: Ints, cores: Ints, pstates: Ints) -> int:
+def changed_pstates(tables: Tables, touched: Ints, cores: Ints, pstates: Ints) -> int:
     """Write the cores that have come into another P-state than asked for last, in ascending order; return how many.
 
     Args:
@@ -386,17 +386,17 @@ def changed_pstates(t: Tables, touched: Ints, cores: Ints, pstates: Ints) -> int
     """
     found = 0
     for i in range(len(touched)):
-        processor = t.processors[touched[i]]
+        processor = tables.processors[touched[i]]
         for core in range(processor.first_core, processor.first_core + processor.cores):
-            pstate = pstate_of(t, core)
-            if pstate != t.core_pstate[core]:
+            pstate = pstate_of(tables, core)
+            if pstate != tables.core_pstate[core]:
                 cores[found], pstates[found] = core, pstate
                 found += 1
     return found
 
 
 @compiled
-def room_for_an_instant(t: Tables) -> int:
+def entries_of_an_instant(tables: Tables) -> int:
     """Return how many log entries one instant can need at most."""
-    rejections = len(t.jobs) - int(t.clock[0].submitted)
-    return 4 * len(t.core_job) + 2 * len(t.processors) + 16 + rejections
+    rejections = len(tables.jobs) - int(tables.clock[0].submitted)
+    return 4 * len(tables.core_job) + 2 * len(tables.processors) + 16 + rejections

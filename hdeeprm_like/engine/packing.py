@@ -17,7 +17,7 @@ import numpy as np
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import places_on
 from hdeeprm_like.engine.numbers import TETRIS
-from hdeeprm_like.engine.processor_index import has_room
+from hdeeprm_like.engine.processor_index import node_fits
 from hdeeprm_like.engine.tables import Tables
 
 WHOLE = 10.0  # more than any two scores differ by
@@ -25,10 +25,10 @@ ALIKE = 1e-9  # scores that differ by less do so by the rounding of what is free
 
 
 @compiled
-def score(t: Tables, policy: int, j: int, wanted: int, n: int, free: int) -> float:
+def score(tables: Tables, policy: int, j: int, wanted: int, n: int, free: int) -> float:
     """Return how well *wanted* cores of a job and a node with so many free ones go together; minus infinity if none."""
-    job, node, room = t.jobs[j], t.nodes[n], t.rooms[n]
-    taken = min(float(wanted), places_on(t, n, free, j))
+    job, node, room = tables.jobs[j], tables.nodes[n], tables.node_loads[n]
+    taken = min(float(wanted), places_on(tables, n, free, j))
     if taken < 1.0:
         return -np.inf
     found = share(policy, taken, float(free), float(node.cores))
@@ -48,36 +48,36 @@ def share(policy: int, taken: float, free: float, total: float) -> float:
 
 
 @compiled
-def best_node(t: Tables, policy: int, j: int, wanted: int) -> tuple[int, float]:
+def best_node(tables: Tables, policy: int, j: int, wanted: int) -> tuple[int, float]:
     """Return the first processor with a free core of the node that goes best with a job, -1 if none, and the score."""
     best, best_score = -1, -np.inf
     p = 0
-    while p < len(t.processors):
-        n, first, free = t.processors[p].node, -1, 0
-        while p < len(t.processors) and t.processors[p].node == n:
-            if first < 0 and t.loads[p].free > 0:
+    while p < len(tables.processors):
+        n, first, free = tables.processors[p].node, -1, 0
+        while p < len(tables.processors) and tables.processors[p].node == n:
+            if first < 0 and tables.loads[p].free > 0:
                 first = p
-            free += t.loads[p].free
+            free += tables.loads[p].free
             p += 1
-        found = score(t, policy, j, wanted, n, free)
+        found = score(tables, policy, j, wanted, n, free)
         if found > best_score + ALIKE:
             best, best_score = first, found
     return best, best_score
 
 
 @compiled
-def packed_processor(t: Tables, policy: int, j: int, wanted: int, last: int) -> int:
+def packed_processor(tables: Tables, policy: int, j: int, wanted: int, last: int) -> int:
     """Return where the next cores of a job come from: the node of the *last* processor if it has room, else the best.
 
     Args:
         last: -1 at the beginning.
     """
-    job = t.jobs[j]
-    if last >= 0 and has_room(t, t.processors[last].node, job.memory, job.gpus):
+    job = tables.jobs[j]
+    if last >= 0 and node_fits(tables, tables.processors[last].node, job.memory, job.gpus):
         p = last
-        while p < len(t.processors) and t.processors[p].node == t.processors[last].node:
-            if t.loads[p].free > 0:
+        while p < len(tables.processors) and tables.processors[p].node == tables.processors[last].node:
+            if tables.loads[p].free > 0:
                 return p
             p += 1
-    best, _ = best_node(t, policy, j, wanted)
+    best, _ = best_node(tables, policy, j, wanted)
     return best

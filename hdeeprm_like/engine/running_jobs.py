@@ -13,17 +13,17 @@ ANY_START = 1 << 40  # more than any place in Tables.allocation
 
 
 @compiled
-def add_running(t: Tables, j: int) -> None:
+def add_running(tables: Tables, j: int) -> None:
     """Put a job that starts now into the lists."""
-    job = t.jobs[j]
-    for v in range(len(t.running.lists)):
-        row = t.running.lists[v]
+    job = tables.jobs[j]
+    for v in range(len(tables.running.lists)):
+        row = tables.running.lists[v]
         rank = job.first + (job.size * ANY_START if row.order == BY_SIZE else 0)
-        insert(t.running, v, j, job.start + planned_time(t, row.actual, j), rank, job.size)
+        insert(tables.running, v, j, job.start + planned_time(tables, row.actual, j), rank, job.size)
 
 
 @compiled
-def remove_running(t: Tables, j: int) -> None:
+def remove_running(tables: Tables, j: int) -> None:
     """Take a job that ends now out of the lists."""
-    for v in range(len(t.running.lists)):
-        remove(t.running, v, j)
+    for v in range(len(tables.running.lists)):
+        remove(tables.running, v, j)

@@ -23,7 +23,7 @@ from hdeeprm_like.engine.tables import (
     make_room,
     new_tables,
 )
-from hdeeprm_like.types import Floats, Ints, Rows
+from hdeeprm_like.types import Floats, Ints, Records
 
 THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that look at a sorted list
 
@@ -160,7 +160,7 @@ class State:
             if users is not None:
                 _, self.tables.jobs["user"] = np.unique(users, return_inverse=True)
                 self.users = int(self.tables.jobs["user"].max(initial=0)) + 1
-        self._enough = kernels.room_for_an_instant(self.tables)  # entries; an instant never needs more than that
+        self._enough = kernels.entries_of_an_instant(self.tables)  # entries; an instant never needs more than that
         if log:
             self.make_room()
 
@@ -180,12 +180,12 @@ class State:
 
     @property
     def waiting(self) -> Ints:
-        """Rows of the waiting jobs, in the order of submission."""
+        """Records of the waiting jobs, in the order of submission."""
         return np.flatnonzero(self.tables.jobs["status"] == WAITING)
 
     @property
     def started_now(self) -> Ints:
-        """Rows of the jobs started in this instant, in the order of the decisions."""
+        """Records of the jobs started in this instant, in the order of the decisions."""
         clock = self.tables.clock[0]
         return self.tables.changes[clock["first_start"] : clock["changes"]] // KINDS_OF_CHANGES
 
@@ -202,7 +202,7 @@ class State:
     @property
     def free_memory(self) -> Floats:
         """(N,) MB free on each node."""
-        free: Floats = self.tables.rooms["free_memory"]
+        free: Floats = self.tables.node_loads["free_memory"]
         return free
 
     def require(self, needs: Needs, who: str) -> None:
@@ -223,7 +223,7 @@ class State:
         before = len(self.tables.jobs)
         make_room(self.tables, self.known, self._places)
         if len(self.tables.jobs) > before:
-            self._enough = kernels.room_for_an_instant(self.tables)
+            self._enough = kernels.entries_of_an_instant(self.tables)
         job = self.tables.jobs[row]
         job["submit"], job["size"] = request.submit, request.size
         job["requested_time"], job["requested_ops"] = request.time, request.ops
@@ -380,13 +380,13 @@ class State:
     @property
     def node_free_memory(self) -> Floats:
         """(N,) MB free on each node."""
-        free: Floats = read_only(self.tables.rooms["free_memory"])
+        free: Floats = read_only(self.tables.node_loads["free_memory"])
         return free
 
     @property
     def node_free_gpus(self) -> Floats:
         """(N,) GPUs free on each node."""
-        free: Floats = read_only(self.tables.rooms["free_gpus"])
+        free: Floats = read_only(self.tables.node_loads["free_gpus"])
         return free
 
     @property
@@ -413,7 +413,7 @@ def countable(platform: Platform, jobs: Workload) -> bool:
     return platform.processors == 1 and not (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
 
 
-def fill_jobs(rows: Rows, jobs: Workload, reference_flops: float) -> None:
+def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
     """Write the requests of a workload into rows of jobs, and how long they run at so many flop/s."""
     rows["submit"], rows["size"] = jobs.submit, jobs.size
     rows["requested_time"], rows["requested_ops"] = jobs.requested_time, jobs.requested_ops

@@ -15,7 +15,7 @@ from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
 from hdeeprm_like.engine.job_lists import make_room as make_room_in
 from hdeeprm_like.engine.numbers import ORDERS
-from hdeeprm_like.types import Ints, Rows
+from hdeeprm_like.types import Ints, Records
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
 
@@ -114,7 +114,7 @@ NODE = np.dtype(
     align=True,
 )
 
-ROOM = np.dtype(
+NODE_LOAD = np.dtype(
     [
         ("free_memory", "f8"),  # MB
         ("free_gpus", "f8"),
@@ -169,7 +169,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     Attributes:
         clock: (1,) CLOCK.
         jobs: (J,) JOB, in the order of submission; more than there are jobs where these become known on the way.
-        processors, nodes: (P,) PROCESSOR, (N,) NODE, what exists; loads, rooms: (P,) LOAD, (N,) ROOM, what they serve.
+        processors, nodes: (P,) PROCESSOR, (N,) NODE, what exists;
+        loads, node_loads: (P,) LOAD, (N,) NODE_LOAD, what these serve.
         tree: GROUP, what is free in groups of processors, groups of these and so on, see ``processors``.
         levels: the first row of the tree for the groups of processors, for the groups of these, ..., for the only one.
         core_processor: (C,).
@@ -187,13 +188,13 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         log: what happened when; empty to keep no log.
     """
 
-    clock: Rows
-    jobs: Rows
-    processors: Rows
-    nodes: Rows
-    loads: Rows
-    rooms: Rows
-    tree: Rows
+    clock: Records
+    jobs: Records
+    processors: Records
+    nodes: Records
+    loads: Records
+    node_loads: Records
+    tree: Records
     levels: Ints
     core_processor: Ints
     core_job: Ints
@@ -207,8 +208,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     changes: Ints
     rejected_now: Ints
     touched: Ints
-    picks: Rows
-    log: Rows
+    picks: Records
+    log: Records
 
 
 def new_tables(
@@ -239,9 +240,9 @@ def new_tables(
     nodes["cores"] = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int32)
     nodes["processors"] = np.bincount(platform.processor_node, minlength=platform.nodes)
     nodes["first_processor"] = np.searchsorted(platform.processor_node, np.arange(platform.nodes))
-    loads, rooms = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, ROOM)
+    loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
     loads["free"] = platform.processor_cores
-    rooms["free_memory"], rooms["free_gpus"] = platform.node_memory, platform.node_gpus
+    node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
     groups = [-(-platform.processors // WIDTH)]
     while groups[-1] > 1:
         groups.append(-(-groups[-1] // WIDTH))
@@ -261,7 +262,7 @@ def new_tables(
         processors=processors,
         nodes=nodes,
         loads=loads,
-        rooms=rooms,
+        node_loads=node_loads,
         tree=tree,
         levels=np.cumsum([0, *groups[:-1]]),
         core_processor=platform.core_processor.astype(np.int32),
@@ -281,17 +282,17 @@ def new_tables(
     )
 
 
-def make_room(t: Tables, jobs: int, places: int) -> None:
+def make_room(tables: Tables, jobs: int, places: int) -> None:
     """Let tables have room for so many jobs and so many cores of theirs; twice as much as before at least."""
-    if jobs > len(t.jobs):
-        rows = max(jobs, 2 * len(t.jobs), LEAST_ROOM)
+    if jobs > len(tables.jobs):
+        rows = max(jobs, 2 * len(tables.jobs), LEAST_ROOM)
         for name in ("jobs", "members", "rejected_now"):
-            setattr(t, name, longer(getattr(t, name), rows))
-        t.changes = longer(t.changes, 3 * rows)
-        make_room_in(t.waiting, rows)
-        make_room_in(t.running, rows)
-    if places > len(t.allocation):
-        t.allocation = longer(t.allocation, max(places, 2 * len(t.allocation), LEAST_ROOM))
+            setattr(tables, name, longer(getattr(tables, name), rows))
+        tables.changes = longer(tables.changes, 3 * rows)
+        make_room_in(tables.waiting, rows)
+        make_room_in(tables.running, rows)
+    if places > len(tables.allocation):
+        tables.allocation = longer(tables.allocation, max(places, 2 * len(tables.allocation), LEAST_ROOM))
 
 
 def longer(column: NDArray[Any], rows: int) -> NDArray[Any]:

@@ -11,12 +11,12 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints, Rows
+from hdeeprm_like.types import Floats, Ints, Records
 
 SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has none
 
 FINISHED_SHARE = 1e-14  # SimGrid ends a parallel task when less than this share is left
-# SimGrid fires timers less than 1e-9 s away together with an event. Letters take multiples of 1e-10 s, so timers are
+# SimGrid fires timers less than 1e-9 s away together with an event. Messages take multiples of 1e-10 s, so timers are
 # often just 1e-9 s away; what SimGrid then does hangs on its rounding errors, and mostly they fire.
 LOOPBACK = 1e-10  # s, one byte at SimGrid's 10 GB/s
 TIMER_PRECISION = 1.05e-9  # s
@@ -44,7 +44,7 @@ TASK = np.dtype(
     align=True,
 )
 
-SEAT = np.dtype([("end", "f8"), ("job", "i8")], align=True)  # of a running job, and when it fires
+HEAP_ENTRY = np.dtype([("end", "f8"), ("job", "i8")], align=True)  # of a running job, and when it fires
 
 SIM = np.dtype(
     [
@@ -58,8 +58,8 @@ SIM = np.dtype(
         ("jobs", "i8"),  # of the workload
         ("next_job", "i8"),  # of these submitted to the server so far
         ("heap", "i8"),  # running tasks
-        ("mail_first", "i8"),
-        ("mail", "i8"),  # letters in the mailbox
+        ("first_message", "i8"),
+        ("messages", "i8"),  # messages in the mailbox
         ("ready", "i8"),  # 1 when the answer to the last message is applied
         ("stage", "i8"),  # how far the answer is
         ("completed", "i8"),  # what the next message will tell: completions, submissions, ...
@@ -86,9 +86,9 @@ class Simulation(Bundle):
     Attributes:
         sim: (1,) SIM.
         tasks: (J,) TASK.
-        heap: (J,) SEAT, running jobs, the next to end first.
-        seats: (J,) where running jobs are in it.
-        mail: ring of letters to the server, as Batsim's mailbox.
+        heap: (J,) HEAP_ENTRY, running jobs, the next to end first.
+        heap_places: (J,) where running jobs are in it.
+        messages: ring of messages to the server, as Batsim's mailbox.
         completed: (J,) jobs that the next message reports.
         kills: (J,) jobs to kill in the answer under way.
         marked: (J,) scratch, jobs whose rate waits to be found again.
@@ -96,11 +96,11 @@ class Simulation(Bundle):
         submit: (J,) s, of the first ``jobs`` of SIM.
     """
 
-    sim: Rows
-    tasks: Rows
-    heap: Rows
-    seats: Ints
-    mail: Ints
+    sim: Records
+    tasks: Records
+    heap: Records
+    heap_places: Ints
+    messages: Ints
     completed: Ints
     kills: Ints
     marked: Ints
@@ -109,129 +109,129 @@ class Simulation(Bundle):
 
 
 @inlined
-def ends_before(s: Simulation, end: float, j: int, other_end: float, other: int) -> bool:
+def ends_before(simulation: Simulation, end: float, j: int, other_end: float, other: int) -> bool:
     """Tell whether job *j* ends before another one; those that end together do so in the order of their starts."""
     if end != other_end:
         return bool(end < other_end)
-    start, other_start = s.tasks[j].start, s.tasks[other].start
+    start, other_start = simulation.tasks[j].start, simulation.tasks[other].start
     return bool(start < other_start or (start == other_start and j < other))
 
 
 @inlined
-def seat(s: Simulation, place: int, end: float, j: int) -> None:
+def put(simulation: Simulation, place: int, end: float, j: int) -> None:
     """Put job *j* into a place of the heap."""
-    s.heap[place].end, s.heap[place].job = end, j
-    s.seats[j] = place
+    simulation.heap[place].end, simulation.heap[place].job = end, j
+    simulation.heap_places[j] = place
 
 
 @compiled
-def sift(s: Simulation, hole: int, j: int) -> None:
+def sift(simulation: Simulation, hole: int, j: int) -> None:
     """Put job *j* where it belongs in the heap, beginning at a hole."""
-    size, end = s.sim[0].heap, s.tasks[j].end
+    size, end = simulation.sim[0].heap, simulation.tasks[j].end
     while hole > 0:
-        above = s.heap[(hole - 1) >> 1]
-        if not ends_before(s, end, j, above.end, above.job):
+        above = simulation.heap[(hole - 1) >> 1]
+        if not ends_before(simulation, end, j, above.end, above.job):
             break
-        seat(s, hole, above.end, above.job)
+        put(simulation, hole, above.end, above.job)
         hole = (hole - 1) >> 1
     while True:
         child = 2 * hole + 1
         if child >= size:
             break
-        left, right = s.heap[child], s.heap[child + 1 if child + 1 < size else child]
-        if ends_before(s, right.end, right.job, left.end, left.job):
+        left, right = simulation.heap[child], simulation.heap[child + 1 if child + 1 < size else child]
+        if ends_before(simulation, right.end, right.job, left.end, left.job):
             child += 1
-        below = s.heap[child]
-        if not ends_before(s, below.end, below.job, end, j):
+        below = simulation.heap[child]
+        if not ends_before(simulation, below.end, below.job, end, j):
             break
-        seat(s, hole, below.end, below.job)
+        put(simulation, hole, below.end, below.job)
         hole = child
-    seat(s, hole, end, j)
+    put(simulation, hole, end, j)
 
 
 @compiled
-def remove(s: Simulation, j: int) -> None:
+def remove(simulation: Simulation, j: int) -> None:
     """Take a running job out of the heap."""
-    sim = s.sim[0]
+    sim = simulation.sim[0]
     sim.heap -= 1
-    last = s.heap[sim.heap].job
+    last = simulation.heap[sim.heap].job
     if last != j:
-        sift(s, s.seats[j], last)
+        sift(simulation, simulation.heap_places[j], last)
 
 
 @inlined
-def is_running(s: Simulation, j: int) -> bool:
+def is_running(simulation: Simulation, j: int) -> bool:
     """Tell whether a job has begun and not yet ended on the simulator's clock."""
-    return bool(not np.isnan(s.tasks[j].start) and np.isnan(s.tasks[j].finish))
+    return bool(not np.isnan(simulation.tasks[j].start) and np.isnan(simulation.tasks[j].finish))
 
 
 @compiled
-def slowest(t: Tables, j: int) -> float:
+def slowest(tables: Tables, j: int) -> float:
     """Return the flop/s of the slowest core of a job in the P-states that its cores are in."""
-    job, speed = t.jobs[j], 1e300
+    job, speed = tables.jobs[j], 1e300
     for i in range(job.first, job.first + job.size):
-        core = t.allocation[i]
-        speed = min(speed, t.processors[t.core_processor[core]].flops[t.core_pstate[core]])
+        core = tables.allocation[i]
+        speed = min(speed, tables.processors[tables.core_processor[core]].flops[tables.core_pstate[core]])
     return speed
 
 
 @compiled
-def power(t: Tables, j: int) -> float:
+def power(tables: Tables, j: int) -> float:
     """Return the W of the cores of a job in the P-states that they are in."""
-    job, watts = t.jobs[j], 0.0
+    job, watts = tables.jobs[j], 0.0
     for i in range(job.first, job.first + job.size):
-        core = t.allocation[i]
-        watts += t.processors[t.core_processor[core]].watts[t.core_pstate[core]]
+        core = tables.allocation[i]
+        watts += tables.processors[tables.core_processor[core]].watts[tables.core_pstate[core]]
     return watts
 
 
 @compiled
-def progress(t: Tables, s: Simulation, j: int, settled: bool) -> None:
+def progress(tables: Tables, simulation: Simulation, j: int, settled: bool) -> None:
     """Book a running job's work and energy until now, and find its rate and end from the P-states of its cores.
 
     Args:
         settled: whether these are what the decision system has found its speed from.
     """
-    task, clock = s.tasks[j], s.sim[0].clock
+    task, clock = simulation.tasks[j], simulation.sim[0].clock
     elapsed = clock - task.as_of
     task.left -= task.rate * elapsed
     task.as_of = clock
-    if len(t.log) > 0:
+    if len(tables.log) > 0:
         task.joules += task.watts * elapsed
-        task.watts = power(t, j)
+        task.watts = power(tables, j)
     if task.delay < 0.0:
-        task.rate = (t.jobs[j].speed if settled else slowest(t, j)) / max(task.ops, NO_OPS)
+        task.rate = (tables.jobs[j].speed if settled else slowest(tables, j)) / max(task.ops, NO_OPS)
         task.end = min(clock + task.left / task.rate, task.start + task.walltime)
 
 
 @compiled
-def launch(t: Tables, s: Simulation, j: int) -> None:
+def launch(tables: Tables, simulation: Simulation, j: int) -> None:
     """Let a job begin to run on its cores."""
-    sim, task, job = s.sim[0], s.tasks[j], t.jobs[j]
+    sim, task, job = simulation.sim[0], simulation.tasks[j], tables.jobs[j]
     task.start, task.as_of, task.left, task.rate, task.watts, task.joules = sim.clock, sim.clock, 1.0, 0.0, 0.0, 0.0
-    task.lowest = t.allocation[job.first]
+    task.lowest = tables.allocation[job.first]
     for i in range(job.first + 1, job.first + job.size):
-        task.lowest = min(task.lowest, t.allocation[i])
+        task.lowest = min(task.lowest, tables.allocation[i])
     if task.delay >= 0.0:
         task.end = sim.clock + min(task.delay, task.walltime)
-    progress(t, s, j, False)
+    progress(tables, simulation, j, False)
     sim.heap += 1
-    sift(s, sim.heap - 1, j)
+    sift(simulation, sim.heap - 1, j)
 
 
 @compiled
-def finish(t: Tables, s: Simulation, j: int, outcome: int) -> None:
+def finish(tables: Tables, simulation: Simulation, j: int, outcome: int) -> None:
     """End a running job on the simulator's clock."""
-    task, clock = s.tasks[j], s.sim[0].clock
+    task, clock = simulation.tasks[j], simulation.sim[0].clock
     task.joules += task.watts * (clock - task.as_of)
     task.as_of, task.finish, task.outcome = clock, clock, outcome
-    remove(s, j)
+    remove(simulation, j)
 
 
 @compiled
-def has_fired(s: Simulation, j: int) -> bool:
+def has_fired(simulation: Simulation, j: int) -> bool:
     """Tell whether the event of a running job is due at this moment of the clock."""
-    task, clock = s.tasks[j], s.sim[0].clock
+    task, clock = simulation.tasks[j], simulation.sim[0].clock
     if task.end <= clock:
         return True
     if task.delay >= 0.0 or task.end == task.start + task.walltime:
@@ -240,12 +240,12 @@ def has_fired(s: Simulation, j: int) -> bool:
 
 
 @compiled
-def outcome_of(s: Simulation, j: int) -> int:
+def outcome_of(simulation: Simulation, j: int) -> int:
     """Return how a job ends whose event is due: a computation wins a tie with its walltime, a delay loses it."""
-    task = s.tasks[j]
+    task = simulation.tasks[j]
     if task.delay >= 0.0:
         return SUCCESS if task.delay < task.walltime else WALLTIME_REACHED
-    left = task.left - task.rate * (s.sim[0].clock - task.as_of)
+    left = task.left - task.rate * (simulation.sim[0].clock - task.as_of)
     return SUCCESS if left < FINISHED_SHARE or task.end < task.start + task.walltime else WALLTIME_REACHED
 
 
@@ -261,9 +261,9 @@ def new_simulation(platform: Platform, workload: Workload) -> Simulation:
     return Simulation(
         sim=sim,
         tasks=tasks,
-        heap=np.zeros(jobs, SEAT),
-        seats=np.zeros(jobs, np.int32),
-        mail=np.zeros(jobs + 8, np.int64),
+        heap=np.zeros(jobs, HEAP_ENTRY),
+        heap_places=np.zeros(jobs, np.int32),
+        messages=np.zeros(jobs + 8, np.int64),
         completed=np.zeros(jobs, np.int32),
         kills=np.zeros(jobs, np.int32),
         marked=np.zeros(jobs, np.int32),
@@ -272,7 +272,7 @@ def new_simulation(platform: Platform, workload: Workload) -> Simulation:
     )
 
 
-def fill_tasks(rows: Rows, workload: Workload) -> None:
+def fill_tasks(rows: Records, workload: Workload) -> None:
     """Write what the jobs of a workload need into rows of tasks that have not begun."""
     rows["ops"], rows["delay"], rows["walltime"] = workload.ops, workload.delay, workload.walltime
     rows["start"] = rows["finish"] = np.nan

@@ -9,44 +9,44 @@ from hdeeprm_like.engine.tables import WAITING, Tables
 
 
 @compiled
-def enqueue(t: Tables, j: int) -> None:
+def enqueue(tables: Tables, j: int) -> None:
     """Let a job wait."""
-    clock, job = t.clock[0], t.jobs[j]
+    clock, job = tables.clock[0], tables.jobs[j]
     job.status, job.place = WAITING, clock.waiting
-    t.members[clock.waiting] = j
+    tables.members[clock.waiting] = j
     clock.waiting += 1
     if job.memory > 0.0 or job.gpus > 0.0:
         clock.demanding += 1
-    for v in range(len(t.waiting.lists)):
-        row = t.waiting.lists[v]
-        insert(t.waiting, v, j, waiting_key(t, row.order, row.actual, j), j, job.size)
+    for v in range(len(tables.waiting.lists)):
+        row = tables.waiting.lists[v]
+        insert(tables.waiting, v, j, waiting_key(tables, row.order, row.actual, j), j, job.size)
 
 
 @compiled
-def dequeue(t: Tables, j: int) -> None:
+def dequeue(tables: Tables, j: int) -> None:
     """Take a job out of the set and out of all lists."""
-    clock, job = t.clock[0], t.jobs[j]
+    clock, job = tables.clock[0], tables.jobs[j]
     clock.waiting -= 1
-    last = t.members[clock.waiting]
-    t.members[job.place] = last
-    t.jobs[last].place = job.place
+    last = tables.members[clock.waiting]
+    tables.members[job.place] = last
+    tables.jobs[last].place = job.place
     if job.memory > 0.0 or job.gpus > 0.0:
         clock.demanding -= 1
-    for v in range(len(t.waiting.lists)):
-        remove(t.waiting, v, j)
+    for v in range(len(tables.waiting.lists)):
+        remove(tables.waiting, v, j)
 
 
 @compiled
-def draw(t: Tables, n: int) -> int:
+def draw(tables: Tables, n: int) -> int:
     """Return a uniform integer below *n* from the generator of these tables."""
-    clock = t.clock[0]
+    clock = tables.clock[0]
     clock.random += STRIDE
     return int(uniform(clock.random) * n)
 
 
 @compiled
-def select_job(t: Tables, order: int) -> int:
+def select_job(tables: Tables, order: int) -> int:
     """Return the waiting job that an order serves next; there must be one, and a list for the order."""
     if order == RANDOM_JOB:
-        return int(t.members[draw(t, t.clock[0].waiting)])
-    return int(job_at(t.waiting, t.list_of[2 * order], 0, 0))
+        return int(tables.members[draw(tables, tables.clock[0].waiting)])
+    return int(job_at(tables.waiting, tables.list_of[2 * order], 0, 0))

@@ -1,4 +1,4 @@
-"""Rows of a CSV with a line of names, in which every mistake is one line that names file and line."""
+"""Records of a CSV with a line of names, in which every mistake is one line that names file and line."""
 
 import csv
 import io

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, LOG_BLOCKED, LOG_OVERSUBSCRIBED, MEMORY
-from hdeeprm_like.types import Rows
+from hdeeprm_like.types import Records
 
 Spans = list[tuple[float, float]]  # from, to in s
 
@@ -24,10 +24,10 @@ def overutilizations(state: State) -> dict[str, object]:
     }
 
 
-def entries(state: State, kind: int) -> Rows:
+def entries(state: State, kind: int) -> Records:
     """Return the log entries of a kind, in order."""
-    log: Rows = state.tables.log[: int(state.tables.clock["logged"][0])]
-    found: Rows = log[log["kind"] == kind]
+    log: Records = state.tables.log[: int(state.tables.clock["logged"][0])]
+    found: Records = log[log["kind"] == kind]
     return found
 
 

@@ -29,7 +29,7 @@ from hdeeprm_like.results.batsim_files import (
 )
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.types import Floats, Ints, Rows
+from hdeeprm_like.types import Floats, Ints, Records
 
 FINAL_STATES = {
     SUCCESS: "COMPLETED_SUCCESSFULLY",
@@ -65,11 +65,11 @@ class Record:
         self.state: State = simulator.state
         self.platform: Platform = self.state.platform
         self.workload = workload
-        self.tasks: Rows = simulator.simulation.tasks
+        self.tasks: Records = simulator.simulation.tasks
         self.sim = simulator.simulation.sim[0]
-        self.log: Rows = self.state.tables.log[: int(self.state.tables.clock["logged"][0])]
+        self.log: Records = self.state.tables.log[: int(self.state.tables.clock["logged"][0])]
 
-    def entries(self, *kinds: int) -> Rows:
+    def entries(self, *kinds: int) -> Records:
         """Return the log entries of some kinds, in order."""
         return self.log[np.isin(self.log["kind"], kinds)]
 
@@ -113,7 +113,7 @@ class Record:
         """Power of the idle platform in W."""
         return float(np.sum(self.platform.processor_watts[:, P3] * self.platform.processor_cores))
 
-    def watt_changes(self, changes: Rows) -> Floats:
+    def watt_changes(self, changes: Records) -> Floats:
         """Return by how many W each P-state change of a core alters the power."""
         cores, pstates = changes["row"], changes["value"]
         order = np.lexsort((np.arange(len(cores)), cores))

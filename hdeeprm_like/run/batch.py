@@ -7,7 +7,7 @@ processors and nodes are, what actions mean) is there once. All functions are th
 import numpy as np
 from numpy.typing import NDArray
 
-from hdeeprm_like.decision.observations.rows import set_limits
+from hdeeprm_like.decision.observations.arrays import set_limits
 from hdeeprm_like.decision.observations.summary import requests_of
 from hdeeprm_like.engine.bundles import Bundle, at_address
 from hdeeprm_like.engine.compiled import compiled, released
@@ -15,7 +15,7 @@ from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.run.loop import Run, begin, look, take_step
-from hdeeprm_like.types import Bools, Floats, Ints, Rows
+from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 DRAWS = 100  # episodes in which no decision is wanted are passed over, so many in a row at most
 NO_DECISION = f"none of {DRAWS} episodes had a decision to make; use other jobs"
@@ -57,8 +57,8 @@ class Stock(Bundle):
         jobs: (L,) JOB. tasks: (L,) TASK.
     """
 
-    jobs: Rows
-    tasks: Rows
+    jobs: Records
+    tasks: Records
 
 
 class Batch(Bundle):
@@ -80,8 +80,8 @@ class Batch(Bundle):
     runs: Ints
     blocks: NDArray[np.uint8]
     fresh: NDArray[np.uint8]
-    rules: Rows
-    episodes: Rows
+    rules: Records
+    episodes: Records
     draws: NDArray[np.uint64]
     limits: Floats
     masks: Bools
@@ -103,84 +103,84 @@ def restore(block: NDArray[np.uint8], fresh: NDArray[np.uint8]) -> None:
 
 
 @compiled
-def take_jobs(t: Tables, s: Simulation, stock: Stock, first: int, origin: float) -> None:
+def take_jobs(tables: Tables, simulation: Simulation, stock: Stock, first: int, origin: float) -> None:
     """Take the jobs of an episode from the stock, and let the clock begin with *origin* (s)."""
-    for j in range(s.sim[0].jobs):
-        t.jobs[j] = stock.jobs[first + j]
-        s.tasks[j] = stock.tasks[first + j]
-        t.jobs[j].submit -= origin
-        s.submit[j] = t.jobs[j].submit
+    for j in range(simulation.sim[0].jobs):
+        tables.jobs[j] = stock.jobs[first + j]
+        simulation.tasks[j] = stock.tasks[first + j]
+        tables.jobs[j].submit -= origin
+        simulation.submit[j] = tables.jobs[j].submit
 
 
 @compiled
-def draw_window(b: Batch, stock: Stock, i: int) -> None:
+def draw_window(batch: Batch, stock: Stock, i: int) -> None:
     """Draw the next episode of a place, a window of the stock."""
-    e, rules = b.episodes[i], b.rules[0]
-    e.first, e.jobs = draw_below(b.draws, i, rules.starts), rules.window
+    e, rules = batch.episodes[i], batch.rules[0]
+    e.first, e.jobs = draw_below(batch.draws, i, rules.starts), rules.window
     e.origin = stock.jobs[e.first].submit
-    e.seed = draw_below(b.draws, i, SEEDS)
+    e.seed = draw_below(batch.draws, i, SEEDS)
     if rules.limited:
         return
     for kind in range(4):
-        b.limits[i, kind] = 0.0
+        batch.limits[i, kind] = 0.0
     for j in range(e.first, e.first + e.jobs):
         requests = requests_of(stock.jobs, j)
         for kind in range(len(requests)):
-            b.limits[i, kind] = max(b.limits[i, kind], requests[kind])
+            batch.limits[i, kind] = max(batch.limits[i, kind], requests[kind])
 
 
 @compiled
-def begin_episode(b: Batch, stock: Stock, i: int, run: Run) -> bool:
+def begin_episode(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
     """Run the drawn or loaded episode of a place to its first decision; False if none is wanted."""
-    restore(b.blocks[i], b.fresh)
-    e, t, s = b.episodes[i], run.core.tables, run.simulation
+    restore(batch.blocks[i], batch.fresh)
+    e, t, s = batch.episodes[i], run.core.tables, run.simulation
     s.sim[0].jobs = e.jobs
     take_jobs(t, s, stock, e.first, e.origin)
     t.clock[0].random = e.seed
-    if not b.rules[0].limited:
-        set_limits(run.observer, b.limits[i])  # type: ignore[arg-type]
+    if not batch.rules[0].limited:
+        set_limits(run.observer, batch.limits[i])  # type: ignore[arg-type]
     e.decisions, e.reward = 0, 0.0
     e.over = not begin(run)
-    look(run, run.observation, b.masks[i])
-    b.times[i] = t.clock[0].now
+    look(run, run.observation, batch.masks[i])
+    batch.times[i] = t.clock[0].now
     return not e.over
 
 
 @compiled
-def begin_next(b: Batch, stock: Stock, i: int, run: Run) -> bool:
+def begin_next(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
     """Begin the next episode of a place; False if no decision is wanted in it, or in any of many windows."""
-    if b.rules[0].starts == 0:
-        return begin_episode(b, stock, i, run)
+    if batch.rules[0].starts == 0:
+        return begin_episode(batch, stock, i, run)
     for _ in range(DRAWS):
-        draw_window(b, stock, i)
-        if begin_episode(b, stock, i, run):
+        draw_window(batch, stock, i)
+        if begin_episode(batch, stock, i, run):
             return True
     return False
 
 
 @compiled
-def carry_on(b: Batch, i: int, run: Run, action: int) -> None:
+def carry_on(batch: Batch, i: int, run: Run, action: int) -> None:
     """Take a step in a run."""
-    e, rule = b.episodes[i], run.core.reward.rule[0]
+    e, params = batch.episodes[i], run.core.reward.params[0]
     goes_on = take_step(run, action)
-    b.rewards[i], b.times[i] = rule.last, run.core.tables.clock[0].now
+    batch.rewards[i], batch.times[i] = params.last, run.core.tables.clock[0].now
     e.decisions += 1
-    e.reward += rule.last
-    cut = goes_on and e.decisions == b.rules[0].max_steps
+    e.reward += params.last
+    cut = goes_on and e.decisions == batch.rules[0].max_steps
     over = cut or not goes_on
-    b.terminated[i], b.truncated[i], b.ended[i], e.over = not goes_on, cut, over, over
-    at_once = over and b.rules[0].ends == AT_ONCE
-    look(run, b.final[i] if at_once else run.observation, b.masks[i])
+    batch.terminated[i], batch.truncated[i], batch.ended[i], e.over = not goes_on, cut, over, over
+    at_once = over and batch.rules[0].ends == AT_ONCE
+    look(run, batch.final[i] if at_once else run.observation, batch.masks[i])
     if not over:
         return
-    b.returns[i], b.lengths[i] = e.reward, e.decisions
+    batch.returns[i], batch.lengths[i] = e.reward, e.decisions
     if not at_once:
         for feature in range(len(run.observation)):
-            b.final[i, feature] = run.observation[feature]
+            batch.final[i, feature] = run.observation[feature]
 
 
 @released
-def advance_some(b: Batch, stock: Stock, actions: Ints, low: int, high: int) -> int:
+def advance_some(batch: Batch, stock: Stock, actions: Ints, low: int, high: int) -> int:
     """Advance the runs of the places from *low* to *high* to their next decisions, and write what is to be seen there.
 
     Args:
@@ -190,32 +190,32 @@ def advance_some(b: Batch, stock: Stock, actions: Ints, low: int, high: int) -> 
     Returns:
         How many episodes have ended, or LOST if one could not be begun because no decision is wanted in it.
     """
-    ends, ended, lost = b.rules[0].ends, 0, False
+    ends, ended, lost = batch.rules[0].ends, 0, False
     for i in range(low, high):
-        e, action = b.episodes[i], actions[i]
+        e, action = batch.episodes[i], actions[i]
         if action == REST:
             continue
-        run = at_address(b.first, b.runs[i])
+        run = at_address(batch.first, batch.runs[i])
         if action == BEGIN:
-            lost |= not begin_next(b, stock, i, run)
+            lost |= not begin_next(batch, stock, i, run)
             continue
-        b.terminated[i] = b.truncated[i] = b.ended[i] = False
-        b.returns[i], b.lengths[i] = 0.0, 0
+        batch.terminated[i] = batch.truncated[i] = batch.ended[i] = False
+        batch.returns[i], batch.lengths[i] = 0.0, 0
         if e.over:
             if ends == NEXT_STEP:
-                b.rewards[i] = 0.0
-                lost |= not begin_next(b, stock, i, run)
+                batch.rewards[i] = 0.0
+                lost |= not begin_next(batch, stock, i, run)
             continue
-        carry_on(b, i, run, action)
+        carry_on(batch, i, run, action)
         if e.over:
             ended += 1
             if ends == AT_ONCE:
-                lost |= not begin_next(b, stock, i, run)
+                lost |= not begin_next(batch, stock, i, run)
     return LOST if lost else ended
 
 
 @released
-def first_illegal(masks: Bools, episodes: Rows, forgiving: bool, actions: Ints) -> int:
+def first_illegal(masks: Bools, episodes: Records, forgiving: bool, actions: Ints) -> int:
     """Return the first place whose action is not known, or not legal in a space that does not forgive that; else -1."""
     for i in range(len(actions)):
         action = actions[i]

@@ -12,14 +12,14 @@ from typing import Any
 
 from hdeeprm_like.decision.actions import Choices, apply_one_baseline, apply_one_pair, apply_policy
 from hdeeprm_like.decision.job_actions import SlotChoices, act_by_slot, write_slot_mask
-from hdeeprm_like.decision.observations.view import ViewRows, write_view
+from hdeeprm_like.decision.observations.view import ViewArrays, write_view
 from hdeeprm_like.decision.system import Core, note_action, settle_reward, take_in_jobs, wants_decision
-from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import is_over
 from hdeeprm_like.engine import batsim_clock, event_clock
 from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.lifecycle import log_blocked, room_for_an_instant
+from hdeeprm_like.engine.lifecycle import entries_of_an_instant, log_blocked
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.types import Bools, Floats
@@ -51,7 +51,7 @@ class Run(Bundle):
     core: Core
     simulation: Simulation
     clock: batsim_clock.BatsimClock | event_clock.EventClock
-    observer: ViewRows | NoView
+    observer: ViewArrays | NoView
     choices: Choices | SlotChoices | NoChoices
     observation: Floats
     mask: Bools
@@ -61,48 +61,48 @@ class Run(Bundle):
 
 
 @by_type
-def next_instant(t: BundleType, s: BundleType, c: BundleType) -> object:
+def next_instant(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
     """Move to the next instant and gather what happened; False when nothing can happen any more."""
-    return batsim_clock.next_instant if c.kind == "BatsimClock" else event_clock.next_instant
+    return batsim_clock.next_instant if timing.kind == "BatsimClock" else event_clock.next_instant
 
 
 @by_type
-def apply_decisions(t: BundleType, s: BundleType, c: BundleType) -> object:
+def apply_decisions(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
     """Let the simulator begin to apply what was decided."""
-    return batsim_clock.apply_decisions if c.kind == "BatsimClock" else event_clock.apply_decisions
+    return batsim_clock.apply_decisions if timing.kind == "BatsimClock" else event_clock.apply_decisions
 
 
 @by_type
-def open_clock(t: BundleType, s: BundleType, c: BundleType) -> object:
+def open_clock(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
     """Begin a simulation."""
-    return batsim_clock.open_clock if c.kind == "BatsimClock" else event_clock.open_clock
+    return batsim_clock.open_clock if timing.kind == "BatsimClock" else event_clock.open_clock
 
 
 @by_type
-def apply_constant(t: BundleType, c: BundleType) -> object:
+def apply_constant(tables: BundleType, choices: BundleType) -> object:
     """Take the action that is taken at every instant; False where an agent is asked."""
     return {
         "PairChoices": constant_pair,
         "BaselineChoices": constant_baseline,
         "Choices": constant_policy,
-    }.get(c.kind, never)
+    }.get(choices.kind, never)
 
 
 @by_type
-def carry_out(t: BundleType, w: BundleType, c: BundleType, action: object) -> object:
+def carry_out(tables: BundleType, window: BundleType, choices: BundleType, action: object) -> object:
     """Apply an action; return whether the agent may act again in this instant."""
     found = {"PairChoices": act_by_pair, "BaselineChoices": act_by_baseline, "Choices": act_by_policy}
-    return found.get(c.kind, act_by_slot)
+    return found.get(choices.kind, act_by_slot)
 
 
 @by_type
-def write_mask(t: BundleType, w: BundleType, c: BundleType, mask: object) -> object:
+def write_mask(tables: BundleType, window: BundleType, choices: BundleType, mask: object) -> object:
     """Write which actions are legal."""
-    return write_slot_mask_of if c.kind == "SlotChoices" else write_void
+    return write_slot_mask_of if choices.kind == "SlotChoices" else write_void
 
 
 @compiled
-def never(t: Tables, c: NoChoices) -> bool:
+def never(tables: Tables, choices: NoChoices) -> bool:
     """Tell that an agent is asked."""
     return False
 
@@ -110,14 +110,14 @@ def never(t: Tables, c: NoChoices) -> bool:
 def _acting(apply: Callable[..., None]) -> tuple[Any, Any]:
     """Return how one of the policies is taken at every instant, and when an agent says so."""
 
-    def constant(t, c):  # type: ignore[no-untyped-def]
-        if c.rule[0].constant < 0:
+    def constant(tables, choices):  # type: ignore[no-untyped-def]
+        if choices.params[0].constant < 0:
             return False
-        apply(t, c, c.rule[0].constant)
+        apply(tables, choices, choices.params[0].constant)
         return True
 
-    def act(t, w, c, action):  # type: ignore[no-untyped-def]
-        apply(t, c, action)
+    def act(tables, window, choices, action):  # type: ignore[no-untyped-def]
+        apply(tables, choices, action)
         return False
 
     return compiled(constant), compiled(act)
@@ -129,16 +129,16 @@ constant_policy, act_by_policy = _acting(apply_policy)
 
 
 @inlined
-def write_void(t: Tables, w: Window, c: Choices, mask: Bools) -> None:
+def write_void(tables: Tables, window: Window, choices: Choices, mask: Bools) -> None:
     """Write whether the void action is legal, if there is one; policies always are."""
-    if c.rule[0].void == 1:
-        mask[len(mask) - 1] = not is_over(t)
+    if choices.params[0].void == 1:
+        mask[len(mask) - 1] = not is_over(tables)
 
 
 @inlined
-def write_slot_mask_of(t: Tables, w: Window, c: SlotChoices, mask: Bools) -> None:
+def write_slot_mask_of(tables: Tables, window: Window, choices: SlotChoices, mask: Bools) -> None:
     """Write which jobs of the window can be started."""
-    write_slot_mask(t, w, mask)
+    write_slot_mask(tables, window, mask)
 
 
 # --- the loop
@@ -162,7 +162,7 @@ def advance(run: Run, instants: int) -> int:
             sim.call_asked = t.clock[0].wake_at
             apply_decisions(t, s, run.clock)
             sim.deciding = 0
-        if len(t.log) > 0 and t.clock[0].logged + room_for_an_instant(t) > len(t.log):
+        if len(t.log) > 0 and t.clock[0].logged + entries_of_an_instant(t) > len(t.log):
             return PAUSED
         if not next_instant(t, s, run.clock):
             return OVER
@@ -173,7 +173,7 @@ def advance(run: Run, instants: int) -> int:
             continue
         if wants_decision(t, core.window):
             return WANTED
-        if core.reward.rule[0].pauses:
+        if core.reward.params[0].pauses:
             return PAUSED
     return PAUSED
 

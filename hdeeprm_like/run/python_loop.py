@@ -28,7 +28,7 @@ def choices_of(system: DecisionSystem) -> Choices | SlotChoices | NoChoices:
 def new_run(simulator: Simulator, system: DecisionSystem) -> Run:
     """Return a simulation and the decision system of its cluster in compiled code."""
     observer = system.observer
-    rows = observer.rows if type(observer) is View else NoView(NO_NUMBERS)
+    rows = observer.arrays if type(observer) is View else NoView(NO_NUMBERS)
     shape = system.observer.shape if system.observer is not None else (0,)
     return Run(
         core=system.core,
@@ -106,7 +106,7 @@ class Steps:
         self._shape = play.system.observer.shape
         self.mask = self._run.mask
         self.mask[:] = mask
-        self._reward = play.run.core.reward.rule[0]
+        self._reward = play.run.core.reward.params[0]
         self._clock = play.run.core.tables.clock[0]
         self._step = direct(step, self._run, 0)
 

@@ -226,7 +226,7 @@ class Runs:
             raise WorkloadError(NO_DECISION)
         return ended
 
-    def rows(self, place: int) -> Run:
+    def run(self, place: int) -> Run:
         """Return one run."""
         return self._runs[place]
 
@@ -242,8 +242,8 @@ class Runs:
         wanted = [old if new <= old else max(new, 2 * old) for new, old in zip((jobs, places), self._room, strict=True)]
         self._room = wanted[0], wanted[1]
         for run in self._runs:  # a longer ring of messages begins at its first one
-            run.simulation.mail[:] = np.roll(run.simulation.mail, -int(run.simulation.sim["mail_first"][0]))
-            run.simulation.sim["mail_first"] = 0
+            run.simulation.messages[:] = np.roll(run.simulation.messages, -int(run.simulation.sim["first_message"][0]))
+            run.simulation.sim["first_message"] = 0
         before = self._stacked
         self._batch = self._room_for(*wanted)
         for old, new in zip(before, self._stacked, strict=True):

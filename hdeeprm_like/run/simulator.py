@@ -91,7 +91,7 @@ def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -
     """
     state = simulator.state
     run = Run(
-        core=Core(state.tables, NoJobWindow(state).rows, no_reward()),
+        core=Core(state.tables, NoJobWindow(state).arrays, no_reward()),
         simulation=simulator.simulation,
         clock=simulator.clock,
         observer=NoView(np.zeros(0)),

@@ -196,10 +196,10 @@ def test_a_job_that_does_not_fit_leaves_no_trace_not_even_a_rounding_error(clust
     apply_pair(t, JOB_POLICIES["first"], CORE_POLICIES[policy])
     if t.clock["blocked"][0] == NOTHING:
         return
-    before = [column.copy() for column in (t.loads, t.rooms, t.core_job, t.members, t.jobs)]
+    before = [column.copy() for column in (t.loads, t.node_loads, t.core_job, t.members, t.jobs)]
     assert choose_cores(t, CORE_POLICIES[policy], t.clock["blocked_job"][0]) == t.clock["blocked"][0]
     np.testing.assert_array_equal(t.loads, before[0])
-    np.testing.assert_array_equal(t.rooms, before[1])
+    np.testing.assert_array_equal(t.node_loads, before[1])
     for now, then in zip((t.core_job, t.members), before[2:4], strict=True):
         assert now.tobytes() == then.tobytes()
     for column in t.jobs.dtype.names:  # one by one, for a copy leaves the gap behind the last one as it was

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from paper_clusters import cluster, jobs, started
 
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.observations.rows import Layout
+from hdeeprm_like.decision.observations.arrays import Layout
 from hdeeprm_like.decision.observations.summary import KINDS, features, quartile
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, View
 from hdeeprm_like.decision.system import DecisionSystem

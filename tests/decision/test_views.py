@@ -10,7 +10,7 @@ from small import jobs, platform, textbook
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.observations.view import KINDS, View
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window.rows import NONE
+from hdeeprm_like.decision.window.arrays import NONE
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.state import Instant, Request, State
 from hdeeprm_like.engine.tables import RUNNING, WAITING
@@ -193,7 +193,7 @@ def test_raw_views_tell_what_plain_python_finds(platform, workload, seed, waits)
     rng = np.random.default_rng(seed)
     for kind, begin in (("compact", 0), ("horizon", 6), ("backfilling", 0)):
         play = playing(platform, workload, kind, head=3, tail=2, waits=waits, horizon=6, step=2.0, raw=True)
-        state, slots = play.system.state, play.system.window.rows.slots
+        state, slots = play.system.state, play.system.window.arrays.slots
         while play.advance():
             shown, mask = play.observe()
             cluster = expected_cluster(kind, state, 6, 2.0)

@@ -11,7 +11,7 @@ from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window.rows import NONE
+from hdeeprm_like.decision.window.arrays import NONE
 from hdeeprm_like.decision.window.statistics import arrive, copy_ends
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots
 from hdeeprm_like.engine.bundles import Bundle
@@ -70,9 +70,9 @@ def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end():
     state = State(cluster(THREE), workload, log=False)
     window = JobWindow(state, head=2, tail=3)
     state.receive(Instant(0.0, [], 7, True))
-    arrive(state.tables, window.rows)
-    fill_slots(state.tables, window.rows)
-    assert window.rows.slots.tolist() == [0, 1, 6, 5, 4]
+    arrive(state.tables, window.arrays)
+    fill_slots(state.tables, window.arrays)
+    assert window.arrays.slots.tolist() == [0, 1, 6, 5, 4]
 
 
 def test_a_short_queue_is_shown_once():
@@ -80,9 +80,9 @@ def test_a_short_queue_is_shown_once():
     state = State(cluster(THREE), workload, log=False)
     window = JobWindow(state, head=2, tail=3)
     state.receive(Instant(0.0, [], 3, True))
-    arrive(state.tables, window.rows)
-    fill_slots(state.tables, window.rows)
-    assert window.rows.slots.tolist() == [0, 1, 2, NONE, NONE]
+    arrive(state.tables, window.arrays)
+    fill_slots(state.tables, window.arrays)
+    assert window.arrays.slots.tolist() == [0, 1, 2, NONE, NONE]
 
 
 def test_jobs_note_what_they_find_when_they_are_submitted():
@@ -90,7 +90,7 @@ def test_jobs_note_what_they_find_when_they_are_submitted():
     found = []
 
     def choose(play):
-        found.append(play.system.window.rows.found[: play.system.window.rows.rule["submitted"][0]].copy())
+        found.append(play.system.window.arrays.found[: play.system.window.arrays.params["submitted"][0]].copy())
         return 2 if len(found) == 2 else first_legal(play)  # one job starts, then the agent waits
 
     played(workload, choose, head=2)
@@ -202,19 +202,19 @@ def test_the_window_agrees_with_the_tables_whatever_is_chosen(data):
     )
 
     def choose(play):
-        t, w = play.system.state.tables, play.system.window.rows
+        t, w = play.system.state.tables, play.system.window.arrays
         everything = Jobs(np.zeros(count, np.int32))
-        queue = everything.jobs[: listed(t.waiting, w.rule["line"][0], everything)].tolist()
+        queue = everything.jobs[: listed(t.waiting, w.params["line"][0], everything)].tolist()
         assert queue == np.flatnonzero(t.jobs["status"] == WAITING).tolist()
-        assert (len(queue), w.rule["running"][0]) == (w.rule["queue"][0], t.clock["running"][0])
+        assert (len(queue), w.params["running"][0]) == (w.params["queue"][0], t.clock["running"][0])
         running = w.running[: copy_ends(t, w, np.inf)]
         assert sorted(running.tolist()) == np.flatnonzero(t.jobs["status"] == RUNNING).tolist()
         ends = t.jobs["start"][running] + t.jobs["requested_time"][running]
         assert ends.tolist() == sorted(ends.tolist()) == w.ends[: len(running)].tolist()
         asked = t.jobs["requested_time"][[*queue, *running.tolist()]]
-        assert w.rule["urgency"][0] == pytest.approx(np.sum(1.0 / asked))
+        assert w.params["urgency"][0] == pytest.approx(np.sum(1.0 / asked))
         work = np.sum(t.jobs["size"][queue] * t.jobs["requested_time"][queue])
-        assert w.rule["queued_work"][0] == pytest.approx(work)
+        assert w.params["queued_work"][0] == pytest.approx(work)
         return int(draw.choice(np.flatnonzero(play.observe()[1])))
 
     clock = data.draw(st.sampled_from(["textbook", "batsim"]))
@@ -241,9 +241,9 @@ def test_sums_over_the_queue_are_the_same_without_lists_of_its_jobs(seed, clock)
         system = DecisionSystem(state, policies, None, Reward(OBJECTIVES["avg_job_slowdown"], "waits"), window)
         play = Play(Simulator(state, workload, clock), system)
         while play.advance():
-            rule = window.rows.rule[0]
+            params = window.arrays.params[0]
             kept = ("queue", "running", "started", "urgency", "queued_work", "sum_of_submissions", "waited")
-            found.append([rule[name] for name in kept])
+            found.append([params[name] for name in kept])
             play.act(int(chosen.choice(np.flatnonzero(play.observe()[1]))))
         return found, play.episode.rewards.tolist()
 

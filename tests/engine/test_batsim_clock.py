@@ -76,7 +76,7 @@ def test_the_decision_system_dates_a_start_to_the_microsecond_in_which_it_is(clu
     started = np.isfinite(finished.simulator.simulation.tasks["start"])
     theirs = finished.simulator.simulation.tasks["start"][started]
     ours = finished.state.tables.jobs["start"][started]
-    assert np.all(np.abs(ours - theirs) < 0.5e-6 + 1e-8)  # 25 decisions of 1e-10 s, and the letters before
+    assert np.all(np.abs(ours - theirs) < 0.5e-6 + 1e-8)  # 25 decisions of 1e-10 s, and the messages before
     assert [wire_time(time) for time in ours] == ours.tolist()
 
 

@@ -94,7 +94,7 @@ def test_a_blocked_job_lacks_memory_where_more_gpus_would_not_help():
         state.receive(Instant(0.0, [], 2, True))
         assert apply_pair(state.tables, 0, CORE_POLICIES["high_gflops"]) == 1
         assert state.tables.clock["blocked"][0] == lacks
-        assert state.tables.rooms["free_gpus"].tolist() == [1.0]
+        assert state.tables.node_loads["free_gpus"].tolist() == [1.0]
 
 
 def starts(cluster, workload, name):
@@ -120,7 +120,7 @@ def test_no_baseline_books_more_gpus_than_there_are_or_forgets_a_job(cluster, wo
     simulator = Simulator(state, workload, "textbook")
     list(run_policy(simulator, PolicyActions([baseline(name)])))
     assert simulator.unfinished == 0
-    assert state.tables.rooms["free_gpus"].tolist() == cluster.node_gpus.tolist()
+    assert state.tables.node_loads["free_gpus"].tolist() == cluster.node_gpus.tolist()
     tasks, ran = simulator.simulation.tasks, np.flatnonzero(state.tables.jobs["status"] == COMPLETED)
     for begin, end in pairwise(np.unique([tasks["start"][ran], tasks["finish"][ran]])):
         running = [j for j in ran if tasks["start"][j] <= begin and tasks["finish"][j] >= end]

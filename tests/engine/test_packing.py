@@ -173,8 +173,8 @@ def test_nothing_is_lost_and_nobody_stays_behind(nodes, asked, placement, mode):
     t = state.tables
     assert driver.unfinished == 0
     assert t.clock["free_cores"][0] == built.cores
-    assert np.array_equal(t.rooms["free_memory"], built.node_memory)
-    assert np.array_equal(t.rooms["free_gpus"], built.node_gpus)
+    assert np.array_equal(t.node_loads["free_memory"], built.node_memory)
+    assert np.array_equal(t.node_loads["free_gpus"], built.node_gpus)
     again = State(built, workload, log=False, needs=policy.needs)
     stepped = Simulator(again, workload)
     play(stepped, DecisionSystem(again, PolicyActions([baseline(f"fcfs+{mode}-{placement}")])), ClassicAgent(0))

@@ -12,9 +12,9 @@ from hdeeprm_like.engine.lifecycle import receive, set_available
 from hdeeprm_like.engine.numbers import HIGH_MEM
 from hdeeprm_like.engine.processor_index import (
     best_processor,
-    has_room,
     hide,
     lowest_processor,
+    node_fits,
     processor_key,
     random_processor,
     rank,
@@ -42,7 +42,7 @@ requests = st.tuples(
 def fitting(t, memory, gpus):
     """The processors that have a free core and room for it."""
     rows = range(len(t.processors))
-    return [p for p in rows if t.loads["free"][p] > 0 and has_room(t, t.processors["node"][p], memory, gpus)]
+    return [p for p in rows if t.loads["free"][p] > 0 and node_fits(t, t.processors["node"][p], memory, gpus)]
 
 
 def scanned(t, policy, memory, gpus, beside):

@@ -47,23 +47,23 @@ class Walk:
     """One episode, as ``learning.training.Playing`` wants it."""
 
     def __init__(self, number=0):
-        self.place, self.rows = START, []
+        self.place, self.arrays = START, []
 
     def advance(self):
-        return len(self.rows) < STEPS
+        return len(self.arrays) < STEPS
 
     def observe(self):
-        return observed(self.place, len(self.rows)), legal(self.place)
+        return observed(self.place, len(self.arrays)), legal(self.place)
 
     def act(self, action):
         seen, mask = self.observe()
         assert mask[action]
         self.place, reward = outcome(self.place, action)
-        self.rows.append((seen, mask, action, reward))
+        self.arrays.append((seen, mask, action, reward))
 
     @property
     def episode(self):
-        seen, masks, actions, rewards = zip(*self.rows, strict=True)
+        seen, masks, actions, rewards = zip(*self.arrays, strict=True)
         return Episode(
             np.array(seen), np.array(masks), np.array(actions), np.array(rewards), np.arange(float(STEPS)), float(STEPS)
         )

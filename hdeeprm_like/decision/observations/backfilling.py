@@ -16,9 +16,9 @@ time since a job's start; its text, and the agent's need, the time left.)
 
 import numpy as np
 
+from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays, share
 from hdeeprm_like.decision.observations.features import slot_names
-from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows, share
-from hdeeprm_like.decision.window.rows import EARLY, NONE, Window
+from hdeeprm_like.decision.window.arrays import EARLY, NONE, Window
 from hdeeprm_like.decision.window.statistics import copy_ends
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
@@ -29,28 +29,28 @@ JOB = ("cores", "requested time", "waiting time")
 
 
 @compiled
-def write_backfilling(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+def write_backfilling(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write the features; O(cores + slots)."""
-    fill_slots(t, w)
-    rule, now, cores = v.rule[0], t.clock[0].now, len(t.core_job)
+    fill_slots(tables, window)
+    params, now, cores = view.params[0], tables.clock[0].now, len(tables.core_job)
     for core in range(cores):
         out[core] = 0.0
-    for i in range(copy_ends(t, w, np.inf)):
-        job = t.jobs[w.running[i]]
-        left = w.ends[i] - now
-        left = share(rule.raw, left if left > EARLY else rule.step, rule.per_time)
+    for i in range(copy_ends(tables, window, np.inf)):
+        job = tables.jobs[window.running[i]]
+        left = window.ends[i] - now
+        left = share(params.raw, left if left > EARLY else params.step, params.per_time)
         for place in range(job.first, job.first + job.size):
-            out[t.allocation[place]] = left
+            out[tables.allocation[place]] = left
     at = cores
-    for i in range(len(w.slots)):
-        j = w.slots[i]
+    for i in range(len(window.slots)):
+        j = window.slots[i]
         if j == NONE:
             out[at], out[at + 1], out[at + 2] = 0.0, 0.0, 0.0
         else:
-            job = t.jobs[j]
-            out[at] = share(rule.raw, job.size, rule.per_core)
-            out[at + 1] = share(rule.raw, job.requested_time, rule.per_time)
-            out[at + 2] = share(rule.raw, now - job.submit, rule.per_time)
+            job = tables.jobs[j]
+            out[at] = share(params.raw, job.size, params.per_core)
+            out[at + 1] = share(params.raw, job.requested_time, params.per_time)
+            out[at + 2] = share(params.raw, now - job.submit, params.per_time)
         at += 3
 
 

@@ -11,20 +11,20 @@ H time steps from now on, M slots.
 Jobs begun are expected to end by their requested times, those past them within the next step.
 """
 
+from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays, log_share, share
 from hdeeprm_like.decision.observations.features import COMPACT_FEATURES, backlog_now, slot_names, write_slots
 from hdeeprm_like.decision.observations.image import SLACK
-from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows, log_share, share
-from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.statistics import copy_ends
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints, Rows
+from hdeeprm_like.types import Floats, Ints, Records
 
 
 @compiled
 def write_steps(
-    view: Rows, now: float, free: int, cores: int, ends: Floats, widths: Ints, running: int, out: Floats
+    view: Records, now: float, free: int, cores: int, ends: Floats, widths: Ints, running: int, out: Floats
 ) -> None:
     """Write the cores in use and free in each time step.
 
@@ -32,27 +32,30 @@ def write_steps(
         view: rule of the view. now: s. free, cores: now and in all.
         ends: s, in ascending order. widths: cores. running: entries of both that count.
     """
-    rule, ended = view[0], 0
-    used_share, free_share = share(rule.raw, cores - free, rule.per_core), share(rule.raw, free, rule.per_core)
-    for k in range(rule.horizon):
-        date = now + (k + SLACK) * rule.step
+    params, ended = view[0], 0
+    used_share, free_share = share(params.raw, cores - free, params.per_core), share(params.raw, free, params.per_core)
+    for k in range(params.horizon):
+        date = now + (k + SLACK) * params.step
         if k > 0 and ended < running and ends[ended] <= date:
             while ended < running and ends[ended] <= date:
                 free += widths[ended]
                 ended += 1
-            used_share, free_share = share(rule.raw, cores - free, rule.per_core), share(rule.raw, free, rule.per_core)
+            used_share, free_share = (
+                share(params.raw, cores - free, params.per_core),
+                share(params.raw, free, params.per_core),
+            )
         out[2 * k], out[2 * k + 1] = used_share, free_share
 
 
 @compiled
-def write_compact(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+def write_compact(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write the features; O(what is shown)."""
-    fill_slots(t, w)
-    rule, now, free = v.rule[0], t.clock[0].now, t.clock[0].free_cores
-    running = copy_ends(t, w, now + rule.horizon * rule.step)
-    write_steps(v.rule, now, free, len(t.core_job), w.ends, w.widths, running, out)
-    write_slots(t, w, v, out, 2 * rule.horizon)
-    out[len(out) - 1] = log_share(rule.raw, backlog_now(w.rule), rule.per_log_queue)
+    fill_slots(tables, window)
+    params, now, free = view.params[0], tables.clock[0].now, tables.clock[0].free_cores
+    running = copy_ends(tables, window, now + params.horizon * params.step)
+    write_steps(view.params, now, free, len(tables.core_job), window.ends, window.widths, running, out)
+    write_slots(tables, window, view, out, 2 * params.horizon)
+    out[len(out) - 1] = log_share(params.raw, backlog_now(window.params), params.per_log_queue)
 
 
 def names(layout: Layout) -> tuple[str, ...]:

@@ -15,13 +15,13 @@
 A compact view shows all nine, one of the event horizon leaves out 6 and 7. An empty slot is all 0.
 """
 
-from hdeeprm_like.decision.observations.rows import ViewRows, log_share, share
-from hdeeprm_like.decision.window.rows import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window
+from hdeeprm_like.decision.observations.arrays import ViewArrays, log_share, share
+from hdeeprm_like.decision.window.arrays import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window
 from hdeeprm_like.decision.window.window import fits_slot
 from hdeeprm_like.engine.bundles import part
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints, Rows
+from hdeeprm_like.types import Floats, Ints, Records
 
 COMPACT_FEATURES = (
     "submission time",
@@ -38,23 +38,23 @@ HORIZON_FEATURES = (*COMPACT_FEATURES[:6], "can start")
 
 
 @compiled
-def keep_features(t: Tables, w: Window, v: ViewRows) -> None:
+def keep_features(tables: Tables, window: Window, view: ViewArrays) -> None:
     """Keep the features of the jobs submitted since the last time, but for the last one, which changes."""
-    rule, last = v.rule[0], v.rule[0].features - 1
-    raw, per_core = rule.raw, rule.per_core
-    while rule.seen < w.rule[0].submitted:
-        job, found, own = t.jobs[rule.seen], w.found[rule.seen], v.features[rule.seen]
+    params, last = view.params[0], view.params[0].features - 1
+    raw, per_core = params.raw, params.per_core
+    while params.seen < window.params[0].submitted:
+        job, found, own = tables.jobs[params.seen], window.found[params.seen], view.features[params.seen]
         to_cluster = 1.0 if raw else per_core
-        own[0] = log_share(raw, job.submit, rule.per_log_span)
-        own[1] = log_share(raw, job.requested_time, rule.per_log_time)
+        own[0] = log_share(raw, job.submit, params.per_log_span)
+        own[1] = log_share(raw, job.requested_time, params.per_log_time)
         own[2] = share(raw, job.size, per_core)
-        own[3] = log_share(raw, found[QUEUE], rule.per_log_queue)
-        own[4] = log_share(raw, found[WORK] * to_cluster, rule.per_log_span)
+        own[3] = log_share(raw, found[QUEUE], params.per_log_queue)
+        own[4] = log_share(raw, found[WORK] * to_cluster, params.per_log_span)
         own[5] = share(raw, found[FREE], per_core)
         if last > 6:
-            own[6] = log_share(raw, found[REMAINING] * to_cluster, rule.per_log_time)
-            own[7] = log_share(raw, found[BACKLOG], rule.per_log_queue)
-        rule.seen += 1
+            own[6] = log_share(raw, found[REMAINING] * to_cluster, params.per_log_time)
+            own[7] = log_share(raw, found[BACKLOG], params.per_log_queue)
+        params.seen += 1
 
 
 @compiled
@@ -82,22 +82,22 @@ def copy_features(features: Floats, count: int, slots: Ints, wants: Ints, free: 
 
 
 @compiled
-def write_slots(t: Tables, w: Window, v: ViewRows, out: Floats, at: int) -> None:
+def write_slots(tables: Tables, window: Window, view: ViewArrays, out: Floats, at: int) -> None:
     """Write the features of the jobs in the slots, which must be filled."""
-    if v.rule[0].seen < w.rule[0].submitted:
-        keep_features(t, w, v)
-    slots, count = len(w.slots), v.rule[0].features
-    copy_features(v.features, count, w.slots, w.wants, t.clock[0].free_cores, out, at)
-    if w.rule[0].demanding:
+    if view.params[0].seen < window.params[0].submitted:
+        keep_features(tables, window, view)
+    slots, count = len(window.slots), view.params[0].features
+    copy_features(view.features, count, window.slots, window.wants, tables.clock[0].free_cores, out, at)
+    if window.params[0].demanding:
         for i in range(slots):
-            out[at + i * count + count - 1] = 1.0 if fits_slot(t, w, i) else 0.0
+            out[at + i * count + count - 1] = 1.0 if fits_slot(tables, window, i) else 0.0
 
 
 @compiled
-def backlog_now(window: Rows) -> int:
+def backlog_now(window: Records) -> int:
     """Return the number of waiting jobs outside a window, given its rule; its slots must be filled."""
-    rule = window[0]
-    return int(max(rule.queue - rule.filled - rule.tail, 0))
+    params = window[0]
+    return int(max(params.queue - params.filled - params.tail, 0))
 
 
 def slot_names(slots: int, features: tuple[str, ...]) -> tuple[str, ...]:

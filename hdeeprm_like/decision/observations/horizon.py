@@ -19,14 +19,14 @@ are expected to end at the next event, one time step from now at the latest.
 
 import numpy as np
 
+from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays, log_share, share
 from hdeeprm_like.decision.observations.features import HORIZON_FEATURES, backlog_now, slot_names, write_slots
-from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows, log_share, share
-from hdeeprm_like.decision.window.rows import EARLY, Window
+from hdeeprm_like.decision.window.arrays import EARLY, Window
 from hdeeprm_like.decision.window.statistics import copy_ends, remaining_work
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints, Rows
+from hdeeprm_like.types import Floats, Ints, Records
 
 EVENT = ("offset", "free", "used")
 NEXT_FREE, FIRST_EVENT = 1, 6  # where these features begin
@@ -46,7 +46,7 @@ def next_end(ends: Floats, running: int, ended: int, now: float, date: float, st
 
 @compiled
 def write_events(
-    view: Rows, now: float, free: int, cores: int, ends: Floats, widths: Ints, running: int, out: Floats
+    view: Records, now: float, free: int, cores: int, ends: Floats, widths: Ints, running: int, out: Floats
 ) -> None:
     """Write the events, and the one at which some core is free next.
 
@@ -54,36 +54,36 @@ def write_events(
         view: rule of the view. now: s. free, cores: now and in all.
         ends: s, in ascending order. widths: cores. running: entries of both that count.
     """
-    rule, ended, date = view[0], 0, now
-    raw, per_time, per_core = rule.raw, rule.per_log_time, rule.per_core
+    params, ended, date = view[0], 0, now
+    raw, per_time, per_core = params.raw, params.per_log_time, params.per_core
     full, offset = free == 0 and running > 0, 0.0
-    for k in range(max(rule.horizon, 2)):
+    for k in range(max(params.horizon, 2)):
         at = FIRST_EVENT + len(EVENT) * k
         if k > 0:
-            date = next_end(ends, running, ended, now, date, rule.step)
+            date = next_end(ends, running, ended, now, date, params.step)
             offset = log_share(raw, date - now, per_time)
             while ended < running and ends[ended] <= date + EARLY:
                 free += widths[ended]
                 ended += 1
         free_share, used_share = share(raw, free, per_core), share(raw, cores - free, per_core)
-        if k < rule.horizon:
+        if k < params.horizon:
             out[at], out[at + 1], out[at + 2] = offset, free_share, used_share
         if k == 0 or (full and k == 1):
             out[NEXT_FREE], out[NEXT_FREE + 1], out[NEXT_FREE + 2] = offset, free_share, used_share
 
 
 @compiled
-def write_horizon(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+def write_horizon(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write the features; O(what is shown + running jobs)."""
-    fill_slots(t, w)
-    rule = v.rule[0]
-    work = remaining_work(t, w) * (1.0 if rule.raw else rule.per_core)
-    out[0] = log_share(rule.raw, work, rule.per_log_time)
-    now, free, running = t.clock[0].now, t.clock[0].free_cores, copy_ends(t, w, np.inf)
-    write_events(v.rule, now, free, len(t.core_job), w.ends, w.widths, running, out)
-    out[4] = log_share(rule.raw, backlog_now(w.rule), rule.per_log_queue)
-    out[5] = log_share(rule.raw, w.rule[0].queue, rule.per_log_queue)
-    write_slots(t, w, v, out, FIRST_EVENT + 3 * rule.horizon)
+    fill_slots(tables, window)
+    params = view.params[0]
+    work = remaining_work(tables, window) * (1.0 if params.raw else params.per_core)
+    out[0] = log_share(params.raw, work, params.per_log_time)
+    now, free, running = tables.clock[0].now, tables.clock[0].free_cores, copy_ends(tables, window, np.inf)
+    write_events(view.params, now, free, len(tables.core_job), window.ends, window.widths, running, out)
+    out[4] = log_share(params.raw, backlog_now(window.params), params.per_log_queue)
+    out[5] = log_share(params.raw, window.params[0].queue, params.per_log_queue)
+    write_slots(tables, window, view, out, FIRST_EVENT + 3 * params.horizon)
 
 
 def names(layout: Layout) -> tuple[str, ...]:

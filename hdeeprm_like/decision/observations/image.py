@@ -18,9 +18,9 @@ network of 000, section 5.1.1 has one more column than this, of which the text s
 
 import numpy as np
 
+from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays
 from hdeeprm_like.decision.observations.features import backlog_now
-from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows
-from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.statistics import copy_ends
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
@@ -31,19 +31,19 @@ SLACK = 1e-3  # of a time step or memory unit; less than that is rounding
 
 
 @compiled
-def units_of(v: ViewRows, memory: float) -> int:
+def units_of(view: ViewArrays, memory: float) -> int:
     """Return how many memory units hold so many MB."""
-    rule = v.rule[0]
-    if rule.memory <= 0.0:
+    params = view.params[0]
+    if params.memory <= 0.0:
         return 0
-    return int(min(max(np.ceil(memory / rule.memory * rule.memory_units - SLACK), 0.0), rule.memory_units))
+    return int(min(max(np.ceil(memory / params.memory * params.memory_units - SLACK), 0.0), params.memory_units))
 
 
 @compiled
-def steps_of(v: ViewRows, seconds: float) -> int:
+def steps_of(view: ViewArrays, seconds: float) -> int:
     """Return how many time steps of the image a job lasts, at least 1."""
-    rule = v.rule[0]
-    return int(min(max(np.ceil(seconds / rule.step - SLACK), 1.0), rule.horizon))
+    params = view.params[0]
+    return int(min(max(np.ceil(seconds / params.step - SLACK), 1.0), params.horizon))
 
 
 @compiled
@@ -56,41 +56,43 @@ def fill(out: Floats, across: int, column: int, columns: int, top: int, bottom: 
 
 
 @compiled
-def write_cluster(t: Tables, w: Window, v: ViewRows, out: Floats, across: int, memory_column: int) -> None:
+def write_cluster(
+    tables: Tables, window: Window, view: ViewArrays, out: Floats, across: int, memory_column: int
+) -> None:
     """Write cores and memory in use, each step from the latest end to the earliest."""
-    now, cores, memory = t.clock[0].now, 0, 0.0
-    columns, units = len(t.core_job), v.rule[0].memory_units
-    for i in range(copy_ends(t, w, np.inf) - 1, -1, -1):
-        cores += w.widths[i]
-        job = t.jobs[w.running[i]]
+    now, cores, memory = tables.clock[0].now, 0, 0.0
+    columns, units = len(tables.core_job), view.params[0].memory_units
+    for i in range(copy_ends(tables, window, np.inf) - 1, -1, -1):
+        cores += window.widths[i]
+        job = tables.jobs[window.running[i]]
         memory += job.size * job.memory
-        bottom = steps_of(v, w.ends[i] - now)
-        top = steps_of(v, w.ends[i - 1] - now) if i > 0 else 0
+        bottom = steps_of(view, window.ends[i] - now)
+        top = steps_of(view, window.ends[i - 1] - now) if i > 0 else 0
         fill(out, across, 0, min(cores, columns), top, bottom)
         if units > 0:
-            fill(out, across, memory_column, units_of(v, memory), top, bottom)
+            fill(out, across, memory_column, units_of(view, memory), top, bottom)
 
 
 @compiled
-def write_image(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+def write_image(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write the image, row by row."""
-    fill_slots(t, w)
-    rule, cores, slots = v.rule[0], len(t.core_job), len(w.slots)
-    horizon, units = rule.horizon, rule.memory_units
+    fill_slots(tables, window)
+    params, cores, slots = view.params[0], len(tables.core_job), len(window.slots)
+    horizon, units = params.horizon, params.memory_units
     across, memory_column = len(out) // horizon, cores * (slots + 1)
     for cell in range(len(out)):
         out[cell] = 0.0
-    write_cluster(t, w, v, out, across, memory_column)
+    write_cluster(tables, window, view, out, across, memory_column)
     for i in range(slots):
-        if w.slots[i] == NONE:
+        if window.slots[i] == NONE:
             continue
-        job = t.jobs[w.slots[i]]
-        steps = steps_of(v, job.requested_time)
+        job = tables.jobs[window.slots[i]]
+        steps = steps_of(view, job.requested_time)
         fill(out, across, cores * (i + 1), min(job.size, cores), 0, steps)
         if units > 0:
-            fill(out, across, memory_column + units * (i + 1), units_of(v, job.size * job.memory), 0, steps)
+            fill(out, across, memory_column + units * (i + 1), units_of(view, job.size * job.memory), 0, steps)
     column = memory_column + units * (slots + 1)
-    for k in range(min(backlog_now(w.rule), rule.backlog)):
+    for k in range(min(backlog_now(window.params), params.backlog)):
         out[(k % horizon) * across + column + k // horizon] = 1.0
 
 

@@ -17,9 +17,9 @@ What a job asks for is for all its cores together, as a share of the most that a
 so is what a node has none of.
 """
 
+from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays, log_share, share
 from hdeeprm_like.decision.observations.features import slot_names
-from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows, log_share, share
-from hdeeprm_like.decision.window.rows import NONE, Window
+from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
@@ -30,35 +30,35 @@ NODE = ("cores", "memory", "gpus")
 
 
 @compiled
-def write_jobs(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+def write_jobs(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write what the jobs in the slots ask for."""
-    rule, now = v.rule[0], t.clock[0].now
+    params, now = view.params[0], tables.clock[0].now
     at = 0
-    for i in range(len(w.slots)):
-        j = w.slots[i]
+    for i in range(len(window.slots)):
+        j = window.slots[i]
         if j == NONE:
             for feature in range(at, at + 5):
                 out[feature] = 0.0
         else:
-            job = t.jobs[j]
-            out[at] = share(rule.raw, job.size, rule.per_node_core)
-            out[at + 1] = share(rule.raw, job.size * job.memory, rule.per_node_memory)
-            out[at + 2] = share(rule.raw, job.size * job.gpus, rule.per_node_gpu)
-            out[at + 3] = log_share(rule.raw, job.requested_time, rule.per_log_time)
-            out[at + 4] = log_share(rule.raw, now - job.submit, rule.per_log_time)
+            job = tables.jobs[j]
+            out[at] = share(params.raw, job.size, params.per_node_core)
+            out[at + 1] = share(params.raw, job.size * job.memory, params.per_node_memory)
+            out[at + 2] = share(params.raw, job.size * job.gpus, params.per_node_gpu)
+            out[at + 3] = log_share(params.raw, job.requested_time, params.per_log_time)
+            out[at + 4] = log_share(params.raw, now - job.submit, params.per_log_time)
         at += 5
 
 
 @compiled
-def write_machines(t: Tables, w: Window, v: ViewRows, out: Floats) -> None:
+def write_machines(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write the features; O(slots + nodes + processors)."""
-    fill_slots(t, w)
-    write_jobs(t, w, v, out)
-    raw, at = v.rule[0].raw, 5 * len(w.slots)
-    for n in range(len(t.nodes)):
-        node, room, free = t.nodes[n], t.rooms[n], 0
-        for p in range(w.first_processor[n], w.first_processor[n + 1]):
-            free += t.loads[p].free
+    fill_slots(tables, window)
+    write_jobs(tables, window, view, out)
+    raw, at = view.params[0].raw, 5 * len(window.slots)
+    for n in range(len(tables.nodes)):
+        node, room, free = tables.nodes[n], tables.node_loads[n], 0
+        for p in range(window.first_processor[n], window.first_processor[n + 1]):
+            free += tables.loads[p].free
         out[at] = share(raw, free, 1.0 / node.cores)
         out[at + 1] = share(raw, room.free_memory, 1.0 / node.memory if node.memory > 0.0 else 0.0)
         out[at + 2] = share(raw, room.free_gpus, 1.0 / node.gpus if node.gpus > 0.0 else 0.0)

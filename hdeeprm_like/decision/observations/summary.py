@@ -20,13 +20,13 @@ from typing import Literal, TypeAlias, get_args
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
-from hdeeprm_like.decision.observations.rows import Layout, Observation, ViewRows
-from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays
+from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
-from hdeeprm_like.types import Floats, Rows
+from hdeeprm_like.types import Floats, Records
 
 Kind: TypeAlias = Literal["normal", "small", "minimal"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -37,125 +37,125 @@ BUSY = 1e-9  # share of a processor's bandwidth; less than that is rounding
 
 
 @compiled
-def requests_of(jobs: Rows, j: int) -> tuple[float, float, float, float]:
+def requests_of(jobs: Records, j: int) -> tuple[float, float, float, float]:
     """Return what a job asks for, in the order of ``REQUESTS``."""
     job = jobs[j]
     return float(job.requested_time), float(job.size), float(job.memory), float(job.bandwidth)
 
 
 @compiled
-def nth_key(t: Tables, v: int, n: int) -> float:
+def nth_key(tables: Tables, v: int, n: int) -> float:
     """Return what the job is sorted by that *n* jobs of a list of waiting jobs come before."""
-    return float(t.waiting.key_of[v, nth_job(t.waiting, v, n)])
+    return float(tables.waiting.key_of[v, nth_job(tables.waiting, v, n)])
 
 
 @compiled
-def quartile(t: Tables, v: int, quarter: int) -> float:
+def quartile(tables: Tables, v: int, quarter: int) -> float:
     """Return the quartile of what a list is sorted by as ``numpy.percentile`` does, by linear interpolation."""
-    count = t.waiting.lists[v].jobs
+    count = tables.waiting.lists[v].jobs
     place = 0.25 * quarter * (count - 1)
     below = int(place)
     if below + 1 >= count:
-        return nth_key(t, v, below)
+        return nth_key(tables, v, below)
     share = place - below
-    a, b = nth_key(t, v, below), nth_key(t, v, below + 1)
+    a, b = nth_key(tables, v, below), nth_key(tables, v, below + 1)
     return float(a + (b - a) * share if share < 0.5 else b - (b - a) * (1.0 - share))
 
 
 @compiled
-def write_queue(t: Tables, view: ViewRows, out: Floats, at: int) -> None:
+def write_queue(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
     """Write the queue's quartiles and the variation of its length; the last length becomes the present one."""
-    rule, count = view.rule[0], t.clock[0].waiting
+    params, count = view.params[0], tables.clock[0].waiting
     for i in range(at, at + 20):
         out[i] = 0.0
     for kind in range(4 if count > 0 else 0):
-        limit, first, v = view.limits[kind], at + 5 * kind, t.list_of[2 * (FIRST + 1 + kind)]
+        limit, first, v = view.limits[kind], at + 5 * kind, tables.list_of[2 * (FIRST + 1 + kind)]
         if limit == 0.0:  # nobody asks for any
             continue
-        least = nth_key(t, v, 0)
-        if least == nth_key(t, v, count - 1):
+        least = nth_key(tables, v, 0)
+        if least == nth_key(tables, v, count - 1):
             share = min(least / limit, 1.0)
             for quarter in range(5):
                 out[first + quarter] = share
         else:
             for quarter in range(5):
-                out[first + quarter] = min(quartile(t, v, quarter) / limit, 1.0)
-    if rule.last_queue < 0 or rule.last_queue == count:
+                out[first + quarter] = min(quartile(tables, v, quarter) / limit, 1.0)
+    if params.last_queue < 0 or params.last_queue == count:
         out[at + 20] = 0.5
-    elif rule.last_queue == 0:
+    elif params.last_queue == 0:
         out[at + 20] = 1.0
     else:
-        change = 0.5 + 0.5 * (count - rule.last_queue) / rule.last_queue / rule.sensitivity
+        change = 0.5 + 0.5 * (count - params.last_queue) / params.last_queue / params.sensitivity
         out[at + 20] = min(max(change, 0.0), 1.0)
-    rule.last_queue = count
+    params.last_queue = count
 
 
 @compiled
-def share_to_compute(t: Tables, j: int) -> float:
+def share_to_compute(tables: Tables, j: int) -> float:
     """Return the share of a running job's estimated operations that is still to compute."""
-    job = t.jobs[j]
+    job = tables.jobs[j]
     if job.requested_ops <= 0.0:
         return 0.0
-    done = job.done + job.speed * (t.clock[0].now - job.as_of)
+    done = job.done + job.speed * (tables.clock[0].now - job.as_of)
     return float(max(1.0 - done / job.requested_ops, 0.0))
 
 
 @compiled
-def write_cores(t: Tables, out: Floats, at: int) -> None:
+def write_cores(tables: Tables, out: Floats, at: int) -> None:
     """Write speed, power and share to compute of each core."""
     job, share = IDLE_CORE, 0.0
-    for p in range(len(t.processors)):
-        processor, load = t.processors[p], t.loads[p]
+    for p in range(len(tables.processors)):
+        processor, load = tables.processors[p], tables.loads[p]
         serving = P1 if load.oversubscribed else P0
         idle = P2 if load.busy > 0 else P3
         speed = processor.flops[serving] / processor.flops[P0]
         watts = processor.watts[serving] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
         idle_watts = processor.watts[idle] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
         for core in range(processor.first_core, processor.first_core + processor.cores):
-            j = t.core_job[core]
+            j = tables.core_job[core]
             if j == IDLE_CORE:
                 out[at], out[at + 1], out[at + 2] = 0.0, idle_watts, 0.0
             else:
                 if j != job:
-                    job, share = j, share_to_compute(t, j)
+                    job, share = j, share_to_compute(tables, j)
                 out[at], out[at + 1], out[at + 2] = speed, watts, share
             at += 3
 
 
 @inlined
-def write_hardware(t: Tables, out: Floats) -> int:
+def write_hardware(tables: Tables, out: Floats) -> int:
     """Write the free shares of memory and bandwidth; return how many features these are."""
     at = 0
-    for n in range(len(t.nodes)):
-        memory = t.nodes[n].memory
-        out[at] = min(max(t.rooms[n].free_memory / memory, 0.0), 1.0) if memory > 0.0 else 0.0
+    for n in range(len(tables.nodes)):
+        memory = tables.nodes[n].memory
+        out[at] = min(max(tables.node_loads[n].free_memory / memory, 0.0), 1.0) if memory > 0.0 else 0.0
         at += 1
-    for p in range(len(t.processors)):
-        bandwidth = t.processors[p].bandwidth
-        free = 1.0 - t.loads[p].used_bandwidth / bandwidth if bandwidth > 0.0 else 0.0
+    for p in range(len(tables.processors)):
+        bandwidth = tables.processors[p].bandwidth
+        free = 1.0 - tables.loads[p].used_bandwidth / bandwidth if bandwidth > 0.0 else 0.0
         out[at] = min(free, 1.0) if free > BUSY else 0.0
         at += 1
     return at
 
 
 @compiled
-def write_normal(t: Tables, w: Window, view: ViewRows, out: Floats) -> None:
+def write_normal(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write all parts; O(processors + cores)."""
-    at = write_hardware(t, out)
-    write_cores(t, out, at)
-    write_queue(t, view, out, at + 3 * len(t.core_job))
+    at = write_hardware(tables, out)
+    write_cores(tables, out, at)
+    write_queue(tables, view, out, at + 3 * len(tables.core_job))
 
 
 @compiled
-def write_small(t: Tables, w: Window, view: ViewRows, out: Floats) -> None:
+def write_small(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write all parts but the cores; O(processors)."""
-    write_queue(t, view, out, write_hardware(t, out))
+    write_queue(tables, view, out, write_hardware(tables, out))
 
 
 @compiled
-def write_minimal(t: Tables, w: Window, view: ViewRows, out: Floats) -> None:
+def write_minimal(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write what concerns the queue."""
-    write_queue(t, view, out, 0)
+    write_queue(tables, view, out, 0)
 
 
 def names(layout: Layout, hardware: bool, cores: bool) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ def features(platform: Platform, kind: Kind) -> int:
     return hardware + cores + len(REQUESTS) * len(STATISTICS) + 1
 
 
-def summary(kind: Kind, write: Callable[[Tables, Window, ViewRows, Floats], None]) -> Observation:
+def summary(kind: Kind, write: Callable[[Tables, Window, ViewArrays, Floats], None]) -> Observation:
     """Return one of the three kinds."""
     return Observation(
         name=kind,

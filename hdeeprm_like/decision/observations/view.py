@@ -17,15 +17,15 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.observations.arrays import Layout, Observation, new_params
+from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
 from hdeeprm_like.decision.observations.backfilling import BACKFILLING
 from hdeeprm_like.decision.observations.compact import COMPACT
 from hdeeprm_like.decision.observations.horizon import HORIZON
 from hdeeprm_like.decision.observations.image import IMAGE
 from hdeeprm_like.decision.observations.machines import MACHINES
-from hdeeprm_like.decision.observations.rows import Layout, Observation, new_rule
-from hdeeprm_like.decision.observations.rows import ViewRows as ViewRows
 from hdeeprm_like.decision.observations.summary import MINIMAL, NORMAL, SMALL
-from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled
@@ -44,9 +44,9 @@ OBSERVATIONS: dict[str, Observation] = {
 
 
 @by_type
-def write_view(t: BundleType, w: BundleType, v: BundleType, out: object) -> object:
+def write_view(tables: BundleType, window: BundleType, view: BundleType, out: object) -> object:
     """Write the observation of a run into (F,) float32, an image row by row: what writes it follows from its class."""
-    return next(one.write for one in OBSERVATIONS.values() if one.rows_class.__name__ == v.kind)
+    return next(one.write for one in OBSERVATIONS.values() if one.arrays_class.__name__ == view.kind)
 
 
 def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:
@@ -56,19 +56,19 @@ def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:
     return Needs(tuple((order, False) for order, most in orders if most > 0.0))
 
 
-def make_room(v: ViewRows, jobs: int) -> None:
+def make_room(view: ViewArrays, jobs: int) -> None:
     """Let there be room for so many jobs; under Batsim they become known on the way."""
-    if v.features.shape[1] > 0 and len(v.features) < jobs:
-        grown = np.zeros((jobs, v.features.shape[1]), np.float32)
-        grown[: len(v.features)] = v.features
-        v.features = grown
+    if view.features.shape[1] > 0 and len(view.features) < jobs:
+        grown = np.zeros((jobs, view.features.shape[1]), np.float32)
+        grown[: len(view.features)] = view.features
+        view.features = grown
 
 
 class View:
     """Observer of one run; see the module for what it shows.
 
     Attributes:
-        kind: one of `OBSERVATIONS`. shape: of an observation. rows: what compiled code reads and writes.
+        kind: one of `OBSERVATIONS`. shape: of an observation. arrays: what compiled code reads and writes.
     """
 
     def __init__(
@@ -106,19 +106,19 @@ class View:
         if not 0.0 < step < np.inf:
             raise OptionsError(f"step is {step:g}; a time in s above 0 is needed")
         self.observation = observation = OBSERVATIONS[kind]
-        if observation.features and not window.rows.rule["finds"][0]:
+        if observation.features and not window.arrays.params["finds"][0]:
             raise OptionsError(f"observation {kind!r} needs a window that keeps what jobs find (finds=True)")
         state.require(needs_of_view(observation, state.limits), f"observation {kind!r}")
         self.kind = kind
         self._window = window
         self._layout = Layout(state.platform, window.slots, horizon, backlog, memory_units)
-        rule = new_rule(state.platform, state.limits)
-        rule["horizon"], rule["backlog"], rule["step"] = horizon, backlog, step
-        rule["memory_units"], rule["sensitivity"], rule["raw"] = memory_units, queue_sensitivity, raw
-        rule["features"] = kept = len(observation.features)
+        params = new_params(state.platform, state.limits)
+        params["horizon"], params["backlog"], params["step"] = horizon, backlog, step
+        params["memory_units"], params["sensitivity"], params["raw"] = memory_units, queue_sensitivity, raw
+        params["features"] = kept = len(observation.features)
         limits = state.limits
-        self.rows = observation.rows_class(
-            rule=rule,
+        self.arrays = observation.arrays_class(
+            params=params,
             features=np.zeros((len(state.tables.jobs) if kept else 0, kept), np.float32),
             limits=np.array([limits.time, limits.cores, limits.memory, limits.bandwidth]),
         )
@@ -126,9 +126,9 @@ class View:
 
     def __call__(self, state: State) -> Floats:
         """Return what is to be seen now."""
-        make_room(self.rows, len(state.tables.jobs))
+        make_room(self.arrays, len(state.tables.jobs))
         out = Written(np.empty(int(np.prod(self.shape)), np.float32))
-        write_into(state.tables, self._window.rows, self.rows, out)
+        write_into(state.tables, self._window.arrays, self.arrays, out)
         return out.features.reshape(self.shape)
 
     @property
@@ -144,6 +144,6 @@ class Written(Bundle):
 
 
 @compiled
-def write_into(t: Tables, w: Window, v: ViewRows, out: Written) -> None:
+def write_into(tables: Tables, window: Window, view: ViewArrays, out: Written) -> None:
     """Write the observation of a run."""
-    write_view(t, w, v, out.features)
+    write_view(tables, window, view, out.features)

@@ -22,195 +22,195 @@ from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
 
 @compiled
-def point_at(p: Plans, k: int, time: float) -> int:
+def point_at(plans: Plans, k: int, time: float) -> int:
     """Return the number of the profile's point at a time after its first, made if there is none."""
-    plan = p.plans[k]
+    plan = plans.plans[k]
     low, high = 0, plan.points
     while low < high:
         middle = (low + high) // 2
-        if p.point_time[k, middle] < time:
+        if plans.point_time[k, middle] < time:
             low = middle + 1
         else:
             high = middle
-    if low == plan.points or p.point_time[k, low] > time:
+    if low == plan.points or plans.point_time[k, low] > time:
         for i in range(plan.points, low, -1):
-            p.point_time[k, i] = p.point_time[k, i - 1]
-            p.point_free[k, i] = p.point_free[k, i - 1]
-        p.point_time[k, low] = time
-        p.point_free[k, low] = p.point_free[k, low - 1]
+            plans.point_time[k, i] = plans.point_time[k, i - 1]
+            plans.point_free[k, i] = plans.point_free[k, i - 1]
+        plans.point_time[k, low] = time
+        plans.point_free[k, low] = plans.point_free[k, low - 1]
         plan.points += 1
     return int(low)
 
 
 @compiled
-def drop_point(p: Plans, k: int, i: int) -> None:
+def drop_point(plans: Plans, k: int, i: int) -> None:
     """Take a point out of the profile if nothing changes there."""
-    plan = p.plans[k]
-    if i == 0 or p.point_free[k, i] != p.point_free[k, i - 1]:
+    plan = plans.plans[k]
+    if i == 0 or plans.point_free[k, i] != plans.point_free[k, i - 1]:
         return
     plan.points -= 1
     for n in range(i, plan.points):
-        p.point_time[k, n] = p.point_time[k, n + 1]
-        p.point_free[k, n] = p.point_free[k, n + 1]
+        plans.point_time[k, n] = plans.point_time[k, n + 1]
+        plans.point_free[k, n] = plans.point_free[k, n + 1]
 
 
 @compiled
-def occupy(p: Plans, k: int, begin: float, end: float, cores: int) -> None:
+def occupy(plans: Plans, k: int, begin: float, end: float, cores: int) -> None:
     """Take cores from the profile for a span of time, or give them back if negative."""
     if end <= begin:
         return
-    first = point_at(p, k, begin)
-    last = point_at(p, k, end)
+    first = point_at(plans, k, begin)
+    last = point_at(plans, k, end)
     for i in range(first, last):
-        p.point_free[k, i] -= cores
-    drop_point(p, k, last)
-    drop_point(p, k, first)
+        plans.point_free[k, i] -= cores
+    drop_point(plans, k, last)
+    drop_point(plans, k, first)
 
 
 @compiled
-def earliest(p: Plans, k: int, cores: int, time: float) -> float:
+def earliest(plans: Plans, k: int, cores: int, time: float) -> float:
     """Return when so many cores are free for so long at the earliest; infinite for never."""
-    points = p.plans[k].points
+    points = plans.plans[k].points
     i = 0
     while i < points:
-        if p.point_free[k, i] < cores:
+        if plans.point_free[k, i] < cores:
             i += 1
             continue
-        end = p.point_time[k, i] + time
+        end = plans.point_time[k, i] + time
         n = i + 1
-        while n < points and p.point_time[k, n] < end and p.point_free[k, n] >= cores:
+        while n < points and plans.point_time[k, n] < end and plans.point_free[k, n] >= cores:
             n += 1
-        if n == points or p.point_time[k, n] >= end:
-            return float(p.point_time[k, i])
+        if n == points or plans.point_time[k, n] >= end:
+            return float(plans.point_time[k, i])
         i = n + 1
     return np.inf
 
 
 @compiled
-def is_free_now(p: Plans, k: int, cores: int, time: float) -> bool:
+def is_free_now(plans: Plans, k: int, cores: int, time: float) -> bool:
     """Tell whether so many cores are free from now on for so long."""
-    if p.point_free[k, 0] < cores:
+    if plans.point_free[k, 0] < cores:
         return False
-    points, end, i = p.plans[k].points, p.point_time[k, 0] + time, 1
-    while i < points and p.point_time[k, i] < end:
-        if p.point_free[k, i] < cores:
+    points, end, i = plans.plans[k].points, plans.point_time[k, 0] + time, 1
+    while i < points and plans.point_time[k, i] < end:
+        if plans.point_free[k, i] < cores:
             return False
         i += 1
     return True
 
 
 @compiled
-def forget_past(t: Tables, p: Plans, k: int) -> None:
+def forget_past(tables: Tables, plans: Plans, k: int) -> None:
     """Let the profile begin now."""
-    plan, now = p.plans[k], t.clock[0].now
+    plan, now = plans.plans[k], tables.clock[0].now
     past = 0
-    while past + 1 < plan.points and p.point_time[k, past + 1] <= now:
+    while past + 1 < plan.points and plans.point_time[k, past + 1] <= now:
         past += 1
     if past > 0:
         plan.points -= past
         for i in range(plan.points):
-            p.point_time[k, i] = p.point_time[k, i + past]
-            p.point_free[k, i] = p.point_free[k, i + past]
-    p.point_time[k, 0] = now
+            plans.point_time[k, i] = plans.point_time[k, i + past]
+            plans.point_free[k, i] = plans.point_free[k, i + past]
+    plans.point_time[k, 0] = now
 
 
 @compiled
-def new_profile(t: Tables, p: Plans, k: int) -> None:
+def new_profile(tables: Tables, plans: Plans, k: int) -> None:
     """Make the profile of the running jobs alone; an overdue one is expected to end in a second."""
-    plan, clock = p.plans[k], t.clock[0]
+    plan, clock = plans.plans[k], tables.clock[0]
     plan.points, plan.planned = 1, 0
-    p.point_time[k, 0] = clock.now
-    p.point_free[k, 0] = clock.free_cores
-    overdue, i, count = 0, 0, copy_jobs(t.running, plan.ends, p.releases)
-    while i < count and expected_finish(t, plan.actual, p.releases[i]) <= clock.now:
-        overdue += t.jobs[p.releases[i]].size
+    plans.point_time[k, 0] = clock.now
+    plans.point_free[k, 0] = clock.free_cores
+    overdue, i, count = 0, 0, copy_jobs(tables.running, plan.ends, plans.releases)
+    while i < count and expected_finish(tables, plan.actual, plans.releases[i]) <= clock.now:
+        overdue += tables.jobs[plans.releases[i]].size
         i += 1
     plan.stale = 1 if overdue > 0 else 0
     while i < count or overdue > 0:
         time, cores = clock.now + OVERDUE, overdue
-        if i < count and (overdue == 0 or expected_finish(t, plan.actual, p.releases[i]) < time):
-            time, cores = expected_finish(t, plan.actual, p.releases[i]), t.jobs[p.releases[i]].size
+        if i < count and (overdue == 0 or expected_finish(tables, plan.actual, plans.releases[i]) < time):
+            time, cores = expected_finish(tables, plan.actual, plans.releases[i]), tables.jobs[plans.releases[i]].size
             i += 1
         else:
             overdue = 0
-        if time > p.point_time[k, plan.points - 1]:
-            p.point_time[k, plan.points] = time
-            p.point_free[k, plan.points] = p.point_free[k, plan.points - 1]
+        if time > plans.point_time[k, plan.points - 1]:
+            plans.point_time[k, plan.points] = time
+            plans.point_free[k, plan.points] = plans.point_free[k, plan.points - 1]
             plan.points += 1
-        p.point_free[k, plan.points - 1] += cores
+        plans.point_free[k, plan.points - 1] += cores
 
 
 @compiled
-def is_overdue(t: Tables, p: Plans, k: int) -> bool:
+def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
     """Tell whether a running job has outrun its expected end."""
-    v = p.plans[k].ends
-    if t.running.lists[v].jobs == 0:
+    v = plans.plans[k].ends
+    if tables.running.lists[v].jobs == 0:
         return False
-    return bool(expected_finish(t, p.plans[k].actual, job_at(t.running, v, 0, 0)) <= t.clock[0].now)
+    return bool(expected_finish(tables, plans.plans[k].actual, job_at(tables.running, v, 0, 0)) <= tables.clock[0].now)
 
 
 @compiled
-def refresh(t: Tables, p: Plans, k: int) -> None:
+def refresh(tables: Tables, plans: Plans, k: int) -> None:
     """Bring the reservations up to date: those that still stand are the first *planned* of the queue."""
-    plan = p.plans[k]
-    if plan.order >= FIRST_CHANGING or is_overdue(t, p, k):
+    plan = plans.plans[k]
+    if plan.order >= FIRST_CHANGING or is_overdue(tables, plans, k):
         plan.stale = 1
     if plan.stale:
-        new_profile(t, p, k)
+        new_profile(tables, plans, k)
         return
-    forget_past(t, p, k)
+    forget_past(tables, plans, k)
     before_new = 0  # planned jobs before the first one that has come since
-    while before_new < plan.planned and p.reserved[k, p.queue[before_new]] != NONE_RESERVED:
+    while before_new < plan.planned and plans.reserved[k, plans.queue[before_new]] != NONE_RESERVED:
         before_new += 1
     place, seen = before_new, before_new
     while seen < plan.planned:  # there are as many planned jobs as before, behind the new ones
-        j = p.queue[place]
-        begin = p.reserved[k, j]
+        j = plans.queue[place]
+        begin = plans.reserved[k, j]
         if begin != NONE_RESERVED:
-            occupy(p, k, begin, begin + planned_time(t, plan.actual, j), -t.jobs[j].size)
-            p.reserved[k, j] = NONE_RESERVED
+            occupy(plans, k, begin, begin + planned_time(tables, plan.actual, j), -tables.jobs[j].size)
+            plans.reserved[k, j] = NONE_RESERVED
             seen += 1
         place += 1
     plan.planned = before_new
 
 
 @compiled
-def start_conservative(t: Tables, p: Plans, k: int) -> None:
+def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
     """Start the jobs whose reservation is for now."""
-    plan, now = p.plans[k], t.clock[0].now
-    last = copy_jobs(t.waiting, plan.list, p.queue) - 1  # no job behind it can start
-    refresh(t, p, k)
+    plan, now = plans.plans[k], tables.clock[0].now
+    last = copy_jobs(tables.waiting, plan.list, plans.queue) - 1  # no job behind it can start
+    refresh(tables, plans, k)
     for i in range(plan.planned):
-        if p.reserved[k, p.queue[i]] <= now:
-            start_reserved(t, p, k, p.queue[i])
+        if plans.reserved[k, plans.queue[i]] <= now:
+            start_reserved(tables, plans, k, plans.queue[i])
     i = plan.planned
     while True:
-        while last >= i and not could_start_now(t, p, k, p.queue[last]):
+        while last >= i and not could_start_now(tables, plans, k, plans.queue[last]):
             last -= 1
         if i > last:
             break
-        j = p.queue[i]
-        time, size = planned_time(t, plan.actual, j), t.jobs[j].size
-        begin = earliest(p, k, size, time)
-        p.reserved[k, j] = begin
+        j = plans.queue[i]
+        time, size = planned_time(tables, plan.actual, j), tables.jobs[j].size
+        begin = earliest(plans, k, size, time)
+        plans.reserved[k, j] = begin
         if begin < np.inf:
-            occupy(p, k, begin, begin + time, size)
+            occupy(plans, k, begin, begin + time, size)
         if begin == now:
-            start_reserved(t, p, k, j)
+            start_reserved(tables, plans, k, j)
         i += 1
     plan.planned = 0
     for place in range(i):
-        plan.planned += t.jobs[p.queue[place]].status == WAITING
+        plan.planned += tables.jobs[plans.queue[place]].status == WAITING
 
 
 @compiled
-def could_start_now(t: Tables, p: Plans, k: int, j: int) -> bool:
+def could_start_now(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """Tell whether a job could start if it were the next in order."""
-    return is_free_now(p, k, t.jobs[j].size, planned_time(t, p.plans[k].actual, j))
+    return is_free_now(plans, k, tables.jobs[j].size, planned_time(tables, plans.plans[k].actual, j))
 
 
 @compiled
-def start_reserved(t: Tables, p: Plans, k: int, j: int) -> None:
+def start_reserved(tables: Tables, plans: Plans, k: int, j: int) -> None:
     """Start a job at its reservation; without the memory or GPUs for it, it goes on waiting."""
-    if start_if_fits(t, p, k, j) != NOTHING:
-        p.plans[k].stale = 1
+    if start_if_fits(tables, plans, k, j) != NOTHING:
+        plans.plans[k].stale = 1

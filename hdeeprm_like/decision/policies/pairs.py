@@ -11,18 +11,18 @@ from hdeeprm_like.engine.waiting_queue import select_job
 
 
 @compiled
-def apply_pair(t: Tables, job_policy: int, core_policy: int) -> int:
+def apply_pair(tables: Tables, job_policy: int, core_policy: int) -> int:
     """Start jobs by a policy pair until the selected one does not fit; return how many started (thesis 3.2.3.2)."""
-    clock = t.clock[0]
+    clock = tables.clock[0]
     clock.blocked = NOTHING
     started = 0
     while clock.waiting > 0:
-        j = select_job(t, job_policy)
+        j = select_job(tables, job_policy)
         clock.decisions += 1
-        lacks = choose_cores(t, core_policy, j)
+        lacks = choose_cores(tables, core_policy, j)
         if lacks != NOTHING:
             clock.blocked, clock.blocked_job = lacks, j
             break
-        start_job(t, j)
+        start_job(tables, j)
         started += 1
     return started

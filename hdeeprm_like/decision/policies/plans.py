@@ -29,7 +29,7 @@ from hdeeprm_like.engine.running_jobs import BY_SIZE
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import ENDED, KINDS_OF_CHANGES, STARTED, SUBMITTED, Tables, longer
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.types import Floats, Ints, Rows
+from hdeeprm_like.types import Floats, Ints, Records
 
 NONE_RESERVED = -1.0  # s, in Plans.reserved
 
@@ -74,7 +74,7 @@ class Plans(Bundle):
         usage, user_cores: (K, U) decayed core seconds used, and cores in use.
     """
 
-    plans: Rows
+    plans: Records
     tie_key: Floats
     reserved: Floats
     point_time: Floats
@@ -134,53 +134,53 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
     )
 
 
-def make_room(p: Plans, jobs: int) -> None:
+def make_room(plans: Plans, jobs: int) -> None:
     """Let there be room for so many jobs; under Batsim they become known on the way."""
-    if jobs + 1 <= len(p.queue):
+    if jobs + 1 <= len(plans.queue):
         return
-    p.queue, p.releases = longer(p.queue, jobs + 1), longer(p.releases, jobs + 1)
+    plans.queue, plans.releases = longer(plans.queue, jobs + 1), longer(plans.releases, jobs + 1)
     for name, columns, fill in (
         ("tie_key", jobs, 0.0),
         ("reserved", jobs, NONE_RESERVED),
         ("point_time", 2 * jobs + 3, 0.0),
         ("point_free", 2 * jobs + 3, 0),
     ):
-        old = getattr(p, name)
+        old = getattr(plans, name)
         if old.shape[1]:
             grown = np.full((len(old), columns), fill, old.dtype)
             grown[:, : old.shape[1]] = old
-            setattr(p, name, grown)
+            setattr(plans, name, grown)
 
 
 @inlined
-def expected_finish(t: Tables, actual: int, j: int) -> float:
+def expected_finish(tables: Tables, actual: int, j: int) -> float:
     """Return when a running job is expected to end, in s."""
-    return float(t.jobs[j].start + planned_time(t, actual, j))
+    return float(tables.jobs[j].start + planned_time(tables, actual, j))
 
 
 @compiled
-def read_changes(t: Tables, p: Plans, k: int, own: bool) -> None:
+def read_changes(tables: Tables, plans: Plans, k: int, own: bool) -> None:
     """Take in what has happened to jobs since the last look.
 
     Args:
         own: whether the jobs that have started were started by this baseline.
     """
-    plan, clock = p.plans[k], t.clock[0]
+    plan, clock = plans.plans[k], tables.clock[0]
     fair = plan.order == MULTIFACTOR
     while plan.cursor < clock.changes:
-        change = t.changes[plan.cursor]
+        change = tables.changes[plan.cursor]
         kind, j = change % KINDS_OF_CHANGES, change // KINDS_OF_CHANGES
         plan.cursor += 1
         if kind == SUBMITTED:
             if plan.mode == CONSERVATIVE:
-                p.reserved[k, j] = NONE_RESERVED
+                plans.reserved[k, j] = NONE_RESERVED
         elif kind == STARTED:
             if not own:
                 plan.stale, plan.held = 1, -1
             if fair:
-                p.user_cores[k, t.jobs[j].user] += t.jobs[j].size
+                plans.user_cores[k, tables.jobs[j].user] += tables.jobs[j].size
         elif kind == ENDED:
-            if t.jobs[j].finish != expected_finish(t, plan.actual, j):
+            if tables.jobs[j].finish != expected_finish(tables, plan.actual, j):
                 plan.stale = 1
             if fair:
-                p.user_cores[k, t.jobs[j].user] -= t.jobs[j].size
+                plans.user_cores[k, tables.jobs[j].user] -= tables.jobs[j].size

@@ -16,45 +16,45 @@ MAX_AGE = 7 * DAY  # from there on a job gets no older, as Slurm's PriorityMaxAg
 
 
 @compiled
-def changing_key(t: Tables, p: Plans, k: int, j: int, used: float) -> float:
+def changing_key(tables: Tables, plans: Plans, k: int, j: int, used: float) -> float:
     """Return what an order that changes with time minimizes now; *used* is the sum of the usage of all users.
 
     Multifactor weighs age, size and fair share alike, each from 0 to 1, as Slurm's priority plugin defines them with
     equal shares for all users: 2^-(share of the usage times number of users).
     """
-    job, order = t.jobs[j], p.plans[k].order
-    time, size = float(planned_time(t, p.plans[k].actual, j)), float(job.size)
-    wait = t.clock[0].now - job.submit
+    job, order = tables.jobs[j], plans.plans[k].order
+    time, size = float(planned_time(tables, plans.plans[k].actual, j)), float(job.size)
+    wait = tables.clock[0].now - job.submit
     if order == WFP3:
         return wfp3(wait, time, size)
     if order == UNICEP:
         return unicep(wait, time, size)
     if order == MULTIFACTOR:
-        usage = p.usage[k]
+        usage = plans.usage[k]
         share = usage[job.user] / used * len(usage) if used > 0.0 else 0.0
-        return float(-(min(wait / MAX_AGE, 1.0) + size / len(t.core_job) + 2.0 ** (-share)))
+        return float(-(min(wait / MAX_AGE, 1.0) + size / len(tables.core_job) + 2.0 ** (-share)))
     return float(-(wait + time) / max(time, 10.0))  # XFACTOR
 
 
 @compiled
-def sort_again(t: Tables, p: Plans, k: int) -> None:
+def sort_again(tables: Tables, plans: Plans, k: int) -> None:
     """Find the keys of all waiting jobs again and sort them; little moves from one decision to the next."""
-    usage, used, v = p.usage[k], 0.0, p.plans[k].list
+    usage, used, v = plans.usage[k], 0.0, plans.plans[k].list
     for user in range(len(usage)):
         used += usage[user]
-    for place in range(t.waiting.lists[v].blocks):
-        b = t.waiting.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + t.waiting.sizes[v, b]):
-            t.waiting.keys[v, i] = changing_key(t, p, k, t.waiting.jobs[v, i], used)
-    sort_by_keys(t.waiting, v)
+    for place in range(tables.waiting.lists[v].blocks):
+        b = tables.waiting.directory[v, place]
+        for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
+            tables.waiting.keys[v, i] = changing_key(tables, plans, k, tables.waiting.jobs[v, i], used)
+    sort_by_keys(tables.waiting, v)
 
 
 @compiled
-def share_out(t: Tables, p: Plans, k: int) -> None:
+def share_out(tables: Tables, plans: Plans, k: int) -> None:
     """Book what the users have used since the last decision, and let what they used before fade."""
-    plan, now = p.plans[k], t.clock[0].now
+    plan, now = plans.plans[k], tables.clock[0].now
     elapsed = now - plan.fair_as_of
     plan.fair_as_of = now
     fade = 0.5 ** (elapsed / HALF_LIFE)
-    for user in range(len(p.usage[k])):
-        p.usage[k, user] = p.usage[k, user] * fade + p.user_cores[k, user] * elapsed
+    for user in range(len(plans.usage[k])):
+        plans.usage[k, user] = plans.usage[k, user] * fade + plans.user_cores[k, user] * elapsed

@@ -10,13 +10,13 @@ OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun
 
 
 @compiled
-def start_if_fits(t: Tables, p: Plans, k: int, j: int) -> int:
+def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Start a job on the cores that baseline *k* takes for it; return NOTHING, or what it lacks."""
-    clock = t.clock[0]
+    clock = tables.clock[0]
     clock.decisions += 1
-    if t.jobs[j].size > clock.free_cores:
+    if tables.jobs[j].size > clock.free_cores:
         return CORES
-    lacks = choose_cores(t, p.plans[k].core_policy, j)
+    lacks = choose_cores(tables, plans.plans[k].core_policy, j)
     if lacks == NOTHING:
-        start_job(t, j)
+        start_job(tables, j)
     return int(lacks)

@@ -14,7 +14,7 @@ When an agent is asked (000, sections 4.4, 4.6.2 and 4.7.1; 001, section III.B):
 Waiting takes *step* seconds, in which the agent is not asked again; with a step of 0 it lasts until something happens.
 """
 
-from hdeeprm_like.decision.window.rows import (
+from hdeeprm_like.decision.window.arrays import (
     EARLY,
     NEVER,
     NONE,
@@ -37,7 +37,7 @@ class JobWindow:
     """The window of one run, shared by its action space, observer and reward; see the module.
 
     Attributes:
-        rows: what compiled functions read and write.
+        arrays: what compiled functions read and write.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class JobWindow:
         lists: bool = True,
     ) -> None:
         """Take the arguments of `new_window`."""
-        self.rows = new_window(state, head, tail, opens, step, machines, finds, lists)
+        self.arrays = new_window(state, head, tail, opens, step, machines, finds, lists)
 
     @property
     def slots(self) -> int:
         """Number of slots, M."""
-        return len(self.rows.slots)
+        return len(self.arrays.slots)
 
     def opens(self, state: State) -> bool:
         """Tell whether a decision is wanted now."""
-        return opens(state.tables, self.rows)
+        return opens(state.tables, self.arrays)
 
 
 class NoJobWindow(JobWindow):
@@ -69,7 +69,7 @@ class NoJobWindow(JobWindow):
 
     def __init__(self, state: State) -> None:
         rows = new_window(state, 0, finds=False, lists=False)
-        self.rows = NoWindow(**dict(rows.fields()))
+        self.arrays = NoWindow(**dict(rows.fields()))
 
     def opens(self, state: State) -> bool:
         """Tell whether jobs wait."""
@@ -77,100 +77,102 @@ class NoJobWindow(JobWindow):
 
 
 @inlined
-def fill_slots(t: Tables, w: Window) -> None:
+def fill_slots(tables: Tables, window: Window) -> None:
     """Find out which jobs are in the slots, if that may have changed."""
-    if w.rule[0].stale:
-        refill_slots(t, w)
+    if window.params[0].stale:
+        refill_slots(tables, window)
 
 
 @compiled
-def refill_slots(t: Tables, w: Window) -> None:
+def refill_slots(tables: Tables, window: Window) -> None:
     """Find out which jobs are in the slots."""
-    rule = w.rule[0]
-    head, tail, behind = rule.head, rule.tail, 0
-    if rule.machines:
-        filled = place_whole(t, w)
+    params = window.params[0]
+    head, tail, behind = params.head, params.tail, 0
+    if params.machines:
+        filled = place_whole(tables, window)
     else:
-        filled = fill_head(t, w)
+        filled = fill_head(tables, window)
         if tail > 0:
-            behind = fill_tail(t, w, min(tail, rule.queue - filled))
+            behind = fill_tail(tables, window, min(tail, params.queue - filled))
     for i in range(filled, head):
-        w.slots[i], w.wants[i] = NONE, NEVER
+        window.slots[i], window.wants[i] = NONE, NEVER
     for i in range(head + behind, head + tail):
-        w.slots[i], w.wants[i] = NONE, NEVER
-    if t.clock[0].demanding > 0:
+        window.slots[i], window.wants[i] = NONE, NEVER
+    if tables.clock[0].demanding > 0:
         for i in range(head + tail):
-            if w.slots[i] != NONE and (t.jobs[w.slots[i]].memory > 0.0 or t.jobs[w.slots[i]].gpus > 0.0):
-                w.wants[i] = -w.wants[i]
-    rule.stale, rule.filled, rule.demanding = 0, filled, least_wanted(w.wants) < 0
+            if window.slots[i] != NONE and (
+                tables.jobs[window.slots[i]].memory > 0.0 or tables.jobs[window.slots[i]].gpus > 0.0
+            ):
+                window.wants[i] = -window.wants[i]
+    params.stale, params.filled, params.demanding = 0, filled, least_wanted(window.wants) < 0
 
 
 @compiled
-def fill_head(t: Tables, w: Window) -> int:
+def fill_head(tables: Tables, window: Window) -> int:
     """Put the first jobs of the queue into the slots; return how many."""
-    v, head, filled = w.rule[0].line, w.rule[0].head, 0
-    jobs, cores, blocks = t.waiting.jobs[v], t.waiting.cores[v], t.waiting.lists[v].blocks
+    v, head, filled = window.params[0].line, window.params[0].head, 0
+    jobs, cores, blocks = tables.waiting.jobs[v], tables.waiting.cores[v], tables.waiting.lists[v].blocks
     for place in range(blocks):
         if filled == head:
             break
-        b = t.waiting.directory[v, place]
-        count, first = min(t.waiting.sizes[v, b], head - filled), b * BLOCK
+        b = tables.waiting.directory[v, place]
+        count, first = min(tables.waiting.sizes[v, b], head - filled), b * BLOCK
         for i in range(count):
-            w.slots[filled + i] = jobs[first + i]
+            window.slots[filled + i] = jobs[first + i]
         for i in range(count):
-            w.wants[filled + i] = cores[first + i]
+            window.wants[filled + i] = cores[first + i]
         filled += count
     return filled
 
 
 @compiled
-def fill_tail(t: Tables, w: Window, behind: int) -> int:
+def fill_tail(tables: Tables, window: Window, behind: int) -> int:
     """Put the last jobs of the queue into the slots behind the head, the last one first; return how many."""
-    v, at, left = w.rule[0].line, w.rule[0].head, behind
-    for place in range(t.waiting.lists[v].blocks - 1, -1, -1):
-        b = t.waiting.directory[v, place]
-        for i in range(b * BLOCK + t.waiting.sizes[v, b] - 1, b * BLOCK - 1, -1):
+    v, at, left = window.params[0].line, window.params[0].head, behind
+    for place in range(tables.waiting.lists[v].blocks - 1, -1, -1):
+        b = tables.waiting.directory[v, place]
+        for i in range(b * BLOCK + tables.waiting.sizes[v, b] - 1, b * BLOCK - 1, -1):
             if left == 0:
                 return behind
-            w.slots[at], w.wants[at] = t.waiting.jobs[v, i], t.waiting.cores[v, i]
+            window.slots[at], window.wants[at] = tables.waiting.jobs[v, i], tables.waiting.cores[v, i]
             at, left = at + 1, left - 1
     return behind
 
 
 @compiled
-def place_whole(t: Tables, w: Window) -> int:
+def place_whole(tables: Tables, window: Window) -> int:
     """Put the first jobs that some node can take whole into the slots; return how many."""
-    v, head, filled = w.rule[0].line, w.rule[0].head, 0
-    for place in range(t.waiting.lists[v].blocks):
-        b = t.waiting.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + t.waiting.sizes[v, b]):
+    v, head, filled = window.params[0].line, window.params[0].head, 0
+    for place in range(tables.waiting.lists[v].blocks):
+        b = tables.waiting.directory[v, place]
+        for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
             if filled == head:
                 return filled
-            if fits_some_node(t, w.first_processor, t.waiting.jobs[v, i]):
-                w.slots[filled], w.wants[filled] = t.waiting.jobs[v, i], t.waiting.cores[v, i]
+            if fits_some_node(tables, window.first_processor, tables.waiting.jobs[v, i]):
+                window.slots[filled], window.wants[filled] = tables.waiting.jobs[v, i], tables.waiting.cores[v, i]
                 filled += 1
     return filled
 
 
 @inlined
-def fits_slot(t: Tables, w: Window, i: int) -> bool:
+def fits_slot(tables: Tables, window: Window, i: int) -> bool:
     """Tell whether the job in a slot can start now on cores anywhere; the slots must be filled."""
-    wants, free = w.wants[i], t.clock[0].free_cores
-    return bool(wants <= free and (wants >= 0 or (-wants <= free and has_places(t, w.slots[i]))))
+    wants, free = window.wants[i], tables.clock[0].free_cores
+    return bool(wants <= free and (wants >= 0 or (-wants <= free and has_places(tables, window.slots[i]))))
 
 
 @compiled
-def any_fits(t: Tables, w: Window) -> bool:
+def any_fits(tables: Tables, window: Window) -> bool:
     """Tell whether a job in the slots can start now."""
-    if t.clock[0].free_cores == 0 or w.rule[0].queue == 0:
+    if tables.clock[0].free_cores == 0 or window.params[0].queue == 0:
         return False
-    fill_slots(t, w)
-    if w.rule[0].machines:
-        return bool(w.rule[0].filled > 0)
-    if not w.rule[0].demanding:
-        return bool(least_wanted(w.wants) <= t.clock[0].free_cores)
-    for i in range(len(w.slots)):  # noqa: SIM110 - compiled code has no any()
-        if fits_slot(t, w, i):
+    fill_slots(tables, window)
+    if window.params[0].machines:
+        return bool(window.params[0].filled > 0)
+    if not window.params[0].demanding:
+        return bool(least_wanted(window.wants) <= tables.clock[0].free_cores)
+    for i in range(len(window.slots)):  # noqa: SIM110 - compiled code has no any()
+        if fits_slot(tables, window, i):
             return True
     return False
 
@@ -188,31 +190,31 @@ def least_wanted(wants: Ints) -> int:
 
 
 @inlined
-def is_over(t: Tables) -> bool:
+def is_over(tables: Tables) -> bool:
     """Tell whether nothing can happen any more but by a decision."""
-    clock = t.clock[0]
+    clock = tables.clock[0]
     return bool(clock.arrivals_over and clock.running == 0)
 
 
 @compiled
-def opens(t: Tables, w: Window) -> bool:
+def opens(tables: Tables, window: Window) -> bool:
     """Tell whether a decision is wanted now."""
-    rule, clock = w.rule[0], t.clock[0]
-    if clock.now < rule.next_step - EARLY:
+    params, clock = window.params[0], tables.clock[0]
+    if clock.now < params.next_step - EARLY:
         return False
-    if rule.opens == ON_WAITING:
+    if params.opens == ON_WAITING:
         return bool(clock.waiting > 0)
-    if rule.opens == ON_FITTING:
-        return any_fits(t, w)
-    return bool(clock.waiting > 0 or not is_over(t))
+    if params.opens == ON_FITTING:
+        return any_fits(tables, window)
+    return bool(clock.waiting > 0 or not is_over(tables))
 
 
 @compiled
-def wait(t: Tables, w: Window) -> bool:
+def wait(tables: Tables, window: Window) -> bool:
     """Let time pass; return whether the agent is asked again in this instant, for nothing else can ever happen."""
-    rule, clock = w.rule[0], t.clock[0]
-    if rule.step > 0.0:
-        rule.next_step = clock.now + rule.step
-        clock.wake_at = rule.next_step
+    params, clock = window.params[0], tables.clock[0]
+    if params.step > 0.0:
+        params.next_step = clock.now + params.step
+        clock.wake_at = params.next_step
         return False
-    return is_over(t)
+    return is_over(tables)

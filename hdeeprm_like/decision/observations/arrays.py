@@ -21,11 +21,11 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.window.rows import Window
+from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Rows
+from hdeeprm_like.types import Floats, Records
 
 SPAN = 30 * 86400.0  # s
 QUEUE = 1000.0  # jobs
@@ -55,16 +55,16 @@ VIEW = np.dtype(
 )
 
 
-class ViewRows(Bundle):
+class ViewArrays(Bundle):
     """The observation of one run in compiled code; J jobs. Each observation has a subclass of its own.
 
     Attributes:
-        rule: (1,) VIEW.
+        params: (1,) VIEW.
         features: (J, F) of each job since its submission, see ``features``; empty where they are not shown.
         limits: (4,) the largest requests of jobs, in the order of ``summary.REQUESTS``.
     """
 
-    rule: Rows
+    params: Records
     features: Floats
     limits: Floats
 
@@ -100,31 +100,31 @@ class Observation:
     name: str
     shape: Callable[[Layout], tuple[int, ...]]
     names: Callable[[Layout], tuple[str, ...]]
-    write: Callable[[Tables, Window, "ViewRows", Floats], None]
+    write: Callable[[Tables, Window, "ViewArrays", Floats], None]
     features: tuple[str, ...] = ()
     orders: tuple[int, ...] = ()
     lists: bool = True
     shows_cores: bool = True
 
     @cached_property
-    def rows_class(self) -> type[ViewRows]:
+    def arrays_class(self) -> type[ViewArrays]:
         """The class of its rows, by which compiled code knows what to write."""
-        return type(f"{self.name.title()}View", (ViewRows,), {})
+        return type(f"{self.name.title()}View", (ViewArrays,), {})
 
 
 @compiled
-def scale_times(v: ViewRows, longest: float) -> None:
+def scale_times(view: ViewArrays, longest: float) -> None:
     """Let a view scale times by the longest request of a job, in s."""
-    v.rule[0].per_time = 1.0 / longest if longest > 0.0 else 0.0
-    v.rule[0].per_log_time = 1.0 / np.log(1.0 + longest) if longest > 0.0 else 0.0
+    view.params[0].per_time = 1.0 / longest if longest > 0.0 else 0.0
+    view.params[0].per_log_time = 1.0 / np.log(1.0 + longest) if longest > 0.0 else 0.0
 
 
 @compiled
-def set_limits(v: ViewRows, limits: Floats) -> None:
+def set_limits(view: ViewArrays, limits: Floats) -> None:
     """Let a view scale what it shows by the largest requests of jobs, in the order of ``summary.REQUESTS``."""
-    scale_times(v, limits[0])
+    scale_times(view, limits[0])
     for kind in range(4):
-        v.limits[kind] = limits[kind]
+        view.limits[kind] = limits[kind]
 
 
 def one_over(limit: float) -> float:
@@ -132,20 +132,20 @@ def one_over(limit: float) -> float:
     return 1.0 / limit if limit > 0.0 else 0.0
 
 
-def new_rule(platform: Platform, limits: JobLimits) -> Rows:
+def new_params(platform: Platform, limits: JobLimits) -> Records:
     """Return a (1,) VIEW with the limits of a platform and its jobs."""
-    rule = np.zeros(1, VIEW)
+    params = np.zeros(1, VIEW)
     node_cores = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes)
-    rule["per_core"] = one_over(platform.cores)
-    rule["per_log_span"] = one_over(np.log(1.0 + SPAN))
-    rule["per_log_queue"] = one_over(np.log(1.0 + QUEUE))
-    rule["per_node_core"] = one_over(float(node_cores.max()))
-    rule["per_node_memory"] = one_over(float(platform.node_memory.max()))
-    rule["per_node_gpu"] = one_over(float(platform.node_gpus.max()))
-    rule["memory"] = platform.node_memory.sum()
-    rule["per_time"], rule["per_log_time"] = one_over(limits.time), one_over(np.log(1.0 + limits.time))
-    rule["last_queue"] = -1
-    return rule
+    params["per_core"] = one_over(platform.cores)
+    params["per_log_span"] = one_over(np.log(1.0 + SPAN))
+    params["per_log_queue"] = one_over(np.log(1.0 + QUEUE))
+    params["per_node_core"] = one_over(float(node_cores.max()))
+    params["per_node_memory"] = one_over(float(platform.node_memory.max()))
+    params["per_node_gpu"] = one_over(float(platform.node_gpus.max()))
+    params["memory"] = platform.node_memory.sum()
+    params["per_time"], params["per_log_time"] = one_over(limits.time), one_over(np.log(1.0 + limits.time))
+    params["last_queue"] = -1
+    return params
 
 
 @inlined

@@ -10,7 +10,7 @@ from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import longer
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Floats, Ints, Rows
+from hdeeprm_like.types import Floats, Ints, Records
 
 Opens: TypeAlias = Literal["waiting", "fitting", "ticks"]
 OPENS: tuple[Opens, ...] = get_args(Opens)
@@ -57,7 +57,7 @@ class Window(Bundle, shared=("first_processor",)):
     """The window of one run; J jobs, M = head + tail slots.
 
     Attributes:
-        rule: (1,) WINDOW.
+        params: (1,) WINDOW.
         paces: (J,) 1/s, one over the requested time of each job.
         slots: (M,) jobs, NONE where empty: the head in order, then the tail from the last job backwards.
         wants: (M,) cores that let these start, below 0 if they ask for memory or GPUs too, NEVER where empty.
@@ -67,7 +67,7 @@ class Window(Bundle, shared=("first_processor",)):
         first_processor: (N + 1,) where the processors of each node begin.
     """
 
-    rule: Rows
+    params: Records
     paces: Floats
     slots: Ints
     wants: Ints
@@ -119,17 +119,17 @@ def new_window(
         raise OptionsError(f"step is {step:g}; a time in s is needed" + (" above 0" if opens == "ticks" else ""))
     if not lists and (head or tail or finds):
         raise OptionsError("a window with slots, or jobs that note what they find, need the lists of jobs")
-    rule = np.zeros(1, WINDOW)
-    rule["step"], rule["head"], rule["tail"], rule["opens"] = step, head, tail, OPENS.index(opens)
-    rule["machines"], rule["finds"], rule["stale"] = machines, finds, 1
+    params = np.zeros(1, WINDOW)
+    params["step"], params["head"], params["tail"], params["opens"] = step, head, tail, OPENS.index(opens)
+    params["machines"], params["finds"], params["stale"] = machines, finds, 1
     needs = needs_of_window(head + tail, lists)
     state.require(needs, "the window")
-    rule["line"] = state.needs.orders.index(needs.orders[0]) if needs.orders else -1
-    rule["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
+    params["line"] = state.needs.orders.index(needs.orders[0]) if needs.orders else -1
+    params["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
     jobs = len(state.tables.jobs)
     listed = jobs if lists else 0
     return Window(
-        rule=rule,
+        params=params,
         paces=np.zeros(jobs),
         slots=np.full(head + tail, NONE, np.int32),
         wants=np.full(head + tail, NEVER, np.int32),
@@ -141,14 +141,18 @@ def new_window(
     )
 
 
-def make_room(w: Window, jobs: int) -> None:
+def make_room(window: Window, jobs: int) -> None:
     """Let a window have room for so many jobs; under Batsim they become known on the way."""
-    if jobs <= len(w.paces):
+    if jobs <= len(window.paces):
         return
-    w.paces = longer(w.paces, jobs)
-    if w.rule["finds"][0]:
+    window.paces = longer(window.paces, jobs)
+    if window.params["finds"][0]:
         found = np.zeros((jobs, FOUND))
-        found[: len(w.found)] = w.found
-        w.found = found
-    if w.rule["ends"][0] >= 0:
-        w.running, w.ends, w.widths = longer(w.running, jobs), longer(w.ends, jobs), longer(w.widths, jobs)
+        found[: len(window.found)] = window.found
+        window.found = found
+    if window.params["ends"][0] >= 0:
+        window.running, window.ends, window.widths = (
+            longer(window.running, jobs),
+            longer(window.ends, jobs),
+            longer(window.widths, jobs),
+        )
