@@ -345,6 +345,30 @@ def part(typing: Any, column: Any, first: Any, end: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def copy_entries(typing: Any, target: Any, to: Any, source: Any, first: Any, count: Any) -> Any:
+    """Copy *count* entries of a column from *first* on into another one, or the same, from *to* on."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        places = [context.cast(builder, arguments[i], signature.args[i], types.intp) for i in (1, 3, 4)]
+        columns = [_opened(context, builder, column, arguments[i]) for i, column in ((0, target), (2, source))]
+        if numba.config.BOUNDSCHECK:
+            for column, begin in zip(columns, places[:2], strict=True):
+                end = builder.add(begin, places[2])
+                with builder.if_then(builder.icmp_unsigned(">", end, column.rows), likely=False):
+                    context.call_conv.return_user_exc(builder, IndexError, ("entries of a column are out of bounds",))
+        pointers = [
+            _at(context, builder, kind, column.data, begin)
+            for kind, column, begin in zip((target, source), columns, places[:2], strict=True)
+        ]
+        size = context.get_abi_sizeof(context.get_data_type(target.dtype))
+        cgutils.raw_memmove(builder, *pointers, places[2], size)
+        return context.get_dummy_value()
+
+    fits = target == source and target.ndim == 1
+    return (types.none(target, to, source, first, count), generate) if fits else None
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def at_address(typing: Any, like: Any, address: Any) -> Any:
     """Return the bundle whose notes lie at an address; it is of the kind of another one."""
 

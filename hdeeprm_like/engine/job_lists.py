@@ -10,7 +10,7 @@ Coming, leaving and looking up take O(log n + BLOCK + n / BLOCK) with small cons
 
 import numpy as np
 
-from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.bundles import Bundle, copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.types import Floats, Ints, Records
 
@@ -154,6 +154,16 @@ def move(lists: JobLists, v: int, source: int, target: int) -> None:
     lists.keys[v, target], lists.ranks[v, target] = lists.keys[v, source], lists.ranks[v, source]
 
 
+@inlined
+def shift(lists: JobLists, v: int, first: int, end: int, by: int) -> None:
+    """Move the entries from *first* to before *end* by so many places."""
+    count = end - first
+    copy_entries(lists.jobs[v], first + by, lists.jobs[v], first, count)
+    copy_entries(lists.cores[v], first + by, lists.cores[v], first, count)
+    copy_entries(lists.keys[v], first + by, lists.keys[v], first, count)
+    copy_entries(lists.ranks[v], first + by, lists.ranks[v], first, count)
+
+
 @compiled
 def find_least(lists: JobLists, v: int, b: int) -> None:
     """Find the fewest cores that a job of a block asks for."""
@@ -187,10 +197,12 @@ def insert(lists: JobLists, v: int, j: int, key: float, rank: int, cores: int) -
         lists.directory[v, 0], lists.sizes[v, 0], lists.least[v, 0] = 0, 0, 2**31 - 1
     else:
         b = room_for(lists, v, key, rank)
-    at, first = b * BLOCK + lists.sizes[v, b], b * BLOCK
-    while at > first and comes_before(key, rank, lists.keys[v, at - 1], lists.ranks[v, at - 1]):
-        move(lists, v, at - 1, at)
+    end, first = b * BLOCK + lists.sizes[v, b], b * BLOCK
+    at, keys, ranks = end, lists.keys[v], lists.ranks[v]
+    while at > first and comes_before(key, rank, keys[at - 1], ranks[at - 1]):
         at -= 1
+    if at < end:
+        shift(lists, v, at, end, 1)
     lists.jobs[v, at], lists.cores[v, at], lists.keys[v, at], lists.ranks[v, at] = j, cores, key, rank
     lists.sizes[v, b] += 1
     lists.least[v, b] = min(lists.least[v, b], cores)
@@ -236,8 +248,8 @@ def remove(lists: JobLists, v: int, j: int) -> None:
         at += place_in(lists, v, b, key, rank)
     cores = lists.cores[v, at]
     lists.sizes[v, b] = size
-    for i in range(at, end):
-        move(lists, v, i + 1, i)
+    if at < end:
+        shift(lists, v, at + 1, end + 1, -1)
     if size == 0:
         row.blocks -= 1
         for i in range(place, row.blocks):

@@ -16,7 +16,7 @@ from hdeeprm_like.engine.tables import (
     ENDED,
     GPUS,
     IDLE_CORE,
-    KINDS_OF_CHANGES,
+    KIND_BITS,
     LOG_BLOCKED,
     LOG_OVERSUBSCRIBED,
     LOG_REJECT,
@@ -149,14 +149,14 @@ def change_busy(tables: Tables, p: int, cores: int) -> None:
 def note_change(tables: Tables, kind: int, j: int) -> None:
     """Append to the list of changes."""
     clock = tables.clock[0]
-    tables.changes[clock.changes] = KINDS_OF_CHANGES * j + kind
+    tables.changes[clock.changes] = (j << KIND_BITS) + kind
     clock.changes += 1
 
 
 @inlined
 def started_job(tables: Tables, i: int) -> int:
     """Return the job of number *i* of those started in this instant."""
-    return int(tables.changes[tables.clock[0].first_start + i] // KINDS_OF_CHANGES)
+    return int(tables.changes[tables.clock[0].first_start + i] >> KIND_BITS)
 
 
 @inlined

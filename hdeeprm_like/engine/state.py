@@ -15,7 +15,7 @@ from hdeeprm_like.engine.processor_index import rank_all
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.tables import (
     COMPLETED,
-    KINDS_OF_CHANGES,
+    KIND_BITS,
     REJECTED,
     RUNNING,
     WAITING,
@@ -187,7 +187,7 @@ class State:
     def started_now(self) -> Ints:
         """Records of the jobs started in this instant, in the order of the decisions."""
         clock = self.tables.clock[0]
-        return self.tables.changes[clock["first_start"] : clock["changes"]] // KINDS_OF_CHANGES
+        return self.tables.changes[clock["first_start"] : clock["changes"]] >> KIND_BITS
 
     @property
     def watts(self) -> float:

@@ -156,7 +156,7 @@ LOG_REJECT = 5  # job, what it lacks
 LOG_REQUEST = 6  # a SET_RESOURCE_STATE: number of cores, P-state; its LOG_PSTATE entries follow
 
 SUBMITTED, STARTED, ENDED = 0, 1, 2  # kinds of changes, see Tables.changes
-KINDS_OF_CHANGES = 4  # an entry is KINDS_OF_CHANGES * job + kind
+KIND_BITS, KIND_MASK = 2, 3  # an entry is the job, shifted by so many bits, and the kind
 
 IDLE_CORE = -1  # in Tables.core_job where no job is
 
@@ -181,7 +181,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         members: (J,) the waiting jobs in no order; the first clock.waiting entries count.
         waiting: lists of these, one for each order that somebody asked for. running: lists of the running jobs.
         list_of: (2 * ORDERS,) the list of waiting jobs for an order by requested times and by actual ones, -1 for none.
-        changes: all that has happened to jobs, see `KINDS_OF_CHANGES`; those who follow it keep a cursor of their own.
+        changes: all that has happened to jobs, see `KIND_BITS`; those who follow it keep a cursor of their own.
         rejected_now: (J,) the jobs rejected in this instant.
         touched: (P,) processors whose cores may have changed P-state in this instant.
         picks: (P,) PICK, scratch: the processors with cores booked for the job being placed.

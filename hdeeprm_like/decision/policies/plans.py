@@ -27,7 +27,7 @@ from hdeeprm_like.engine.job_keys import planned_time
 from hdeeprm_like.engine.numbers import FCFS, MULTIFACTOR, SJF
 from hdeeprm_like.engine.running_jobs import BY_SIZE
 from hdeeprm_like.engine.state import Needs, State
-from hdeeprm_like.engine.tables import ENDED, KINDS_OF_CHANGES, STARTED, SUBMITTED, Tables, longer
+from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, Tables, longer
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats, Ints, Records
 
@@ -169,7 +169,7 @@ def read_changes(tables: Tables, plans: Plans, k: int, own: bool) -> None:
     fair = plan.order == MULTIFACTOR
     while plan.cursor < clock.changes:
         change = tables.changes[plan.cursor]
-        kind, j = change % KINDS_OF_CHANGES, change // KINDS_OF_CHANGES
+        kind, j = change & KIND_MASK, change >> KIND_BITS
         plan.cursor += 1
         if kind == SUBMITTED:
             if plan.mode == CONSERVATIVE:

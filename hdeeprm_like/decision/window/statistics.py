@@ -3,7 +3,7 @@
 from hdeeprm_like.decision.window.arrays import BACKLOG, FREE, QUEUE, REMAINING, WORK, Window
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import BLOCK
-from hdeeprm_like.engine.tables import ENDED, KINDS_OF_CHANGES, SUBMITTED, Tables
+from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, SUBMITTED, Tables
 
 
 @inlined
@@ -79,7 +79,7 @@ def read_changes(tables: Tables, window: Window) -> None:
     params, clock = window.params[0], tables.clock[0]
     while params.cursor < clock.changes:
         change = tables.changes[params.cursor]
-        kind, j = change % KINDS_OF_CHANGES, change // KINDS_OF_CHANGES
+        kind, j = change & KIND_MASK, change >> KIND_BITS
         params.cursor += 1
         params.stale = 1
         if kind == SUBMITTED:

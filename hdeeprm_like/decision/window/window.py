@@ -25,6 +25,7 @@ from hdeeprm_like.decision.window.arrays import (
     Window,
     new_window,
 )
+from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.fitting import fits_some_node, has_places
 from hdeeprm_like.engine.job_lists import BLOCK
@@ -117,10 +118,8 @@ def fill_head(tables: Tables, window: Window) -> int:
             break
         b = tables.waiting.directory[v, place]
         count, first = min(tables.waiting.sizes[v, b], head - filled), b * BLOCK
-        for i in range(count):
-            window.slots[filled + i] = jobs[first + i]
-        for i in range(count):
-            window.wants[filled + i] = cores[first + i]
+        copy_entries(window.slots, filled, jobs, first, count)
+        copy_entries(window.wants, filled, cores, first, count)
         filled += count
     return filled
 
