@@ -28,10 +28,11 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "options": {"decision", "formats"},
     "experiment": DECIDES | {"formats", "options", "run"},
     "examples": {"formats"},
-    "envs": DECIDES | {"experiment", "formats", "options", "results", "run", "studies"},
+    "envs": DECIDES | {"experiment", "formats", "options", "results", "run"},
     "gym": {"envs"},
     "launch": DECIDES | {"batsim", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES | {"experiment", "formats", "launch", "learning", "results", "run"},
+    "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
     "cli": {
         "batsim",
