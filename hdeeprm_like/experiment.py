@@ -81,12 +81,17 @@ class Experiment:
     @property
     def policy_seed(self) -> int:
         """Seed of the random policies."""
-        return int(self.rng(RANDOM_POLICIES).integers(2**63))
+        return seed_of_policies(self.options.seed)
 
 
 def generator(seed: int, stream: int) -> np.random.Generator:
     """Return the generator of one stream of an experiment's seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))
+
+
+def seed_of_policies(seed: int) -> int:
+    """Return the seed of the random policies in an experiment with a seed."""
+    return int(generator(seed, RANDOM_POLICIES).integers(2**63))
 
 
 def load_experiment(path: Path, overrides: Overrides | None = None) -> Experiment:
@@ -127,7 +132,7 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
         **{name: getattr(env, name) for name in ("horizon", "backlog", "memory_units", "queue_sensitivity")},
         **{name: getattr(window, name) for name in ("head", "tail", "opens", "step")},
         **{name: getattr(actions, name) for name in ("core_policy", "waiting", "void")},
-        "actions": actions.kind,
+        "actions": actions.policies or actions.kind,
         "pairs": actions.pairs if actions.selection else None,
         "objectives": env.objective,
     }

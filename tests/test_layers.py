@@ -33,11 +33,14 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "launch": DECIDES | {"batsim", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES | {"experiment", "formats", "launch", "learning", "results", "run"},
     "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
+    "ahead": DECIDES | {"envs", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
     "cli": {
+        "ahead",
         "batsim",
         "batsim_server",
         "cluster",
+        "decision",
         "examples",
         "experiment",
         "formats",
@@ -54,8 +57,8 @@ ONLY_IN = {  # package: where it may be imported
     "batsim": ("batsim/endpoint.py", "entry/"),
     "zmq": ("batsim/", "batsim_server/"),
     "matplotlib": ("results/", "studies/"),
-    "numba": ("engine/compiled.py", "engine/bundles.py"),
-    "llvmlite": ("engine/compiled.py", "engine/bundles.py"),
+    "numba": ("engine/compiled.py", "engine/bundles.py", "engine/inner.py"),
+    "llvmlite": ("engine/compiled.py", "engine/bundles.py", "engine/inner.py"),
 }
 
 
