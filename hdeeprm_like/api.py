@@ -255,16 +255,15 @@ def compare(
     from hdeeprm_like.studies.compare.policies import policies_named
 
     count, jobs = run.windows_named(windows)
-    cores = platform if isinstance(platform, int) else None
     comparison = run.Comparison(
         trace=Path(trace),
         policies=policies_named(",".join([policies] if isinstance(policies, str) else policies)),
         windows=count,
         jobs=jobs,
         seed=seed,
-        cores=cores,
+        cores=platform if isinstance(platform, int) else None,
         clock=clock,
-        platform=None if platform is None or cores is not None else Path(platform),
+        platform=None if platform is None or isinstance(platform, int) else Path(platform),
     )
     if output is not None:
         return run.compare(comparison, Path(output), processes, progress=False)[0]

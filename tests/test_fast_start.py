@@ -33,6 +33,7 @@ COMMANDS = (
     "clean",
     "schema",
     "compile",
+    "example",
 )
 
 
