@@ -42,7 +42,7 @@ class Schedule(schedules.Schedule):
         job: (J,) ids, as the workload has them.
         submit, start, finish: (J,) s since the simulation began. size: (J,) cores that each job held.
         requested_time: (J,) s. user: (J,) numbers of the users; None where the workload does not tell.
-        cores: of the platform. energy: J, from the beginning to the end of the simulation.
+        cores: of the platform. energy: J from the first submission to the last finish.
         not_run: ids of the jobs that never ran.
         policy: its name. clock: that the simulation ran on. workload: all jobs. simulator: at its end, for experts.
     """

@@ -6,6 +6,7 @@
     env = gymnasium.make("hdeeprm_like/SMDP-v0", head=64)
     env = gymnasium.make("hdeeprm_like/SMDP-v0", options="experiment.json")
     env = gymnasium.make("hdeeprm_like/SMDP-v0", platform=256, workload="lublin_256.swf.gz", jobs=200)
+    env = gymnasium.make("hdeeprm_like/PolicySelect-v0", actions=["sjf+easy", "shortest-high_gflops"])
     envs = gymnasium.make_vec("hdeeprm_like/SMDP-v0", num_envs=64, head=64)
 
 Without a platform and a workload, jobs are drawn from a published model for a small machine:
@@ -173,7 +174,7 @@ def environment(
     """Return an environment out of names and files; ``gymnasium.make`` calls it.
 
     Args:
-        preset: of `decision.spaces.PRESETS`.
+        preset: of `decision.presets.PRESETS`.
         options: an options file: its platform, its training episodes and its decision space, whose preset is the one
             here if the file names none.
         platform: a `Platform`, the path of one, or the cores of a pool.
@@ -183,7 +184,8 @@ def environment(
         jobs: in an episode; all of the workload if None, 100 of a model.
         clock: ``batsim`` or ``textbook``; the first, or that of the options file, if None.
         max_steps, render_mode: as for `SchedulingEnv`.
-        parts: fields of `Space` in place of the preset's, as in `parts.space_with`.
+        parts: fields of `Space` in place of the preset's, as in `decision.named_parts.space_with`; *actions* may be
+            a list of policies, pairs and baselines.
 
     Raises:
         HDeepRMError: something is not known, missing or does not fit together.
