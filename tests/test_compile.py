@@ -59,6 +59,15 @@ def test_environments_are_compiled_for_both_clocks_and_each_preset_once():
     ]
 
 
+def test_the_environments_of_a_preset_are_compiled_by_playing_them(capsys):
+    assert main(["compile", "--env", "PolicySelect"]) == 0
+    *steps, total = capsys.readouterr().out.splitlines()
+    assert [line.split(" s  ")[1].removesuffix(", was compiled before") for line in steps] == [
+        step.name for step in steps_for(["PolicySelect"])
+    ]
+    assert "compiled" in total
+
+
 def test_a_preset_that_is_not_known_is_refused_before_anything_is_compiled(capsys):
     assert main(["compile", "--env", "SDMP"]) == 2
     told = capsys.readouterr()

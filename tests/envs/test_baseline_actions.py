@@ -19,11 +19,12 @@ ENVS, STEPS = 3, 120
 
 
 def contended(count=120, seed=8):
-    """Jobs that wait for the cores, the memory and the bandwidth of the cluster of this module."""
+    """Jobs that wait for the cores, the memory and the bandwidth of the cluster of this module, the first at 0 s."""
     rng = np.random.default_rng(seed)
     seconds = rng.integers(1, 30, count)
+    submit = np.sort(rng.integers(0, 200, count))
     return jobs(
-        np.sort(rng.integers(0, 200, count)),
+        submit - submit[0],  # the clock of a window starts with its first job
         seconds,
         rng.integers(1, 5, count),
         memory=rng.integers(0, 200, count),
