@@ -1,3 +1,77 @@
-"""Learned job scheduling for heterogeneous HPC clusters, coupled with Batsim."""
+"""Learned job scheduling for heterogeneous HPC clusters, coupled with Batsim.
+
+    import hdeeprm_like as hl
+
+    schedule = hl.simulate("platforms/gaia.json", "workloads/gaia.swf.gz", "sjf+easy")
+    print(schedule.figures["bounded_slowdown"])
+    schedule.gantt("gantt.png")
+
+| name | what it is |
+|---|---|
+| `simulate` | simulates jobs on a platform under one policy and returns a `Schedule` |
+| `compare` | compares policies on windows of a trace and returns a table |
+| `load_platform`, `load_workload` | read a `Platform` and a `Workload` |
+| `load_experiment` | reads an options file and all that it names |
+| `PRESETS` | name to decision space of each paper; `hdeeprm_like.gym` makes environments of them |
+| `HDeepRMError` and its kinds | what is raised when something that a user gave cannot be used |
+| `__version__` | of the package |
+
+Each name is loaded when it is first used, so importing the package takes no time.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hdeeprm_like.api import Schedule, compare, load_experiment, load_platform, load_workload, simulate
+    from hdeeprm_like.cluster.platform import Platform
+    from hdeeprm_like.cluster.workload import Workload
+    from hdeeprm_like.decision.presets import PRESETS
+    from hdeeprm_like.errors import (
+        AgentError,
+        HDeepRMError,
+        OptionsError,
+        PlatformError,
+        ProtocolError,
+        ResultsError,
+        WorkloadError,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "PRESETS",
+    "AgentError",
+    "HDeepRMError",
+    "OptionsError",
+    "Platform",
+    "PlatformError",
+    "ProtocolError",
+    "ResultsError",
+    "Schedule",
+    "Workload",
+    "WorkloadError",
+    "__version__",
+    "compare",
+    "load_experiment",
+    "load_platform",
+    "load_workload",
+    "simulate",
+]
+
+_MODULES = {"PRESETS": "decision.presets", "Platform": "cluster.platform", "Workload": "cluster.workload"}
+
+
+def __getattr__(name: str) -> object:
+    """Load a name of the API when it is first used; Python asks for it here."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _MODULES.get(name, "errors" if name.endswith("Error") else "api")
+    found: object = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return the names of the API, loaded or not."""
+    return sorted({*globals(), *__all__})

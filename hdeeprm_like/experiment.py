@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
 from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
 from hdeeprm_like.cluster.workload import Workload
@@ -19,6 +20,7 @@ from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.swf import convert, knows_memory
+from hdeeprm_like.formats.windows import Window, usable, window
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.run.episodes import Fragments
 
@@ -33,6 +35,7 @@ WORKLOAD_OF_RUN, PLATFORM_OF_RUN = "workload.json", "platform.xml"  # what the f
 
 VALIDATION, HELD_OUT = 2**31, 3 * 2**30  # episodes of a model from here on are never learned from
 
+AnyPlatform: TypeAlias = Platform | int | str | Path
 JobsOf: TypeAlias = Callable[[int], Workload]  # from the number of an episode
 
 
@@ -78,12 +81,17 @@ class Experiment:
     @property
     def policy_seed(self) -> int:
         """Seed of the random policies."""
-        return int(self.rng(RANDOM_POLICIES).integers(2**63))
+        return seed_of_policies(self.options.seed)
 
 
 def generator(seed: int, stream: int) -> np.random.Generator:
     """Return the generator of one stream of an experiment's seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))
+
+
+def seed_of_policies(seed: int) -> int:
+    """Return the seed of the random policies in an experiment with a seed."""
+    return int(generator(seed, RANDOM_POLICIES).integers(2**63))
 
 
 def load_experiment(path: Path, overrides: Overrides | None = None) -> Experiment:
@@ -124,7 +132,7 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
         **{name: getattr(env, name) for name in ("horizon", "backlog", "memory_units", "queue_sensitivity")},
         **{name: getattr(window, name) for name in ("head", "tail", "opens", "step")},
         **{name: getattr(actions, name) for name in ("core_policy", "waiting", "void")},
-        "actions": actions.kind,
+        "actions": actions.policies or actions.kind,
         "pairs": actions.pairs if actions.selection else None,
         "objectives": env.objective,
     }
@@ -214,6 +222,43 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
     if options.nb_jobs and len(workload) < options.nb_jobs:
         log.warning("%s: holds %d jobs, %d were asked for", source, len(workload), options.nb_jobs)
     return Experiment(options, Path(), source, platform, workload, skipped)
+
+
+def platform_from(platform: AnyPlatform) -> Platform:
+    """Return a platform: as it is, out of the file of that path, or a pool of so many cores.
+
+    Raises:
+        PlatformError: the file cannot be used.
+        OptionsError: a pool without cores is asked for.
+    """
+    if isinstance(platform, Platform):
+        return platform
+    if not isinstance(platform, int):
+        return load_platform(Path(platform))
+    if platform < 1:
+        raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
+    return pool(platform)
+
+
+def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:
+    """Return the jobs of a file for a platform, without an options file.
+
+    The jobs of a trace run on a pool for as long as the trace tells; for other machines they are made as an options
+    file without a section ``workload`` makes them.
+
+    Args:
+        path: a ready workload or a trace. seed: of what is drawn where a trace does not tell it.
+
+    Raises:
+        WorkloadError: the file cannot be used, or a job asks for more cores than there are.
+    """
+    ready = has_ending_of(path, "workload")
+    if platform.processors == 1 and not ready:
+        return window(usable(load_trace(path)), platform.cores)
+    plain = Options.model_validate({"seed": seed, "pybatsim": {"agent": {"type": "LEARNING"}}})
+    overrides = Overrides(workload=path) if ready else Overrides(trace=path)
+    workload = load_jobs(path, plain, platform, overrides).workload
+    return Window(workload, np.full(len(workload), -1), 0.0)
 
 
 def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:

@@ -58,6 +58,11 @@ class ActionOptions(Section):
         [],
         description="Objects of a job policy, known or 'file.py:attribute', and its core policies; empty for all 36.",
     )
+    policies: list[str] = Field(
+        [],
+        description="In place of a selection: policies by name, pairs and baselines.",
+        examples=[["sjf+easy", "f1+conservative", "shortest-high_gflops"]],
+    )
     void: bool = Field(False, description="Whether the agent may also decide to wait, of policies.")
     core_policy: str | None = Field(None, description="Where jobs run, of jobs.")
     waiting: bool | None = Field(None, description="Whether the agent may wait, of machines.")
@@ -89,9 +94,30 @@ class ActionOptions(Section):
                     check_name(core, CORE_POLICY_NAMES, "core policy")
         return selection
 
+    @field_validator("policies")
+    @classmethod
+    def known_policies(cls, policies: list[str]) -> list[str]:
+        """Refuse policies that do not exist, and those that are listed twice."""
+        split = [split_policy(policy) for policy in policies]
+        for policy in policies:
+            if split.count(split_policy(policy)) > 1:
+                raise ValueError(f"{policy!r} is listed twice")
+        return policies
+
+    @model_validator(mode="after")
+    def policies_stand_alone(self) -> "ActionOptions":
+        """Refuse policies beside what would say something else."""
+        if self.policies and self.selection:
+            raise ValueError("selection and policies exclude one another; policies may name pairs, too")
+        if self.policies and self.kind not in (None, "policies"):
+            raise ValueError(f"policies are of the kind 'policies', not {self.kind!r}")
+        return self
+
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """The selected pairs in the order of the file."""
+        """The listed policies, or the selected pairs, in the order of the file; a baseline has its placement second."""
+        if self.policies:
+            return tuple(split_policy(policy) for policy in self.policies)
         listed = [(job, core) for group in self.selection for job, cores in group.items() for core in cores]
         return tuple(dict.fromkeys(listed)) or ALL_PAIRS
 
@@ -317,6 +343,19 @@ def split_pair(text: str) -> Pair:
             raise ValueError(str(error)) from None
         return found.rule, found.placement
     check_name(job, JOB_POLICY_NAMES, "job policy")
+    check_name(core, CORE_POLICY_NAMES, "core policy")
+    return job, core
+
+
+def split_policy(text: str) -> Pair:
+    """Do the same, also for a job policy of the user's own, ``"file.py:attribute-high_gflops"``.
+
+    Raises:
+        ValueError: one of them does not exist.
+    """
+    job, _, core = text.rpartition("-")
+    if ":" not in job:
+        return split_pair(text)
     check_name(core, CORE_POLICY_NAMES, "core policy")
     return job, core
 

@@ -33,6 +33,8 @@ COMMANDS = (
     "fetch-trace",
     "clean",
     "schema",
+    "compile",
+    "example",
 )
 
 
@@ -45,7 +47,11 @@ def loaded_after(statement):
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    assert loaded_after("import hdeeprm_like") & HEAVY == set()
+    assert loaded_after("import hdeeprm_like; dir(hdeeprm_like)") & HEAVY == set()
+
+
+def test_an_error_of_the_package_is_at_hand_without_loading_anything_heavy():
+    assert loaded_after("from hdeeprm_like import HDeepRMError") & HEAVY == set()
 
 
 def test_building_the_whole_parser_loads_nothing_heavy():

@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 
 from hdeeprm_like.cluster import metrics
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.studies.compare.windows import pool, schedule, usable, window
+from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.studies.compare.windows import schedule
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden" / "windows"

@@ -113,6 +113,63 @@ def test_an_agent_of_a_published_space_gives_the_same_schedule_in_process_and_wi
     assert schedule(tmp_path / "here") == schedule(tmp_path / "there")
 
 
+CONSTANT_AGENT = """
+import torch
+import torch.nn as nn
+from hdeeprm_like.learning.agents import PolicyLearningAgent
+
+class Constant(PolicyLearningAgent):
+
+    def __init__(self, action_size, action=0):
+        self.bias = nn.Parameter(100.0 * torch.eye(action_size)[action])
+
+    def forward_policy(self, observation):
+        return torch.softmax(self.bias.expand(len(observation), -1), dim=1)
+"""
+POLICIES = ["sjf+easy", "f1+conservative", "shortest-high_gflops"]
+
+
+def contended(**agent):
+    """An experiment with baselines and a pair as actions, whose jobs wait for cores and memory."""
+    return {
+        "seed": 4,
+        "nb_jobs": 40,
+        "platform_file_path": str(ROOT / "platforms" / "learning.json"),
+        "workload": {"model": "lublin", "columns": "hdeeprm"},
+        "pybatsim": {
+            "env": {"preset": "PolicySelect", "actions": {"policies": POLICIES}},
+            "agent": {"type": "LEARNING", "run": "test"} | agent,
+        },
+        "training": {"episodes": 4, "envs": 2},
+    }
+
+
+def test_an_agent_whose_actions_are_baselines_learns_and_is_launched(tmp_path):
+    options = tmp_path / "options.json"
+    options.write_text(json.dumps(contended(run="train", hidden=8, gamma=0.99)))
+    assert train("--output", tmp_path / "training", options=options) == 0
+    probabilities = json.loads((tmp_path / "training" / "probs.json").read_text())["probs"]
+    assert [len(row) for row in probabilities] == [4] * len(POLICIES)
+    assert launch(tmp_path / "run", "-im", tmp_path / "training", options=options) == 0
+    assert len(schedule(tmp_path / "run")) == 40
+
+
+def test_an_agent_that_always_takes_a_baseline_gives_its_schedule_in_process_and_with_batsim(tmp_path):
+    (tmp_path / "constant.py").write_text(CONSTANT_AGENT)
+    options, found = tmp_path / "options.json", []
+    for action, policy in enumerate(POLICIES):
+        here, there, classic = (tmp_path / f"{place}-{action}" for place in ("here", "there", "classic"))
+        options.write_text(json.dumps(contended(action=action)))
+        assert launch(here, options=options, agent=tmp_path / "constant.py") == 0
+        batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
+        assert launch(there, *batsim, options=options, agent=tmp_path / "constant.py") == 0
+        options.write_text(json.dumps(contended() | {"pybatsim": {"agent": {"policy_pair": policy}}}))
+        assert main(["launch", "-q", "--options", str(options), "--output", str(classic)]) == 0
+        assert schedule(here) == schedule(there) == schedule(classic)
+        found.append(schedule(here))
+    assert found[0] != found[1] != found[2] != found[0]
+
+
 def test_a_run_with_parts_of_ones_own_runs_again_from_its_directory(tmp_path):
     (tmp_path / "parts.py").write_text("def waiting(state):\n    return -float(len(state.waiting))\n")
     options = options_to_test(tmp_path)

@@ -1,6 +1,7 @@
 """The options file: HDeepRM's schema, strict."""
 
 import json
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -13,6 +14,7 @@ from hdeeprm_like.decision.observations.view import KINDS
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.decision.rewards import MODES, OBJECTIVES
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.experiment import space_of
 from hdeeprm_like.options import (
     ALL_PAIRS,
     CORE_POLICY_NAMES,
@@ -52,6 +54,55 @@ def test_a_selection_is_taken_in_the_order_of_the_file_and_each_pair_once():
     )
     pairs = chosen.pybatsim.env.actions.pairs
     assert pairs == (("first", "low_power"), ("first", "random"), ("shortest", "random"))
+
+
+def policies(*names, **actions):
+    env = {"actions": {"policies": list(names), **actions}}
+    return Options.model_validate({"seed": 1, "pybatsim": {"env": env, "agent": {"type": "LEARNING"}}})
+
+
+def test_policies_may_be_baselines_pairs_and_pairs_with_a_job_policy_of_ones_own():
+    section = policies("sjf+easy", "fcfs-best_fit", "shortest-low_power", "own.py:mine-random").pybatsim.env.actions
+    assert section.pairs == (
+        ("sjf+easy", "high_gflops"),
+        ("fcfs+strict", "best_fit"),
+        ("shortest", "low_power"),
+        ("own.py:mine", "random"),
+    )
+
+
+def test_the_decision_space_has_the_policies_of_the_file_as_its_actions():
+    env = policies("sjf+easy", "shortest-low_power", void=True).pybatsim.env
+    assert PolicyActions(space_of(env, Path()).pairs, void=True).names == ("sjf+easy", "shortest-low_power", "void")
+    assert space_of(env.model_copy(update={"preset": "SMDP"}), Path()).actions == "policies"
+
+
+@pytest.mark.parametrize(
+    ("names", "actions", "message"),
+    [
+        (["sjf+eazy"], {}, "mode 'eazy' is not known; did you mean 'easy'?"),
+        (["sfj+easy"], {}, "order 'sfj' is not known; did you mean 'sjf'?"),
+        (["shortst-high_gflops"], {}, "'shortst' is no job policy; did you mean 'shortest'?"),
+        (["own.py:mine-high_gflop"], {}, "'high_gflop' is no core policy; did you mean 'high_gflops'?"),
+        (["sjf", "sjf+strict"], {}, "'sjf' is listed twice"),
+        (["sjf"], {"selection": [{"first": ["random"]}]}, "exclude one another"),
+        (["sjf"], {"kind": "jobs"}, "of the kind 'policies', not 'jobs'"),
+    ],
+)
+def test_policies_that_make_no_sense_are_refused_with_their_place_in_one_line(names, actions, message, tmp_path):
+    path = tmp_path / "options.json"
+    env = {"actions": {"policies": names, **actions}}
+    path.write_text(json.dumps({"seed": 1, "pybatsim": {"env": env, "agent": {"type": "LEARNING"}}}))
+    with pytest.raises(OptionsError) as error:
+        read_options(path)
+    assert message in str(error.value)
+    assert "pybatsim.env.actions" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_classic_agent_may_follow_the_only_policy_of_the_list():
+    content = {"seed": 1, "pybatsim": {"env": {"actions": {"policies": ["sjf+easy"]}}}}
+    assert Options.model_validate(content).classic_pair == ("sjf+easy", "high_gflops")
 
 
 def test_no_selection_means_all_pairs():

@@ -1,4 +1,4 @@
-"""The commands of the README, run as they are typed."""
+"""The commands of the README, run as they are typed, and its Python."""
 
 import os
 import re
@@ -15,6 +15,13 @@ SHOWN = [
     for block in re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     for line in block.splitlines()
     if line.startswith("hdeeprm-like ")
+]
+
+
+PYTHON = [
+    block
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    if "import hdeeprm_like as hl" in block
 ]
 
 
@@ -39,3 +46,25 @@ def test_a_command_of_the_readme_works_as_typed(clone, line):
         shlex.split(line), cwd=clone, env=environment, timeout=120, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("block", PYTHON)
+def test_what_the_readme_does_from_python_works_as_typed(clone, block):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"{block}\nprint(len(jobs), list(table))"],
+        cwd=clone,
+        env=environment,
+        timeout=120,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mean bounded slowdown" in done.stdout
+    for name in ("runs/from-python/out_jobs.csv", "runs/gantt.png"):
+        assert (clone / name).exists()
+
+
+def test_there_is_python_to_run():
+    assert len(PYTHON) == 1

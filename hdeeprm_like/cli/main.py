@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from hdeeprm_like import __version__
 from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR, Parser
 from hdeeprm_like.cli.comparison import add_compare
+from hdeeprm_like.cli.compilation import add_compile
 from hdeeprm_like.cli.example import add_example
 from hdeeprm_like.cli.launch import add_clean, add_launch
 from hdeeprm_like.cli.learning import add_train
@@ -32,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USER_ERROR
     import logging
 
+    if options.quiet:
+        os.environ["HDEEPRM_LIKE_QUIET"] = "1"  # read where functions are compiled
     use_one_thread_for_linear_algebra()
     logging.basicConfig(
         level="ERROR" if options.quiet else options.log_level or "WARNING", format=f"{PROGRAM}: %(message)s", force=True
@@ -79,5 +82,6 @@ def parser() -> Parser:
     add_workload_commands(commands)
     add_clean(commands)
     add_schema(commands)
+    add_compile(commands)
     commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
     return top

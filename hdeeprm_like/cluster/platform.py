@@ -108,3 +108,15 @@ def watts_by_pstate(peak_watts: float) -> list[float]:
 
 
 IDLE_FLOPS = 0.001  # flop/s in P2 and P3: SimGrid wants a positive speed
+
+
+NAME_DIGITS = 5  # at least; see core_names
+
+
+def core_names(cores: int) -> tuple[str, ...]:
+    """Return the host names of a platform: ``cor_`` and the number, with zeros to five digits or to those it needs.
+
+    Batsim 3 and 4 number hosts in byte order, Batsim 5 in natural order; with one width both are the platform's order.
+    """
+    width = max(NAME_DIGITS, len(str(cores - 1)))
+    return tuple([f"cor_{core:0{width}d}" for core in range(cores)])

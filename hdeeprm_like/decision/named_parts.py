@@ -5,20 +5,21 @@
 | observation | function of a `State` and its `JobWindow` that makes an `Observer` for a run |
 | actions | function of a `State` and its `JobWindow` that makes an `ActionSpace` for a run |
 | objectives | function of a `State` that gives a number, more is better |
+| actions, as a list | policies: pairs and baselines, as ``"sjf+easy"`` |
 | pairs | job policy: function of a `State` and the waiting jobs that gives a key for each, see `JobPolicy` |
 
 One's own are named ``module:attribute`` or ``file.py:attribute``; ``agents/own_parts.py`` shows one of each.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from hdeeprm_like.decision.actions import JobPolicy, Pair
+from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy
 from hdeeprm_like.decision.names import JOB_POLICIES
 from hdeeprm_like.decision.observations.view import KINDS
-from hdeeprm_like.decision.presets import Actions, Space
+from hdeeprm_like.decision.presets import Actions, Space, policy_named
 from hdeeprm_like.decision.rewards import OBJECTIVES, Objective
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import find
@@ -45,9 +46,25 @@ def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = Non
             found[name] = find(found[name], {one: one for one in names}, name, folder)
     if "objectives" in found:
         found["objectives"] = objectives_named(found["objectives"], folder)
+    listed = found.get("actions")
+    if isinstance(listed, Sequence) and not isinstance(listed, str):
+        found["actions"], found["pairs"] = "policies", [policy_with_own(policy, folder) for policy in listed]
+    elif "pairs" in found:
+        found["pairs"] = [pair_named(pair, folder) for pair in found["pairs"]]
     if "pairs" in found:
-        found["pairs"] = tuple(pair_named(pair, folder) for pair in found["pairs"])
+        found["pairs"] = tuple(found["pairs"])
     return replace(space, **found)
+
+
+def policy_with_own(wanted: str, folder: Path | None = None) -> Policy:
+    """Return the policy of ``"sjf+easy"`` or ``"shortest-high_gflops"``, or a pair with a job policy of the user's own.
+
+    Raises:
+        OptionsError: there is none of that name.
+    """
+    if not isinstance(wanted, str):
+        raise OptionsError(f"actions: names of policies are needed, as 'sjf+easy', not {wanted!r:.80}")
+    return pair_named(wanted, folder) if ":" in wanted else policy_named(wanted)
 
 
 def objectives_named(

@@ -15,11 +15,9 @@ content of all these files is part of the key: stale machine code never runs.
 import functools
 import hashlib
 import inspect
-import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -28,8 +26,6 @@ from numba.core import event
 from numba.extending import overload, typeof_impl
 
 from hdeeprm_like.engine import inner
-
-log = logging.getLogger(__name__)
 
 PACKAGE = Path(__file__).parent.parent
 SOURCES = ("cluster", "engine", "decision", "run", "learning")  # folders that compiled functions are made of
@@ -40,7 +36,8 @@ OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
 F = TypeVar("F", bound=Callable[..., object])
 
-quiet = False  # whether nobody is told that something is being compiled; command lines set it
+functions_compiled = 0  # by this process, what was found on disk not counted
+QUIET = "HDEEPRM_LIKE_QUIET"  # environment variable: 1 where nobody is told that something is being compiled
 
 
 @functools.cache
@@ -73,17 +70,14 @@ class Compiled:
         )
         place: dict[str, Any] = {"function": self.inner, "__name__": function.__module__}
         exec(compile(source, inspect.getfile(function), "exec"), place)  # names of our own functions alone go in
-        made = place["make"](source_digest())
+        made = place["make"](f"{source_digest()} {function.__qualname__}")
         made.__qualname__ = function.__qualname__
         made.__module__ = function.__module__
         return numba.njit(cache=True, **OPTIONS, **self._nogil)(made)
 
     def __call__(self, *arguments: object) -> object:
         """Call it from Python."""
-        if self.entry.signatures:
-            return self.entry(*arguments)
-        with told_of_compiling():
-            return self.entry(*arguments)
+        return self.entry(*arguments)
 
 
 @typeof_impl.register(Compiled)  # type: ignore[untyped-decorator]
@@ -141,53 +135,48 @@ def direct(function: F, *arguments: object) -> F:
     """
     entry = cast(Any, function).entry
     kinds = tuple(numba.typeof(argument) for argument in arguments)
-    with told_of_compiling():
-        return cast(F, entry.compile(kinds))
+    return cast(F, entry.compile(kinds))
 
 
 class _Progress(event.Listener):  # type: ignore[misc]
-    """Counts the functions that are being compiled."""
+    """Tells on stderr, with progress, while functions of ours are being compiled."""
 
     def __init__(self) -> None:
+        self.depth = 0  # functions that are being compiled, each for the one before it
+        self.told = False
         self.bar: Any = None
 
     def on_start(self, happening: Any) -> None:
         """Begin the bar with the first function."""
-        global _told
+        if self.depth == 0 and not _is_ours(happening):
+            return
+        self.depth += 1
         if self.bar is None:
             from tqdm import tqdm
 
-            text = "hdeeprm_like: compiling, once for this machine"
-            if not (quiet or _told):
-                sys.stderr.write(f"{text} (up to a minute)\n")
-                _told = True
+            quiet = os.environ.get(QUIET, "0") != "0"
+            if not (quiet or self.told):
+                sys.stderr.write("hdeeprm_like: compiling, once for this machine (up to a minute)\n")
+                self.told = True
             self.bar = tqdm(desc="compiling", total=FUNCTIONS, leave=False, disable=quiet or None, **PACE)
 
     def on_end(self, happening: Any) -> None:
-        """Move the bar on."""
+        """Move the bar on; it goes with the last function."""
+        global functions_compiled
+        if self.depth == 0:
+            return
+        self.depth -= 1
+        functions_compiled += 1
         self.bar.update(1)
+        if self.depth == 0:
+            self.bar.close()
+            self.bar = None
 
 
-_telling = _told = False
+def _is_ours(happening: Any) -> bool:
+    """Tell whether the function that is being compiled belongs to this package."""
+    function = happening.data["dispatcher"].py_func
+    return bool(function.__module__.partition(".")[0] == PACKAGE.name)
 
 
-@contextmanager
-def told_of_compiling() -> Iterator[None]:
-    """Tell on stderr, with progress, if something has to be compiled in this block."""
-    global _telling
-    if _telling:
-        yield
-        return
-    _telling, listener = True, _Progress()
-    try:
-        with event.install_listener("numba:compile", listener):
-            yield
-    finally:
-        _telling = False
-        if listener.bar is not None:
-            listener.bar.close()
-
-
-def is_bounds_checked() -> bool:
-    """Tell whether every index is checked (``NUMBA_BOUNDSCHECK=1``)."""
-    return bool(numba.config.BOUNDSCHECK) and os.environ.get("NUMBA_BOUNDSCHECK") != "0"
+event.register("numba:compile", _Progress())

@@ -6,6 +6,7 @@
     env = gymnasium.make("hdeeprm_like/SMDP-v0", head=64)
     env = gymnasium.make("hdeeprm_like/SMDP-v0", options="experiment.json")
     env = gymnasium.make("hdeeprm_like/SMDP-v0", platform=256, workload="lublin_256.swf.gz", jobs=200)
+    env = gymnasium.make("hdeeprm_like/PolicySelect-v0", actions=["sjf+easy", "shortest-high_gflops"])
     envs = gymnasium.make_vec("hdeeprm_like/SMDP-v0", num_envs=64, head=64)
 
 Without a platform and a workload, jobs are drawn from a published model for a small machine:
@@ -26,7 +27,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.platform import Platform, core_names, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.synthetic.models import Columns, Recipe, model_named
 from hdeeprm_like.cluster.workload import JobLimits, Workload
@@ -37,23 +39,19 @@ from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.experiment import (
     VALIDATION,
+    AnyPlatform,
     Experiment,
-    Overrides,
     episodes_of,
+    jobs_in,
     load_experiment,
-    load_jobs,
+    platform_from,
     space_of,
 )
-from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace
-from hdeeprm_like.formats.platform_json import core_names
-from hdeeprm_like.options import Options
 from hdeeprm_like.run.simulator import Clock
-from hdeeprm_like.studies.compare.windows import pool, usable, window
 
 import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing
 from gymnasium.vector import AutoresetMode  # isort: skip
 
-AnyPlatform: TypeAlias = Platform | int | str | Path
 AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
 
 LIKELY = 8  # episodes of a model that show how large its jobs get
@@ -176,7 +174,7 @@ def environment(
     """Return an environment out of names and files; ``gymnasium.make`` calls it.
 
     Args:
-        preset: of `decision.spaces.PRESETS`.
+        preset: of `decision.presets.PRESETS`.
         options: an options file: its platform, its training episodes and its decision space, whose preset is the one
             here if the file names none.
         platform: a `Platform`, the path of one, or the cores of a pool.
@@ -186,7 +184,8 @@ def environment(
         jobs: in an episode; all of the workload if None, 100 of a model.
         clock: ``batsim`` or ``textbook``; the first, or that of the options file, if None.
         max_steps, render_mode: as for `SchedulingEnv`.
-        parts: fields of `Space` in place of the preset's, as in `parts.space_with`.
+        parts: fields of `Space` in place of the preset's, as in `decision.named_parts.space_with`; *actions* may be
+            a list of policies, pairs and baselines.
 
     Raises:
         HDeepRMError: something is not known, missing or does not fit together.
@@ -205,7 +204,7 @@ def environment(
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
         space = space_with(PRESETS[preset], setting.parts if platform is None and workload is None else {})
-        workload_of = workload_from(workload, jobs, exists, setting, pooled=exists.processors == 1)
+        workload_of = workload_from(workload, jobs, exists, setting)
         limits = limits_of(workload_of)
     return SchedulingEnv(
         space_with(space, parts),
@@ -270,16 +269,7 @@ def training_episodes(experiment: Experiment) -> WorkloadOf:
     return lambda rng: training(int(rng.integers(VALIDATION)))
 
 
-def platform_from(platform: AnyPlatform) -> Platform:
-    """Return a platform, read it, or make a pool of so many cores."""
-    if isinstance(platform, Platform):
-        return platform
-    return pool(platform) if isinstance(platform, int) else load_platform(Path(platform))
-
-
-def workload_from(
-    workload: AnyWorkload | None, jobs: int | None, platform: Platform, setting: Setting, pooled: bool
-) -> WorkloadOf:
+def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Platform, setting: Setting) -> WorkloadOf:
     """Return what makes the jobs of episodes."""
     if workload is None:
         return setting.workload_of(platform, jobs)
@@ -290,13 +280,7 @@ def workload_from(
         return Windows(workload, jobs)
     if not isinstance(workload, str | Path):
         return workload
-    path = Path(workload)
-    ready = has_ending_of(path, "workload")
-    if pooled and not ready:
-        return Windows(window(usable(load_trace(path)), platform.cores).workload, jobs)
-    plain = Options.model_validate({"seed": 0, "pybatsim": {"agent": {"type": "LEARNING"}}})
-    overrides = Overrides(workload=path) if ready else Overrides(trace=path)
-    return Windows(load_jobs(path, plain, platform, overrides).workload, jobs)
+    return Windows(jobs_in(Path(workload), platform).workload, jobs)
 
 
 def limits_of(workload_of: WorkloadOf) -> JobLimits | None:

@@ -81,13 +81,13 @@ def draws_of(generators: Iterable[np.random.Generator]) -> NDArray[np.uint64]:
 
 
 class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
-    """A cluster whose queue an agent works off, by any of the decision spaces of `decision.spaces.PRESETS`.
+    """A cluster whose queue an agent works off, by any of the decision spaces of `decision.presets.PRESETS`.
 
     Actions: ``Discrete(A)``; `action_names` tells them, ``info["action_mask"]`` and `action_masks` which are legal.
 
     | actions | index | meaning |
     |---|---|---|
-    | policies | 0 .. A-1 | start jobs by that pair of a job and a core policy (`decision.actions`) |
+    | policies | 0 .. A-1 | start jobs by that policy, a pair or a baseline (`decision.actions`) |
     | | A-1, if *void* | start none |
     | jobs | 0 .. M-1 | start the job in that slot of the window (`decision.slots`) |
     | | M | wait |

@@ -21,14 +21,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hdeeprm_like.cluster.platform import Network, Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.platform import Network, Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.formats.json_value import JsonValue
 
 MOST_CORES = 1_000_000
 MB_IN_GB = 1000
-NAME_DIGITS = 5  # at least; see core_names
 
 FILES = {
     "nodes": "node_types.json",
@@ -106,15 +105,6 @@ def read_types() -> Types:
         value = json.loads(file.read_text(encoding="utf-8"))
         known = _extended(known, kind, JsonValue(value, Path(str(file)), PlatformError))
     return known
-
-
-def core_names(cores: int) -> tuple[str, ...]:
-    """Return the host names of a platform: ``cor_`` and the number, with zeros to five digits or to those it needs.
-
-    Batsim 3 and 4 number hosts in byte order, Batsim 5 in natural order; with one width both are the platform's order.
-    """
-    width = max(NAME_DIGITS, len(str(cores - 1)))
-    return tuple([f"cor_{core:0{width}d}" for core in range(cores)])
 
 
 # -- catalogues

@@ -243,6 +243,9 @@ def _policy_names(options: object) -> list[str]:
         return next((names for part in options if (names := _policy_names(part))), [])
     if not isinstance(options, dict):
         return []
+    policies = options.get("policies")
+    if isinstance(policies, list) and policies:
+        return [*map(str, policies), "void"] if options.get("void") is True else [str(policy) for policy in policies]
     selection = options.get("selection")
     if not isinstance(selection, list):
         return _policy_names(list(options.values()))

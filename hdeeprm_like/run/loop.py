@@ -8,9 +8,9 @@ follows from the types of its parts, so that each kind of run is compiled with t
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import cache
 
-from hdeeprm_like.decision.actions import Choices, apply_one_baseline, apply_one_pair, apply_policy
+from hdeeprm_like.decision.actions import KINDS, Choices, ChoicesKind
 from hdeeprm_like.decision.job_actions import SlotChoices, act_by_slot, write_slot_mask
 from hdeeprm_like.decision.observations.view import ViewArrays, write_view
 from hdeeprm_like.decision.system import Core, note_action, settle_reward, take_in_jobs, wants_decision
@@ -81,18 +81,15 @@ def open_clock(tables: BundleType, simulation: BundleType, timing: BundleType) -
 @by_type
 def apply_constant(tables: BundleType, choices: BundleType) -> object:
     """Take the action that is taken at every instant; False where an agent is asked."""
-    return {
-        "PairChoices": constant_pair,
-        "BaselineChoices": constant_baseline,
-        "Choices": constant_policy,
-    }.get(choices.kind, never)
+    kind = KINDS.get(choices.kind)
+    return constant_by(kind) if kind is not None and kind.constant else never
 
 
 @by_type
 def carry_out(tables: BundleType, window: BundleType, choices: BundleType, action: object) -> object:
     """Apply an action; return whether the agent may act again in this instant."""
-    found = {"PairChoices": act_by_pair, "BaselineChoices": act_by_baseline, "Choices": act_by_policy}
-    return found.get(choices.kind, act_by_slot)
+    kind = KINDS.get(choices.kind)
+    return act_by_slot if kind is None else act_by(kind)
 
 
 @by_type
@@ -107,25 +104,28 @@ def never(tables: Tables, choices: NoChoices) -> bool:
     return False
 
 
-def _acting(apply: Callable[..., None]) -> tuple[Any, Any]:
-    """Return how one of the policies is taken at every instant, and when an agent says so."""
+@cache
+def constant_by(kind: ChoicesKind) -> Callable[..., bool]:
+    """Return how the constant action is taken."""
+    apply = kind.apply
 
     def constant(tables, choices):  # type: ignore[no-untyped-def]
-        if choices.params[0].constant < 0:
-            return False
         apply(tables, choices, choices.params[0].constant)
         return True
+
+    return compiled(constant)
+
+
+@cache
+def act_by(kind: ChoicesKind) -> Callable[..., bool]:
+    """Return how a policy is applied when an agent says so; an instant takes one action."""
+    apply = kind.apply
 
     def act(tables, window, choices, action):  # type: ignore[no-untyped-def]
         apply(tables, choices, action)
         return False
 
-    return compiled(constant), compiled(act)
-
-
-constant_pair, act_by_pair = _acting(apply_one_pair)
-constant_baseline, act_by_baseline = _acting(apply_one_baseline)
-constant_policy, act_by_policy = _acting(apply_policy)
+    return compiled(act)
 
 
 @inlined

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.run.simulator import Simulator, run_policy
-from hdeeprm_like.studies.compare.windows import pool, usable, window
 
 pytestmark = pytest.mark.bench
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.envs.single import SchedulingEnv, Windows
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.swf import read_swf
+from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.gym import environment
-from hdeeprm_like.studies.compare.windows import pool, usable, window
 
 pytestmark = pytest.mark.bench
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.engine.bundles import at_address
 from hdeeprm_like.engine.compiled import direct, released
@@ -18,7 +19,6 @@ from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.swf import convert, read_swf
 from hdeeprm_like.run.batch import Batch
 from hdeeprm_like.run.loop import look
-from hdeeprm_like.studies.compare.windows import pool
 from hdeeprm_like.types import Bools, Ints
 
 pytestmark = pytest.mark.bench

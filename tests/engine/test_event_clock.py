@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import jobs, platform, run_baseline, textbook
 
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.event_clock import apply_decisions, next_instant
 from hdeeprm_like.engine.numbers import FIRST, HIGH_GFLOPS
 from hdeeprm_like.engine.state import Commands, State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.studies.compare.windows import pool
 
 
 def play(workload, wake_at, one_by_one=False):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.decision.observations.summary import features
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
@@ -16,7 +17,6 @@ from hdeeprm_like.studies.compare import run as comparing
 from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.run import Comparison, compare, windows_named
 from hdeeprm_like.studies.compare.statistics import half_width, p_values_of
-from hdeeprm_like.studies.compare.windows import pool
 
 pytest.importorskip("scipy")
 

@@ -5,6 +5,9 @@ the head asks for memory or GPUs, the reservation waits for these too, and a job
 left over only if it takes none of the same.
 """
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
@@ -12,9 +15,11 @@ from hdeeprm_like.decision.names import (
     COMMIT,
     COMMIT_BACKFILL,
     CONSERVATIVE,
+    EASY,
     EASY_FCFS,
     EASY_SJF,
     GREEDY,
+    MODES,
     PACKING,
     STRICT,
 )
@@ -33,32 +38,52 @@ from hdeeprm_like.engine.tables import CORES, NOTHING, WAITING, Tables
 
 
 @compiled
-def decide(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what baseline *k* starts now."""
+def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
+    """Bring baseline *k* to the present instant; False if nothing waits."""
     plan, clock = plans.plans[k], tables.clock[0]
     clock.blocked = NOTHING
     if plan.order == MULTIFACTOR:
         share_out(tables, plans, k)
     read_changes(tables, plans, k, False)
-    if clock.waiting == 0:
-        return
-    if plan.order >= FIRST_CHANGING:
+    if clock.waiting > 0 and plan.order >= FIRST_CHANGING:
         sort_again(tables, plans, k)
-    if plan.mode == GREEDY:
-        start_all_that_fit(tables, plans, k)
-    elif plan.mode == CONSERVATIVE:
-        start_conservative(tables, plans, k)
-    elif plan.mode == PACKING:
-        start_best_pairs(tables, plans, k)
-    elif plan.mode == COMMIT or plan.mode == COMMIT_BACKFILL:
-        start_committed(tables, plans, k)
-    else:
-        start_in_order(tables, plans, k)
-        if plan.mode != STRICT and clock.waiting > 1 and clock.free_cores > 0:
-            backfill(tables, plans, k)
+    return bool(clock.waiting > 0)
+
+
+@compiled
+def close_decision(tables: Tables, plans: Plans, k: int) -> None:
+    """Let baseline *k* take note of what it has started, and tell what the head of the queue lacks."""
     read_changes(tables, plans, k, True)
-    if clock.waiting > 0:
+    if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)
+
+
+@functools.cache
+def decide_by(modes: tuple[str, ...]) -> Callable[[Tables, Plans, int], None]:
+    """Return a compiled function that starts what a baseline of one of some modes starts now, and knows no others."""
+    start = STARTS[MODES[modes[-1]]]
+    for mode in reversed(modes[:-1]):
+        start = either(MODES[mode], STARTS[MODES[mode]], start)
+
+    def decide(tables, plans, k):  # type: ignore[no-untyped-def]
+        if open_decision(tables, plans, k):
+            start(tables, plans, k)
+            close_decision(tables, plans, k)
+
+    decide.__qualname__ = f"decide_by_{'_'.join(modes)}"  # machine code is kept by this name
+    return compiled(decide)
+
+
+def either(mode: int, start: Callable[..., None], otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return a compiled function that starts jobs by one mode, or by others."""
+
+    def start_by_mode(tables, plans, k):  # type: ignore[no-untyped-def]
+        if plans.plans[k].mode == mode:
+            start(tables, plans, k)
+        else:
+            otherwise(tables, plans, k)
+
+    return compiled(start_by_mode)
 
 
 @compiled
@@ -77,6 +102,14 @@ def start_in_order(tables: Tables, plans: Plans, k: int) -> None:
     while tables.clock[0].waiting > 0:
         if start_if_fits(tables, plans, k, job_at(tables.waiting, plans.plans[k].list, 0, 0)) != NOTHING:
             return
+
+
+@compiled
+def start_with_backfilling(tables: Tables, plans: Plans, k: int) -> None:
+    """Start jobs until one does not fit, then those that do not delay it (EASY)."""
+    start_in_order(tables, plans, k)
+    if tables.clock[0].waiting > 1 and tables.clock[0].free_cores > 0:
+        backfill(tables, plans, k)
 
 
 @compiled
@@ -324,3 +357,17 @@ def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
         free += tables.jobs[other].size
         time = expected_finish(tables, plans.plans[k].actual, other)
     return float(time)
+
+
+STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
+    STRICT: start_in_order,
+    GREEDY: start_all_that_fit,
+    COMMIT: start_committed,
+    COMMIT_BACKFILL: start_committed,
+    EASY: start_with_backfilling,
+    EASY_FCFS: start_with_backfilling,
+    EASY_SJF: start_with_backfilling,
+    CONSERVATIVE: start_conservative,
+    PACKING: start_best_pairs,
+}
+"""How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""

@@ -21,15 +21,17 @@ import pandas as pd
 from tqdm import tqdm
 
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import FIGURES, figures
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.windows import Window, sizes, usable, window
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Policy, Trained
-from hdeeprm_like.studies.compare.windows import Window, pool, schedule, sizes, usable, window
+from hdeeprm_like.studies.compare.windows import schedule
 
 RESULTS, SUMMARY, TESTS, RECORD = "results.csv", "summary.csv", "tests.csv", "compare.json"
 POLICY, WINDOW = "policy", "window"
@@ -43,7 +45,7 @@ class Comparison:
     Attributes:
         trace: the file. policies: what is compared. windows, jobs: how many windows of how many jobs each.
         seed: of the places where windows begin. cores: of the pool; None for what the header of the trace says.
-        clock: one of `windows.CLOCKS`. platform: the file of a machine, in place of a pool.
+        clock: one of `run.simulator.CLOCKS`. platform: the file of a machine, in place of a pool.
     """
 
     trace: Path

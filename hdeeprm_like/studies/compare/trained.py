@@ -12,6 +12,8 @@ from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.launch.in_process import RECORD
 from hdeeprm_like.launch.learned import AgentChoice, Learner
 from hdeeprm_like.learning.training import weights_of
+from hdeeprm_like.run.python_loop import play
+from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.studies.compare.policies import Trained
 
 
@@ -39,7 +41,7 @@ def weights_in(policy: Trained) -> Path:
     return weights_of(policy.folder)
 
 
-def system_of(policy: Trained, machine: Platform, jobs: Workload) -> DecisionSystem:
+def system_of(policy: Trained, machine: Platform, jobs: Workload, log: bool = False) -> DecisionSystem:
     """Return what an agent decides by on a machine; what it sees is scaled as it was in its training.
 
     Raises:
@@ -47,7 +49,7 @@ def system_of(policy: Trained, machine: Platform, jobs: Workload) -> DecisionSys
     """
     learner = restored(policy.folder)
     home, limits = learner.experiment.platform, learner.experiment.workload.limits()
-    system = learner.system(machine, limits, jobs, log=False)
+    system = learner.system(machine, limits, jobs, log)
     own = learner.system(home, limits, learner.experiment.workload, log=False)
     if shape_of(own) != shape_of(system):
         raise OptionsError(
@@ -55,6 +57,21 @@ def system_of(policy: Trained, machine: Platform, jobs: Workload) -> DecisionSys
             f"windows it would see {shape_of(system)}: compare with --platform, or observe what fits all machines"
         )
     return system
+
+
+def play_trained(policy: Trained, machine: Platform, jobs: Workload, clock: Clock, log: bool = False) -> Simulator:
+    """Let an agent schedule jobs on a machine; return the finished simulator.
+
+    Args:
+        log: of `State`.
+
+    Raises:
+        HDeepRMError: as of `restored` and `system_of`.
+    """
+    system = system_of(policy, machine, jobs, log)
+    simulator = Simulator(system.state, jobs, clock)
+    play(simulator, system, restored(policy.folder).agent)
+    return simulator
 
 
 def shape_of(system: DecisionSystem) -> str:

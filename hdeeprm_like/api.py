@@ -1,0 +1,311 @@
+"""Simulating and comparing from Python; ``import hdeeprm_like`` has all of it without loading it before it is used."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hdeeprm_like import experiment as experiments
+from hdeeprm_like.cluster import schedule as schedules
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.experiment import AnyPlatform, Experiment
+from hdeeprm_like.formats import open as files
+from hdeeprm_like.formats.windows import Window
+from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
+from hdeeprm_like.run.simulator import Clock, Simulator, new_clock
+from hdeeprm_like.studies.compare.policies import AGENT, Trained
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hdeeprm_like.results.run_log import Record
+
+SHOWN = ("makespan", "bounded_slowdown")  # figures that the text of a schedule tells
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Schedule(schedules.Schedule):
+    """When the J jobs that have run were submitted, started and finished, and what that amounts to.
+
+    Jobs are in the order of the workload, which is that of their submission. Those that never ran, because the platform
+    cannot hold them, are left out and listed in `not_run`.
+
+    Attributes:
+        job: (J,) ids, as the workload has them.
+        submit, start, finish: (J,) s since the simulation began. size: (J,) cores that each job held.
+        requested_time: (J,) s. user: (J,) numbers of the users; None where the workload does not tell.
+        cores: of the platform. energy: J from the first submission to the last finish.
+        not_run: ids of the jobs that never ran.
+        policy: its name. clock: that the simulation ran on. workload: all jobs. simulator: at its end, for experts.
+    """
+
+    job: tuple[str, ...]
+    not_run: tuple[str, ...]
+    policy: str
+    clock: Clock
+    workload: Workload
+    simulator: Simulator
+
+    def __repr__(self) -> str:
+        makespan, slowdown = (self.figures[name] for name in SHOWN)
+        jobs = f"{len(self)} job{'s' * (len(self) != 1)}"
+        if self.not_run:
+            jobs += f" ({len(self.not_run)} more never ran)"
+        return (
+            f"Schedule of {jobs} by {self.policy} on {self.cores} cores: makespan {makespan:.6g} s, "
+            f"mean bounded slowdown {slowdown:.4g}"
+        )
+
+    @cached_property
+    def figures(self) -> dict[str, float]:
+        """The figures that the command ``compare`` shows, by name; NaN for those that nobody knows.
+
+        Titles and units are in `hdeeprm_like.cluster.schedule.FIGURES`; ``utilization`` for instance is a share of 1.
+        """
+        return schedules.figures(self)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a table with one row for each job that has run.
+
+        The columns are job, submit, start, finish, wait, run_time, requested_time (all s), size (cores),
+        bounded_slowdown (at least 1) and, where the workload tells it, user.
+        """
+        import pandas as pd
+
+        times = {name: getattr(self, name) for name in ("submit", "start", "finish", "wait", "run_time")}
+        columns: dict[str, Any] = {"job": list(self.job), **times, "requested_time": self.requested_time}
+        columns |= {"size": self.size, "bounded_slowdown": self.bounded_slowdown}
+        return pd.DataFrame(columns if self.user is None else columns | {"user": self.user})
+
+    def gantt(self, save: str | Path | None = None) -> None:
+        """Draw which job had which cores when.
+
+        Args:
+            save: a .png, .svg or .pdf to write; without one a window opens.
+
+        Raises:
+            OptionsError: the ending of *save* is not known.
+            ResultsError: the file cannot be written, or there is no display for a window.
+        """
+        from hdeeprm_like.results import plots
+
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place) / self.policy.replace("/", "_")  # the name is drawn as a part of the title
+            self.save(folder)
+            plots.draw("gantt", folder, None if save is None else Path(save))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the schedule as Batsim writes one, for the commands ``visual`` and ``metrics``; return the folder.
+
+        On the clock ``"batsim"`` these are the output files of ``launch``: Batsim's five, and
+        ``overutilizations.json``. The other clocks know no P-states, so only ``out_jobs.csv``, without the energy of
+        each job, and ``out_schedule.csv`` are written. ``workload.json`` and ``platform.xml`` are there in any case,
+        ``options.json`` and ``run.json`` never. Files of the same names are replaced, one after the other.
+
+        Raises:
+            ResultsError: the folder cannot be written.
+        """
+        from hdeeprm_like.results.run_log import Record
+
+        folder = Path(folder)
+        record = Record(self.simulator, self.workload)
+        if self.clock == "batsim":
+            record.write(folder, record.schedule(scheduling_time=0.0, simulation_time=0.0))
+        else:
+            self._write_jobs(record, folder)
+        files.write(self.workload, folder / experiments.WORKLOAD_OF_RUN, "workload")
+        files.write(self.simulator.state.platform, folder / experiments.PLATFORM_OF_RUN, "platform")
+        return folder
+
+    def _write_jobs(self, record: "Record", folder: Path) -> None:
+        """Write the two files that need no P-states."""
+        from hdeeprm_like.results.batsim_files import schedule_summary, write_jobs, write_schedule
+
+        write_jobs(folder / "out_jobs.csv", [row._replace(energy=-1.0) for row in record.job_rows])
+        summary = schedule_summary(
+            record.job_rows,
+            machines=self.cores,
+            consumed_joules=self.energy,
+            machine_seconds=record.machine_seconds(),
+            grouped_switches=0,
+            machine_switches=0,
+            scheduling_time=0.0,
+            simulation_time=0.0,
+        )
+        write_schedule(folder / "out_schedule.csv", summary)
+
+
+def simulate(
+    platform: AnyPlatform,
+    workload: Workload | str | Path,
+    policy: str,
+    clock: Clock = "batsim",
+    *,
+    seed: int = 0,
+) -> Schedule:
+    """Simulate jobs on a platform under one policy.
+
+        >>> simulate(256, "workloads/lublin_256.swf.gz", "sjf+easy", clock="textbook").figures["bounded_slowdown"]
+
+    Args:
+        platform: a `Platform`, the path of one, or the number of cores of a pool, whose cores are alike and which has
+            nothing else that jobs could lack.
+        workload: a `Workload`, or the path of one or of a trace, which is read as by `load_workload`.
+        policy: a policy pair as ``"shortest-high_gflops"``, a baseline as ``"sjf+easy"`` or ``"f1+conservative"``, or
+            ``"agent:DIR"`` for the agent that the command ``train`` has left in a folder.
+        clock: ``"batsim"``: as Batsim keeps time, to the nanosecond, and as the command ``launch``; ``"textbook"``: all
+            that has one time happens at once, as in the command ``compare``; ``"one-by-one"``: the same, with a
+            decision after each single event, as in RLScheduler.
+        seed: of random policies, and of what is drawn where a trace does not tell it, as in an options file.
+
+    Raises:
+        PlatformError, WorkloadError: the platform or the jobs cannot be used, or no job fits the platform.
+        OptionsError: the policy or the clock is not known; the message names the nearest that is.
+    """
+    machine = experiments.platform_from(platform)
+    new_clock(clock, machine)  # refuses one that is not known before anything is read
+    agent = agent_named(policy)
+    actions = PolicyActions([policy_named(policy)]) if agent is None else None
+    if isinstance(workload, Workload):
+        jobs = Window(workload, np.full(len(workload), -1), 0.0)
+    else:
+        jobs = experiments.jobs_in(Path(workload), machine, seed)
+    users = jobs.users if (jobs.users >= 0).any() else None
+    if agent is not None:
+        from hdeeprm_like.studies.compare.trained import play_trained
+
+        simulator = play_trained(agent, machine, jobs.workload, clock, log=True)
+    else:
+        assert actions is not None
+        random = experiments.seed_of_policies(seed)
+        simulator = run_to_end(
+            machine, jobs.workload, actions, clock, seed=random, log=True, users=users, epoch=jobs.epoch
+        )
+    ran = jobs_that_ran(simulator)
+    if not ran.any():
+        raise WorkloadError(f"{machine.name}: none of {len(jobs.workload)} jobs fits this platform, so none has run")
+    found = schedule_of(simulator, jobs.workload, users)
+    ids = np.array(jobs.workload.ids, object)
+    return Schedule(
+        **{field.name: getattr(found, field.name) for field in fields(found) if field.init},
+        job=tuple(ids[ran]),
+        not_run=tuple(ids[~ran]),
+        policy=policy,
+        clock=clock,
+        workload=jobs.workload,
+        simulator=simulator,
+    )
+
+
+def agent_named(policy: str) -> Trained | None:
+    """Return the agent that ``"agent:DIR"`` names; None for the name of another policy.
+
+    Raises:
+        OptionsError: the folder is missing.
+    """
+    if not policy.startswith(AGENT):
+        return None
+    if policy == AGENT:
+        raise OptionsError(f"policy {policy!r}: the folder of a training is missing, as agent:runs/training")
+    return Trained(Path(policy.removeprefix(AGENT)))
+
+
+def compare(
+    trace: str | Path,
+    policies: Sequence[str],
+    windows: str = "10x1024",
+    *,
+    seed: int = 1,
+    clock: Clock = "textbook",
+    platform: int | str | Path | None = None,
+    output: str | Path | None = None,
+    processes: int = 1,
+) -> "pd.DataFrame":
+    """Compare policies on the same random windows of a trace, as the command ``compare`` does.
+
+    Args:
+        trace: the file, SWF, plain or ``.gz``.
+        policies: baselines as ``"sjf+easy"``, and ``"agent:DIR"``.
+        windows: how many windows of how many jobs each.
+        seed: of the places where windows begin. clock: as of `simulate`.
+        platform: the path of one, or the number of cores of a pool; None for a pool as the header of the trace says.
+        output: folder for the table of all windows, tests and pictures, from which an interrupted comparison goes on;
+            None keeps nothing.
+        processes: at most so many at a time. With more than one, a script must be guarded by
+            ``if __name__ == "__main__":``, as `multiprocessing` asks for.
+
+    Returns:
+        One row for each policy, the best first: name, mean, bounds of its 95 % interval and maximum of each figure, see
+        `hdeeprm_like.studies.compare.statistics.summary_of`.
+
+    Raises:
+        OptionsError: a policy, the windows or the clock make no sense.
+        WorkloadError: the trace cannot be used, or has too few jobs.
+        ResultsError: *output* holds another comparison.
+    """
+    from hdeeprm_like.studies.compare import run
+    from hdeeprm_like.studies.compare.policies import policies_named
+
+    count, jobs = run.windows_named(windows)
+    comparison = run.Comparison(
+        trace=Path(trace),
+        policies=policies_named(",".join([policies] if isinstance(policies, str) else policies)),
+        windows=count,
+        jobs=jobs,
+        seed=seed,
+        cores=platform if isinstance(platform, int) else None,
+        clock=clock,
+        platform=None if platform is None or isinstance(platform, int) else Path(platform),
+    )
+    if output is not None:
+        return run.compare(comparison, Path(output), processes, progress=False)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        return run.compare(comparison, Path(folder), processes, progress=False)[0]
+
+
+def load_platform(path: str | Path, types: Sequence[str | Path] = ()) -> Platform:
+    """Read a platform: HDeepRM's JSON, the XML that we write of one, SimGrid's XML, or KSU's table of machines.
+
+    Args:
+        types: files or folders that extend the types of nodes and processors that a JSON may name.
+
+    Raises:
+        PlatformError: the file cannot be used.
+    """
+    return files.load_platform(Path(path), [Path(one) for one in types])
+
+
+def load_workload(path: str | Path, platform: AnyPlatform, *, seed: int = 0) -> Workload:
+    """Read the jobs of a file for a platform.
+
+    Args:
+        path: Batsim's JSON, KSU's table of jobs, or a trace (SWF, plain or ``.gz``). The jobs of a trace run on a pool
+            for as long as the trace tells; for other platforms they are made as HDeepRM makes them, with operations
+            that follow from the requested time.
+        platform: as of `simulate`. seed: of what is drawn where a trace does not tell it.
+
+    Raises:
+        PlatformError, WorkloadError: the platform or the file cannot be used, or a job asks for too many cores.
+    """
+    return experiments.jobs_in(Path(path), experiments.platform_from(platform), seed).workload
+
+
+def load_experiment(path: str | Path) -> Experiment:
+    """Read an options file and all that it names.
+
+    Returns:
+        What the file tells, with `platform`, `workload`, `options` and the decision `space` of its agents, for instance
+        for ``simulate(found.platform, found.workload, "sjf+easy", seed=found.options.seed)``.
+
+    Raises:
+        HDeepRMError: something is missing, malformed or does not fit together.
+    """
+    return experiments.load_experiment(Path(path))

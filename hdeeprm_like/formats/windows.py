@@ -1,0 +1,84 @@
+"""Jobs of a trace as the literature simulates them: each takes whole processors for as long as the trace says.
+
+On a pool of alike cores (`cluster.pool`) a job asks for nothing else; on another machine it asks for its memory, too.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.swf import Trace, memory_of
+from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.types import Floats, Ints
+
+UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not have
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Consecutive jobs of a trace as a workload whose clock begins with the first of them.
+
+    Attributes:
+        workload: the jobs. users: (J,) as the trace numbers them.
+        epoch: s on the trace's clock when the workload's shows 0.
+    """
+
+    workload: Workload
+    users: Ints
+    epoch: float
+
+
+def run_times(trace: Trace) -> Floats:
+    """Return (J,) s that the jobs of a trace run, those it does not know made up as RLScheduler does."""
+    return np.where(trace.run < 0.0, UNKNOWN_RUN, trace.run)
+
+
+def sizes(trace: Trace) -> Ints:
+    """Return (J,) processors: what was allocated or, if more, requested."""
+    return np.maximum(trace.processors, trace.requested_processors)
+
+
+def usable(trace: Trace) -> Trace:
+    """Return the jobs of a trace that ran for some time on some processors, in the order of the file."""
+    return take(trace, np.flatnonzero((run_times(trace) > 0.0) & (sizes(trace) > 0)))
+
+
+def window(trace: Trace, cores: int, platform: Platform | None = None) -> Window:
+    """Return all jobs of a trace as a window; those submitted at one time stay in the order of the file.
+
+    Args:
+        platform: the machine, where it is not just a pool: jobs then last as long as in the trace on its mean core, and
+            ask for their memory in the trace.
+
+    Raises:
+        WorkloadError: there is no job, or one asks for more than there is.
+    """
+    if len(trace) == 0:
+        raise WorkloadError(f"{trace.path}: no job of it ran for some time on some processors")
+    order = np.argsort(trace.submit, kind="stable")
+    run, size = run_times(trace)[order], sizes(trace)[order]
+    if size.max() > cores:
+        job = trace.job[order][np.argmax(size)]
+        raise WorkloadError(f"{trace.path}: job {job} asks for {size.max()} processors, the machine has {cores}")
+    submit, requested, jobs = trace.submit[order], trace.requested_time[order], len(trace)
+    requested = np.where(requested > 0.0, requested, run).astype(np.float64)
+    speed = 1e9 if platform is None else platform.reference_flops
+    digits = len(str(jobs))
+    workload = Workload(
+        ids=tuple(f"w0!{number:0{digits}}" for number in range(jobs)),
+        profiles=("window",) * jobs,
+        submit=(submit - submit[0]).astype(np.float64),
+        size=size.astype(np.int64),
+        requested_time=requested,
+        requested_ops=requested * speed,
+        ops=np.zeros(jobs) if platform is None else run * speed,
+        delay=run.astype(np.float64) if platform is None else np.full(jobs, -1.0),
+        memory=np.zeros(jobs) if platform is None else memory_of(trace, missing=0.0)[order],
+        bandwidth=np.zeros(jobs),
+        walltime=np.full(jobs, np.inf),
+        capacity=cores,
+    )
+    return Window(workload, trace.user[order], float(submit[0]))

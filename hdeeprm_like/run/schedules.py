@@ -1,0 +1,63 @@
+"""From a platform, jobs and policies to a finished schedule, in one call."""
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.schedule import Schedule
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.run.simulator import Clock, Simulator, run_policy
+from hdeeprm_like.types import Bools, Ints
+
+
+def run_to_end(
+    platform: Platform,
+    jobs: Workload,
+    policies: PolicyActions,
+    clock: Clock,
+    *,
+    seed: int = 0,
+    log: bool = False,
+    named: bool = True,
+    users: Ints | None = None,
+    epoch: float = 0.0,
+) -> Simulator:
+    """Simulate jobs under the first of some policies; return the finished simulator.
+
+    Args:
+        seed, log, named, users, epoch: as of `State`.
+
+    Raises:
+        OptionsError: there is no such clock, or the policy looks at actual run times and nobody knows them.
+    """
+    state = State(platform, jobs, seed=seed, log=log, named=named, needs=policies.needs, users=users, epoch=epoch)
+    simulator = Simulator(state, jobs, clock)
+    for _ in run_policy(simulator, policies):
+        pass
+    return simulator
+
+
+def jobs_that_ran(simulator: Simulator) -> Bools:
+    """Return (J,) which jobs have run to their end; the others were rejected, or never fitted."""
+    ran: Bools = np.isfinite(simulator.simulation.tasks["finish"])
+    return ran
+
+
+def schedule_of(simulator: Simulator, jobs: Workload, users: Ints | None = None) -> Schedule:
+    """Return the schedule of a finished simulation, of the jobs that have run, in the order of the workload.
+
+    Args:
+        users: (J,) of all jobs, None where nobody knows.
+    """
+    tasks, ran = simulator.simulation.tasks, jobs_that_ran(simulator)
+    return Schedule(
+        jobs.submit[ran],
+        tasks["start"][ran],
+        tasks["finish"][ran],
+        jobs.size[ran],
+        simulator.state.platform.cores,
+        requested_time=jobs.requested_time[ran],
+        user=None if users is None else users[ran],
+        energy=simulator.state.joules,
+    )

@@ -1,0 +1,239 @@
+"""What ``import hdeeprm_like`` offers: simulating, comparing and reading files from Python."""
+
+import csv
+import inspect
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from small import jobs, platform
+
+import hdeeprm_like
+import hdeeprm_like.gym
+from hdeeprm_like import (
+    PRESETS,
+    HDeepRMError,
+    OptionsError,
+    WorkloadError,
+    compare,
+    load_experiment,
+    load_platform,
+    load_workload,
+    simulate,
+)
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.schedule import FIGURES
+from hdeeprm_like.experiment import Overrides
+from hdeeprm_like.experiment import load_experiment as load_with
+from hdeeprm_like.launch.in_process import run_classic
+
+ROOT = Path(__file__).parent.parent
+LEARNING = ROOT / "platforms" / "learning.json"
+LUBLIN = ROOT / "workloads" / "lublin_256_500.swf.gz"
+CLUSTER = platform((1000.0, [(4, 1.0, 100.0, 10.0)]), (500.0, [(2, 2.0, 80.0, 10.0), (2, 1.0, 50.0, 5.0)]))
+CLOCKS = ("batsim", "textbook")
+
+
+def random_jobs(count=40, seed=3):
+    """Jobs that wait for cores and memory of the cluster of this module."""
+    rng = np.random.default_rng(seed)
+    seconds = rng.integers(1, 30, count)
+    return jobs(
+        np.sort(rng.integers(0, 60, count)),
+        seconds,
+        rng.integers(1, 5, count),
+        memory=rng.integers(0, 200, count),
+        estimate=seconds + rng.integers(0, 20, count),
+    )
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_shortest_first_starts_the_short_job_and_makes_the_long_one_wait(clock):
+    schedule = simulate(platform(), jobs(seconds=[30, 10]), "shortest-high_gflops", clock)
+    assert np.round(schedule.start, 5).tolist() == [10.0, 0.0]
+    assert np.round(schedule.finish, 5).tolist() == [40.0, 10.0]
+    assert schedule.job == ("w0!000000", "w0!000001")
+    assert schedule.figures["wait"] == pytest.approx(5.0, abs=1e-4)
+
+
+def test_a_decision_after_each_event_starts_the_first_of_two_jobs_that_come_at_once():
+    schedule = simulate(platform(), jobs(seconds=[30, 10]), "shortest-high_gflops", "one-by-one")
+    assert schedule.start.tolist() == [0.0, 30.0]
+
+
+def test_backfilling_starts_the_short_job_beside_the_long_one():
+    waiting = jobs([0, 1, 2], seconds=[10, 10, 5], size=[1, 2, 1])
+    starts = {
+        name: simulate(2, waiting, name, clock="textbook").start.tolist() for name in ("fcfs+strict", "fcfs+easy")
+    }
+    assert starts == {"fcfs+strict": [0.0, 10.0, 20.0], "fcfs+easy": [0.0, 10.0, 2.0]}
+
+
+def test_a_job_that_no_node_can_hold_is_listed_apart():
+    schedule = simulate(CLUSTER, jobs(seconds=[5, 5], memory=[0.0, 5000.0], ids=["w0!a", "w0!b"]), "sjf+easy")
+    assert (schedule.job, schedule.not_run) == (("w0!a",), ("w0!b",))
+    assert "1 job (1 more never ran) by sjf+easy on 8 cores" in repr(schedule)
+
+
+def test_the_table_has_a_row_for_each_job_and_the_figures_a_name_for_each_value():
+    schedule = simulate(1, jobs(seconds=[10, 20]), "fcfs", clock="textbook")
+    table = schedule.to_pandas()
+    assert table["wait"].tolist() == [0.0, 10.0]
+    assert table["finish"].tolist() == [10.0, 30.0]
+    assert "user" not in table
+    assert list(schedule.figures) == list(FIGURES)
+    assert schedule.figures["makespan"] == 30.0
+    assert repr(schedule) == "Schedule of 2 jobs by fcfs on 1 cores: makespan 30 s, mean bounded slowdown 1.25"
+
+
+def test_a_trace_tells_its_users():
+    schedule = simulate(256, LUBLIN, "multifactor+easy", clock="textbook")
+    assert len(schedule) == len(schedule.to_pandas()["size"]) == 500
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_what_is_saved_can_be_drawn_and_measured(clock, tmp_path, capsys):
+    schedule = simulate(CLUSTER, random_jobs(), "sjf+easy", clock)
+    schedule.save(tmp_path / "run")
+    with (tmp_path / "run" / "out_jobs.csv").open() as file:
+        rows = {row["job_id"]: row for row in csv.DictReader(file)}
+    for job, start, finish in zip(schedule.job, schedule.start, schedule.finish, strict=True):
+        row = rows[job.removeprefix("w0!")]
+        assert float(row["starting_time"]) == pytest.approx(start, abs=1e-6)
+        assert float(row["finish_time"]) == pytest.approx(finish, abs=1e-6)
+        assert (row["consumed_energy"] == "-1.000000") == (clock == "textbook")
+    assert main(["metrics", str(tmp_path / "run"), "--csv", str(tmp_path / "figures.csv")]) == 0
+    assert "Makespan" in capsys.readouterr().out
+    schedule.gantt(tmp_path / "gantt.png")
+    assert (tmp_path / "gantt.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_saved_is_what_launch_writes(tmp_path):
+    """The job, the schedule and the machines of `launch`, but for the two columns of wall clock."""
+    options = options_file(tmp_path, "shortest-high_gflops")
+    assert main(["launch", "--options", str(options), "--output", str(tmp_path / "launched"), "-q"]) == 0
+    found = load_experiment(options)
+    simulate(found.platform, found.workload, "shortest-high_gflops").save(tmp_path / "saved")
+    names = {path.name for path in (tmp_path / "launched").iterdir()} - {"makespans.log", "options.json", "run.json"}
+    assert {path.name for path in (tmp_path / "saved").iterdir()} == names
+    for name in names - {"out_schedule.csv", "platform.xml"}:
+        assert (tmp_path / "saved" / name).read_bytes() == (tmp_path / "launched" / name).read_bytes()
+
+
+def options_file(folder, policy):
+    """An experiment on the learning platform with the jobs of a model."""
+    content = {
+        "seed": 4,
+        "nb_jobs": 50,
+        "platform_file_path": str(LEARNING),
+        "workload": {"model": "lublin", "columns": "hdeeprm"},
+        "pybatsim": {"agent": {"type": "CLASSIC", "policy_pair": policy}},
+    }
+    path = folder / "options.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize("policy", ["random-random", "shortest-high_gflops", "sjf+easy"])
+def test_simulate_and_launch_start_every_job_at_the_same_time(policy, tmp_path):
+    found = load_with(options_file(tmp_path, policy), Overrides())
+    simulator, _ = run_classic(found, progress=False)
+    schedule = simulate(found.platform, found.workload, policy, seed=4)
+    assert schedule.start.tolist() == simulator.simulation.tasks["start"].tolist()
+    assert schedule.finish.tolist() == simulator.simulation.tasks["finish"].tolist()
+
+
+POLICIES = ["sjf+easy", "f1+conservative", "shortest-high_gflops"]
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("policy", ["shortest-high_gflops", "sjf+easy"])
+def test_simulate_and_an_environment_that_takes_only_that_action_start_every_job_at_the_same_time(policy, clock):
+    """The other actions are there and never taken, so that this and other tests need the same machine code."""
+    workload = random_jobs()
+    env = gymnasium.make(
+        "hdeeprm_like/PolicySelect-v0", actions=POLICIES, platform=CLUSTER, workload=workload, clock=clock
+    )
+    env.reset(seed=0)
+    over = False
+    while not over:
+        _, _, over, _, _ = env.step(POLICIES.index(policy))
+    tasks = env.unwrapped.play.simulator.simulation.tasks
+    schedule = simulate(CLUSTER, workload, policy, clock)
+    assert len(set(schedule.start.tolist())) > 10  # they do wait
+    assert schedule.start.tolist() == tasks["start"].tolist()
+
+
+def test_compare_ranks_policies_and_keeps_nothing_unless_asked(tmp_path):
+    summary = compare(LUBLIN, ["fcfs", "sjf+easy"], "2x50", seed=2)
+    assert sorted(summary["policy"]) == ["fcfs+strict", "sjf+easy"]
+    kept = compare(LUBLIN, ["fcfs", "sjf+easy"], "2x50", seed=2, output=tmp_path / "kept")
+    assert kept.equals(summary)
+    assert (tmp_path / "kept" / "results.csv").exists()
+    assert not compare(LUBLIN, ["fcfs", "sjf+easy"], "2x50", seed=2, platform=128 * 4).equals(summary)
+
+
+def test_simulate_and_compare_agree_on_the_whole_trace():
+    schedule = simulate(256, LUBLIN, "f1+conservative", clock="textbook")
+    summary = compare(LUBLIN, ["f1+conservative"], "1x500", platform=256)
+    (column,) = [name for name in summary if name in ("bounded_slowdown", "bounded_slowdown_mean")]
+    assert summary[column].iloc[0] == pytest.approx(schedule.figures["bounded_slowdown"], rel=1e-12)
+
+
+def test_files_are_read_by_text_or_path():
+    assert load_platform(str(LEARNING)).cores == load_platform(LEARNING).cores == 4
+    assert len(load_workload(LUBLIN, 256)) == 500
+    assert len(load_workload(str(LUBLIN), platform=load_platform(ROOT / "platforms" / "gaia.json"))) > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: simulate(4, jobs(), "sjf+eazy"), OptionsError, "did you mean 'easy'"),
+        (lambda: simulate(4, jobs(), "shortst-high_gflops"), OptionsError, "did you mean 'shortest'"),
+        (lambda: simulate(4, jobs(), "fcfs", clock="batsin"), OptionsError, "did you mean 'batsim'"),
+        (lambda: simulate(4, jobs(), "agent:"), OptionsError, "folder of a training"),
+        (lambda: simulate(0, jobs(), "fcfs"), OptionsError, "pool of 0 cores"),
+        (lambda: simulate(4, "nowhere.swf", "fcfs"), WorkloadError, "nowhere.swf"),
+        (lambda: simulate(4, jobs(size=8), "fcfs"), WorkloadError, "none of 1 jobs"),
+        (lambda: compare(LUBLIN, ["fcfs"], "2by50"), OptionsError, "2by50"),
+        (lambda: compare(LUBLIN, ["fcfs", "fcfs"], "2x50"), OptionsError, "twice"),
+    ],
+)
+def test_bad_input_gives_one_line_that_says_what_is_right(call, error, message):
+    with pytest.raises(error, match=message) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+    assert issubclass(error, HDeepRMError)
+
+
+def test_every_name_of_the_package_is_there_and_has_a_docstring():
+    for name in hdeeprm_like.__all__:
+        found = getattr(hdeeprm_like, name)
+        own = inspect.isclass(found) or inspect.isroutine(found)
+        text = found.__doc__ if own else hdeeprm_like.__doc__
+        assert text, name
+        assert own or name in text
+        if name == "Schedule":
+            public = [vars(found)[one] for one in vars(found) if not one.startswith("_")]
+            assert all(one.__doc__ for one in public)
+    assert set(hdeeprm_like.__all__) <= set(dir(hdeeprm_like))
+    assert hdeeprm_like.PRESETS is PRESETS
+    with pytest.raises(AttributeError, match="simulat"):
+        _ = hdeeprm_like.simulat
+
+
+def test_importing_the_package_takes_no_time():
+    """The best of three, for the machine may be busy with something else."""
+    code = "import time; t = time.process_time(); import hdeeprm_like; print(time.process_time() - t)"
+    seconds = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                             env={**os.environ, "PYTHONPATH": str(ROOT)}).stdout)
+        for _ in range(3)
+    ]  # fmt: skip
+    assert min(seconds) < 0.1
