@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
-from numba.extending import overload, typeof_impl
+from numba.extending import models, overload, register_model, typeof_impl
 
 from hdeeprm_like.engine import inner
 
@@ -68,7 +68,7 @@ class Compiled:
             f"def make(digest):\n    def {function.__name__}({names}):\n        digest\n"
             f"        return function({names})\n    return {function.__name__}\n"
         )
-        place: dict[str, Any] = {"function": self.inner, "__name__": function.__module__}
+        place: dict[str, Any] = {"function": self, "__name__": function.__module__}
         exec(compile(source, inspect.getfile(function), "exec"), place)  # names of our own functions alone go in
         made = place["make"](f"{source_digest()} {function.__qualname__}")
         made.__qualname__ = function.__qualname__
@@ -80,9 +80,30 @@ class Compiled:
         return self.entry(*arguments)
 
 
+class Callee(numba.types.Dispatcher):  # type: ignore[misc]
+    """numba's type of a compiled function that another one calls.
+
+    numba compiles a function anew for each constant and each width of integers that it is called with. Ours are
+    compiled for plain words, and arguments are converted where they are called.
+    """
+
+    def get_call_type(self, context: Any, arguments: Any, named: Any) -> Any:
+        """Return the signature of a call."""
+        return super().get_call_type(context, tuple(map(_plain, arguments)), named)
+
+
+register_model(Callee)(models.OpaqueModel)
+
+
+def _plain(kind: Any) -> Any:
+    kind = numba.types.unliteral(kind)
+    short = isinstance(kind, numba.types.Integer) and kind.signed and kind.bitwidth < numba.types.intp.bitwidth
+    return numba.types.intp if short else kind
+
+
 @typeof_impl.register(Compiled)  # type: ignore[untyped-decorator]
 def _typeof_compiled(function: Compiled, context: Any) -> Any:
-    return numba.types.Dispatcher(function.inner)
+    return Callee(function.inner)
 
 
 def compiled(function: F) -> F:
