@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo test bench format clean
+.PHONY: demo test test-all bench format clean
 
 demo: .venv/installed
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --quiet
@@ -13,11 +13,17 @@ demo: .venv/installed
 	$(BIN)/hdeeprm-like visual gantt_no_label --run $(DEMO)/shortest-high_gflops --save $(DEMO)/gantt-shortest.png
 	@echo "The runs and their pictures are in $(DEMO)/"
 
+# Two processes; the tests of one file stay together, for they share what is compiled.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
 test: .venv/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+test-all: .venv/tested
+	$(PYTEST) -m "not bench"
 
 bench: .venv/tested
 	$(BIN)/python -m pytest tests/bench/bench_*.py -m bench -s -p no:warnings

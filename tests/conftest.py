@@ -1,6 +1,7 @@
 """Settings of all tests; the clusters and workloads that they share are in ``small.py``."""
 
 import logging
+import re
 
 import pytest
 from hypothesis import settings
@@ -8,12 +9,36 @@ from hypothesis import settings
 settings.register_profile("project", deadline=None, max_examples=50)
 settings.load_profile("project")
 
+# What `make test` leaves to `make test-all`: each of these compiles another kind of run, which takes some 10 s
+# at first, or kills and resumes processes for most of a minute. `make test` keeps one of each sort.
+SLOW = {
+    r"envs/.*(HDeepRM|DeepRM|CompactRM|DeepBackfilling|JobMachine)": "the same with another published space",
+    r"envs/test_vector.*\[SMDP-batsim|envs/test_env.*\[batsim-SMDP": "the same on the other clock",
+    r"envs/test_baseline_actions": "compiles environments with several baselines",
+    r"envs/test_gym.*(maskable|train)": "trains sb3-contrib's agents",
+    r"decision/test_baselines.*every_baseline.*\+(strict|greedy|commit|packing|easyfcfs|easysjf)\b": "another mode",
+    r"decision/test_baselines.*(take_turns|plays_a_baseline).*(strict|greedy|commit|packing|easyfcfs|wfp3|bfbp)": "too",
+    r"decision/test_views.*in_compiled_code.*(normal|small|image|backfilling|machines)": "another observation",
+    r"learning/test_training.*kill_9|learning/test_ppo.*(maskable|other_layers)|test_learned.*killed": "minutes",
+    r"test_learned.*published_space.*(DeepRM|JobMachine)": "another published space",
+    r"engine/test_compiled.*documents_gives": "compiles everything in numba's own way",
+    r"engine/test_packing.*nothing_is_lost": "compiles all modes",
+    r"test_readme.*(train|visual|metrics|lublin|compare)": "more commands of the README",
+    r"batsim_server/test_server_pybatsim.*800": "a long run of PyBatsim",
+    r"test_compile.*": "compiles ahead",
+    r"test_docker.*commands_run": "more commands",
+}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the slow ones."""
+    for item in items:
+        if any(re.search(pattern, item.nodeid) for pattern in SLOW):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(autouse=True)
-def as_talkative_as_before():
-    """Undo what a command line in a test says about the log."""
-    loggers = logging.getLogger(), logging.getLogger("hdeeprm_like")
-    levels = [logger.level for logger in loggers]
-    yield
-    for logger, level in zip(loggers, levels, strict=True):
+def quiet_as_at_the_beginning():
+    """Undo what a command line in a test, or in what several tests share, says about the log."""
+    for logger, level in ((logging.getLogger(), logging.WARNING), (logging.getLogger("hdeeprm_like"), logging.NOTSET)):
         logger.setLevel(level)

@@ -3,71 +3,18 @@
 ``"sjf+easy"`` serves the shortest request first and backfills around a reservation for the head of the queue;
 ``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` knows the actual run times in place of the requested ones;
 ``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones.
-This module names and numbers them and imports nothing heavy; ``orders`` and ``backfill`` compute them.
+This module names them and imports nothing heavy; `engine.job_keys` and `decision.policies` compute them.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hdeeprm_like.engine.numbers import (
-    BEST_FIT,
-    F1,
-    F2,
-    F3,
-    F4,
-    FCFS,
-    FIRST,
-    FIRST_FIT,
-    HIGH_CORES,
-    HIGH_GFLOPS,
-    HIGH_MEM,
-    HIGH_MEM_BW,
-    LAF,
-    LCFS,
-    LJF,
-    LOW_MEM,
-    LOW_MEM_BW,
-    LOW_POWER,
-    MULTIFACTOR,
-    ORACLE,
-    RANDOM_CORE,
-    RANDOM_JOB,
-    SAF,
-    SHORTEST,
-    SJF,
-    SMALLEST,
-    TETRIS,
-    UNICEP,
-    UNICEP_PUBLISHED,
-    WFP3,
-    WFP3_PUBLISHED,
-    XFACTOR,
-)
+from hdeeprm_like.engine.numbers import CORE_POLICIES, JOB_POLICIES, ORDER_MEANINGS, ORDERS, PACKINGS, PLACEMENTS
 from hdeeprm_like.errors import OptionsError, did_you_mean
 
-ORDERS = {
-    "fcfs": FCFS,
-    "lcfs": LCFS,
-    "sjf": SJF,
-    "smallest": SMALLEST,
-    "ljf": LJF,
-    "saf": SAF,
-    "laf": LAF,
-    "f1": F1,
-    "f2": F2,
-    "f3": F3,
-    "f4": F4,
-    "oracle": ORACLE,
-    "wfp3": WFP3,
-    "unicep": UNICEP,
-    "xfactor": XFACTOR,
-    "multifactor": MULTIFACTOR,
-    "wfp3_published": WFP3_PUBLISHED,
-    "unicep_published": UNICEP_PUBLISHED,
-}
+__all__ = ["CORE_POLICIES", "JOB_POLICIES", "MODES", "ORDERS", "PACKINGS", "PLACEMENTS", "Baseline", "baseline"]
 
 STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL = range(9)
-FIRST_WITH_OTHERS = EASY_FCFS  # from here on jobs are backfilled in another order than that of the queue
 
 MODES = {
     "strict": STRICT,
@@ -83,48 +30,12 @@ MODES = {
 
 PERFECT = "P"  # at the end of a mode: with actual run times
 
-JOB_POLICIES = {
-    "random": RANDOM_JOB,
-    "first": FIRST,
-    "shortest": SHORTEST,
-    "smallest": SMALLEST,
-    "low_mem": LOW_MEM,
-    "low_mem_bw": LOW_MEM_BW,
-}
-CORE_POLICIES = {
-    "random": RANDOM_CORE,
-    "high_gflops": HIGH_GFLOPS,
-    "high_cores": HIGH_CORES,
-    "high_mem": HIGH_MEM,
-    "high_mem_bw": HIGH_MEM_BW,
-    "low_power": LOW_POWER,
-}
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
-PACKINGS = {"best_fit": BEST_FIT, "tetris": TETRIS}  # those that score nodes, see ``engine.packing``
-PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # what baselines know besides
 PLACEMENT_NAMES = tuple(PLACEMENTS)
 
 SHORTHANDS = {"bfbp": "fcfs+packing-best_fit", "tetris": "fcfs+packing-tetris"}
 
-MEANINGS = {
-    "fcfs": "first come, first served",
-    "lcfs": "last come, first served",
-    "sjf": "shortest requested time first",
-    "smallest": "fewest cores first",
-    "ljf": "longest requested time first",
-    "saf": "smallest area first: requested time times cores",
-    "laf": "largest area first",
-    "f1": "F1 of Carastan-Santos and de Camargo, 2017",
-    "f2": "F2 of the same",
-    "f3": "F3 of the same",
-    "f4": "F4 of the same",
-    "oracle": "shortest actual run time first, whatever the mode looks at",
-    "wfp3": "largest (waiting time over requested time)^3 times cores first",
-    "unicep": "largest waiting time over (log2 of cores times requested time) first",
-    "xfactor": "largest expected slowdown first",
-    "multifactor": "largest sum of age, size and fair share of the user first",
-    "wfp3_published": "WFP3 with the waiting time that RLScheduler's code takes, -1 s - submit time",
-    "unicep_published": "UNICEP with that waiting time",
+MEANINGS = ORDER_MEANINGS | {
     "strict": "head of the queue only; the queue is sorted anew at every event",
     "greedy": "every job that fits, in order",
     "commit": "the picked job blocks until it has started, whatever arrives meanwhile (RLScheduler)",

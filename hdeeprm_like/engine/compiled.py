@@ -177,7 +177,7 @@ class _Progress(event.Listener):  # type: ignore[misc]
 
             quiet = os.environ.get(QUIET, "0") != "0"
             if not (quiet or self.told):
-                sys.stderr.write("hdeeprm_like: compiling, once for this machine (up to a minute)\n")
+                sys.stderr.write("hdeeprm-like: compiling, once for this machine (up to a minute)\n")
                 self.told = True
             self.bar = tqdm(desc="compiling", total=FUNCTIONS, leave=False, disable=quiet or None, **PACE)
 

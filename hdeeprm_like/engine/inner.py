@@ -7,14 +7,11 @@ any other release, or with ``HDEEPRM_LIKE_PLAIN_NUMBA=1``, functions are compile
 results at the same speed, after a longer wait.
 """
 
-import logging
 import os
 from collections.abc import Callable
 from typing import Any
 
 import numba
-
-log = logging.getLogger(__name__)
 
 TRIED = (0, 63), (0, 68)  # the first and the last release that the short way was tried with
 PLAIN = "HDEEPRM_LIKE_PLAIN_NUMBA"

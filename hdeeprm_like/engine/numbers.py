@@ -9,9 +9,73 @@ FCFS, SJF = FIRST, SHORTEST  # under the names that the literature knows them by
 LCFS, LJF, SAF, LAF, F1, F2, F3, F4, ORACLE, WFP3_PUBLISHED, UNICEP_PUBLISHED = range(6, 17)
 WFP3, UNICEP, XFACTOR, MULTIFACTOR = range(20, 24)
 FIRST_CHANGING = WFP3  # from here on what an order minimizes changes with time
-ORDERS = 24
+NUMBER_OF_ORDERS = 24
 
 # Ways to choose cores. The first six are the core policies of the thesis (table 3.2).
 RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5
 FIRST_FIT = 6  # cores of the lowest processors with room
 BEST_FIT, TETRIS = 7, 8  # those that score nodes, see ``packing``
+
+# --- by name
+
+JOB_POLICIES = {
+    "random": RANDOM_JOB,
+    "first": FIRST,
+    "shortest": SHORTEST,
+    "smallest": SMALLEST,
+    "low_mem": LOW_MEM,
+    "low_mem_bw": LOW_MEM_BW,
+}
+
+ORDERS = {
+    "fcfs": FCFS,
+    "lcfs": LCFS,
+    "sjf": SJF,
+    "smallest": SMALLEST,
+    "ljf": LJF,
+    "saf": SAF,
+    "laf": LAF,
+    "f1": F1,
+    "f2": F2,
+    "f3": F3,
+    "f4": F4,
+    "oracle": ORACLE,
+    "wfp3": WFP3,
+    "unicep": UNICEP,
+    "xfactor": XFACTOR,
+    "multifactor": MULTIFACTOR,
+    "wfp3_published": WFP3_PUBLISHED,
+    "unicep_published": UNICEP_PUBLISHED,
+}
+
+ORDER_MEANINGS = {
+    "fcfs": "first come, first served",
+    "lcfs": "last come, first served",
+    "sjf": "shortest requested time first",
+    "smallest": "fewest cores first",
+    "ljf": "longest requested time first",
+    "saf": "smallest area first: requested time times cores",
+    "laf": "largest area first",
+    "f1": "F1 of Carastan-Santos and de Camargo, 2017",
+    "f2": "F2 of the same",
+    "f3": "F3 of the same",
+    "f4": "F4 of the same",
+    "oracle": "shortest actual run time first, whatever the mode looks at",
+    "wfp3": "largest (waiting time over requested time)^3 times cores first",
+    "unicep": "largest waiting time over (log2 of cores times requested time) first",
+    "xfactor": "largest expected slowdown first",
+    "multifactor": "largest sum of age, size and fair share of the user first",
+    "wfp3_published": "WFP3 with the waiting time that RLScheduler's code takes, -1 s - submit time",
+    "unicep_published": "UNICEP with that waiting time",
+}
+
+CORE_POLICIES = {
+    "random": RANDOM_CORE,
+    "high_gflops": HIGH_GFLOPS,
+    "high_cores": HIGH_CORES,
+    "high_mem": HIGH_MEM,
+    "high_mem_bw": HIGH_MEM_BW,
+    "low_power": LOW_POWER,
+}
+PACKINGS = {"best_fit": BEST_FIT, "tetris": TETRIS}  # those that score nodes, see ``engine.packing``
+PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # what baselines know besides

@@ -14,7 +14,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
 from hdeeprm_like.engine.job_lists import make_room as make_room_in
-from hdeeprm_like.engine.numbers import ORDERS
+from hdeeprm_like.engine.numbers import NUMBER_OF_ORDERS
 from hdeeprm_like.types import Ints, Records
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
@@ -180,7 +180,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         allocation: cores of the started jobs, one job after the other; empty where cores are counted, not named.
         members: (J,) the waiting jobs in no order; the first clock.waiting entries count.
         waiting: lists of these, one for each order that somebody asked for. running: lists of the running jobs.
-        list_of: (2 * ORDERS,) the list of waiting jobs for an order by requested times and by actual ones, -1 for none.
+        list_of: (2 * NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, and by actual ones;
+            -1 where there is none.
         changes: all that has happened to jobs, see `KIND_BITS`; those who follow it keep a cursor of their own.
         rejected_now: (J,) the jobs rejected in this instant.
         touched: (P,) processors whose cores may have changed P-state in this instant.
@@ -253,7 +254,7 @@ def new_tables(
     clock["random"] = seed
     clock["wake_at"] = np.inf
     clock["watts"] = float(np.sum(platform.processor_watts[:, 3] * platform.processor_cores))
-    list_of = np.full(2 * ORDERS, -1, np.int32)
+    list_of = np.full(2 * NUMBER_OF_ORDERS, -1, np.int32)
     for v, (order, actual) in enumerate(orders):
         list_of[2 * order + actual] = v
     return Tables(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.decision.observations.arrays import set_limits
 from hdeeprm_like.decision.observations.summary import requests_of
-from hdeeprm_like.engine.bundles import Bundle, at_address
+from hdeeprm_like.engine.bundles import Bundle, at_address, copy_entries
 from hdeeprm_like.engine.compiled import compiled, released
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.tables import Tables
@@ -98,8 +98,7 @@ class Batch(Bundle):
 @compiled
 def restore(block: NDArray[np.uint8], fresh: NDArray[np.uint8]) -> None:
     """Give the arrays of a run the content that they have before one, but for those by job."""
-    for byte in range(len(fresh)):
-        block[byte] = fresh[byte]
+    copy_entries(block, 0, fresh, 0, len(fresh))
 
 
 @compiled
