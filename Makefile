@@ -33,7 +33,7 @@ format: .venv/tested
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .oldest $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -60,7 +60,7 @@ def test_one_environment_and_many_are_equal_to_the_bit(source, clock):
     ends = 0
     for actions in chosen:
         seen, rewards, overs, _, info = many.step(actions)
-        schedules = [run.simulation.tasks["start"].copy() for run in map(many.runs.rows, range(ENVS))]
+        schedules = [run.simulation.tasks["start"].copy() for run in map(many.runs.run, range(ENVS))]
         for place, env in enumerate(singles):
             observation, reward, over, _, own = env.step(actions[place])
             assert (rewards[place], overs[place]) == (reward, over)
