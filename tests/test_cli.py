@@ -324,7 +324,14 @@ def test_ctrl_c_in_the_middle_of_a_simulation_leaves_nothing(tmp_path):
     out = tmp_path / "out"
     command = [*PROGRAM, "launch", "-q", "-o", tmp_path / "exp.json", "--output", out, "--runs", "100000"]
     command += ["--platform", PLATFORM, "--workload", tmp_path / "jobs.json"]
-    running = subprocess.Popen([str(word) for word in command], stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    running = subprocess.Popen(
+        [str(word) for word in command],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        # A shell lets what it runs in the background ignore Ctrl+C, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         for _ in range(1200):
             if out.exists() or running.poll() is not None:
