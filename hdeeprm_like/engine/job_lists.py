@@ -34,7 +34,7 @@ class JobLists(Bundle):
 
     Attributes:
         lists: (V,) LIST.
-        directory: (V, K) the blocks of each list in order.
+        directory: (V, K) the blocks of each list in order, behind them those that were used and are free again.
         sizes: (V, K) jobs in each block. least: (V, K) the fewest cores that one of them asks for.
         jobs, cores: (V, K * BLOCK) the jobs in the blocks, and the cores that they ask for.
         keys, ranks: (V, K * BLOCK) what they are sorted by.
@@ -54,9 +54,10 @@ class JobLists(Bundle):
 
 
 def blocks_for(jobs: int) -> tuple[int, int]:
-    """Return how many blocks a list of so many jobs can ever use, and how many entries: few jobs never fill a block.
+    """Return how many blocks a list can use at once, and how many entries, if so many jobs ever come.
 
-    Each block but the first takes half a block of new jobs.
+    A block is added only where one is full, and half of those jobs at least came since that one was added. So for each
+    block but the first and the last, half a block of jobs has come. Few jobs never fill the first one.
     """
     if jobs <= BLOCK:
         return 1, jobs
@@ -137,13 +138,16 @@ def place_in(lists: JobLists, v: int, b: int, key: float, rank: int) -> int:
 def add_block(lists: JobLists, v: int, place: int) -> int:
     """Put an empty block into a place of the directory; return its number."""
     row = lists.lists[v]
+    b = row.made
+    if row.blocks < row.made:
+        b = lists.directory[v, row.blocks]
+    else:
+        row.made += 1
     for i in range(row.blocks, place, -1):
         lists.directory[v, i] = lists.directory[v, i - 1]
-    b = row.made
     lists.directory[v, place] = b
     lists.sizes[v, b], lists.least[v, b] = 0, 2**31 - 1
     row.blocks += 1
-    row.made += 1
     return int(b)
 
 
@@ -254,6 +258,7 @@ def remove(lists: JobLists, v: int, j: int) -> None:
         row.blocks -= 1
         for i in range(place, row.blocks):
             lists.directory[v, i] = lists.directory[v, i + 1]
+        lists.directory[v, row.blocks] = b
     elif cores == lists.least[v, b]:
         find_least(lists, v, b)
 

@@ -77,6 +77,17 @@ def test_blocks_never_run_out(order):
     assert q.lists["made"][0] <= q.directory.shape[1]
 
 
+def test_a_block_that_empties_is_used_again():
+    q = new_job_lists(((0, False),), 3000)
+    for j in range(BLOCK):
+        insert(q, 0, j, float(j), j, 1)
+    for j in range(BLOCK, 3000):  # Behind a full block jobs come and leave at once, as where they are backfilled.
+        insert(q, 0, j, float(j), j, 1)
+        remove(q, 0, j)
+        assert q.lists["made"][0] == 2
+    assert content(q) == list(range(BLOCK))
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_a_list_is_sorted_by_new_keys(seed):
     rng = np.random.default_rng(seed)
