@@ -25,7 +25,7 @@ SLOW = {
     r"engine/test_packing.*nothing_is_lost": "compiles all modes",
     r"test_readme.*(train|visual|metrics|lublin|compare)": "more commands of the README",
     r"batsim_server/test_server_pybatsim.*800": "a long run of PyBatsim",
-    r"test_compile.*": "compiles ahead",
+    r"test_compile\.py": "compiles ahead",
     r"test_docker.*commands_run": "more commands",
 }
 
