@@ -216,9 +216,11 @@ class PolicyActions:
             constant: the action to be taken at every instant; -1 where an agent is asked.
 
         Raises:
-            OptionsError: a baseline looks at actual run times, which nobody knows.
+            OptionsError: a baseline looks at actual run times, which nobody knows, or a job policy is Python.
             ValueError: the state does not keep the lists of jobs that they look at.
         """
+        if not self.built_in:
+            raise OptionsError("a job policy of the user's own is Python and cannot be taken in compiled code")
         state.require(self.needs, self.names[0])
         params = np.zeros(1, CHOICE)
         params["void"], params["constant"] = self.void, constant

@@ -15,7 +15,6 @@ import numpy as np
 
 from hdeeprm_like.decision.names import CORE_POLICIES
 from hdeeprm_like.decision.window.arrays import NONE, Window
-from hdeeprm_like.decision.window.statistics import read_changes
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots, fits_slot, is_over, wait
 from hdeeprm_like.engine.allocation import book, choose_cores, write_allocation
 from hdeeprm_like.engine.bundles import Bundle
@@ -85,7 +84,6 @@ def apply_slot(tables: Tables, window: Window, core_policy: int, action: int) ->
         started = action < slots * len(tables.nodes) and start_on_node(tables, window, action // slots, action % slots)
     else:
         started = action < slots and start_in_slot(tables, window, core_policy, action)
-    read_changes(tables, window)
     return True if started else wait(tables, window)
 
 
@@ -111,7 +109,7 @@ def write_slot_mask(tables: Tables, window: Window, mask: Bools) -> None:
         free = tables.clock[0].free_cores
         for i in range(slots):
             mask[i] = window.wants[i] <= free
-        if window.params[0].demanding:
+        if window.params[0].least < 0:
             for i in range(slots):
                 mask[i] = fits_slot(tables, window, i)
         last = slots

@@ -9,7 +9,7 @@ This module names them and imports nothing heavy; `engine.job_keys` and `decisio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hdeeprm_like.engine.numbers import CORE_POLICIES, JOB_POLICIES, ORDER_MEANINGS, ORDERS, PACKINGS, PLACEMENTS
+from hdeeprm_like.engine.numbers import CORE_POLICIES, JOB_POLICIES, ORDERS, PACKINGS, PLACEMENTS
 from hdeeprm_like.errors import OptionsError, did_you_mean
 
 __all__ = ["CORE_POLICIES", "JOB_POLICIES", "MODES", "ORDERS", "PACKINGS", "PLACEMENTS", "Baseline", "baseline"]
@@ -34,21 +34,6 @@ CORE_POLICY_NAMES = tuple(CORE_POLICIES)
 PLACEMENT_NAMES = tuple(PLACEMENTS)
 
 SHORTHANDS = {"bfbp": "fcfs+packing-best_fit", "tetris": "fcfs+packing-tetris"}
-
-MEANINGS = ORDER_MEANINGS | {
-    "strict": "head of the queue only; the queue is sorted anew at every event",
-    "greedy": "every job that fits, in order",
-    "commit": "the picked job blocks until it has started, whatever arrives meanwhile (RLScheduler)",
-    "commitbackfill": "the same, with RLScheduler's backfilling around the picked job",
-    "easy": "strict, then jobs that do not delay the head's reservation, in the same order",
-    "easyfcfs": "the same, those in the order of submission",
-    "easysjf": "the same, those in the order of requested time",
-    "conservative": "a reservation for every job, planned anew at every event",
-    "packing": "the job and the node that go together best, until no job fits; ties by order (best_fit, tetris)",
-    "first_fit": "cores of the lowest processors with room",
-    "best_fit": "the node on which the fewest cores, memory and GPUs stay free",
-    "tetris": "the node whose free cores, memory and GPUs are most like what the job asks for",
-}
 
 
 @dataclass(frozen=True)

@@ -284,7 +284,7 @@ class Reward:
 
     Attributes:
         objectives: with their weights. mode: see the module.
-        rows: its state, and the weights of the built-in objectives. compiled: whether there are no others.
+        arrays: its state, and the weights of the built-in objectives. compiled: whether there are no others.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ import hashlib
 import inspect
 import operator
 from collections.abc import Iterator
-from typing import Any, Self, dataclass_transform
+from typing import Any, dataclass_transform
 
 import numba
 import numpy as np
@@ -138,10 +138,6 @@ class Bundle:
         """Yield the name and the content of each field."""
         for name in self._names:
             yield name, getattr(self, name)
-
-    def replace(self, **changes: Any) -> Self:
-        """Return another bundle with some fields replaced."""
-        return type(self)(**(dict(self.fields()) | changes))
 
 
 _types: dict[tuple[type, tuple[tuple[str, Any], ...]], BundleType | None] = {}
@@ -336,6 +332,9 @@ def part(typing: Any, column: Any, first: Any, end: Any) -> Any:
         begin, stop = (
             context.cast(builder, a, k, types.intp) for a, k in zip(arguments[1:], (first, end), strict=True)
         )
+        if numba.config.BOUNDSCHECK:
+            with builder.if_then(builder.icmp_unsigned(">", stop, given.rows), likely=False):
+                context.call_conv.return_user_exc(builder, IndexError, ("a part of a column is out of bounds",))
         found = cgutils.create_struct_proxy(column)(context, builder)
         found.data = builder.bitcast(_at(context, builder, column, given.data, begin), given.data.type)
         found.rows = builder.sub(stop, begin)

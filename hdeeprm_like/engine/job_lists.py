@@ -35,7 +35,7 @@ class JobLists(Bundle):
     Attributes:
         lists: (V,) LIST.
         directory: (V, K) the blocks of each list in order, behind them those that were used and are free again.
-        sizes: (V, K) jobs in each block. least: (V, K) the fewest cores that one of them asks for.
+        sizes: (V, K) jobs in each block. least: (V, K) no more than the fewest cores that one of them asks for.
         jobs, cores: (V, K * BLOCK) the jobs in the blocks, and the cores that they ask for.
         keys, ranks: (V, K * BLOCK) what they are sorted by.
         key_of: (V, J) the key of each job. rank_of: (V, J) its rank.
@@ -170,10 +170,11 @@ def shift(lists: JobLists, v: int, first: int, end: int, by: int) -> None:
 
 @compiled
 def find_least(lists: JobLists, v: int, b: int) -> None:
-    """Find the fewest cores that a job of a block asks for."""
-    least = 2**31 - 1
+    """Find the fewest cores that a job of a block asks for; it must hold a job."""
+    least = lists.cores[v, b * BLOCK]
     for i in range(b * BLOCK, b * BLOCK + lists.sizes[v, b]):
-        least = min(least, lists.cores[v, i])
+        if lists.cores[v, i] < least:  # of one type, so that it becomes a few instructions of eight each
+            least = lists.cores[v, i]
     lists.least[v, b] = least
 
 
@@ -250,7 +251,6 @@ def remove(lists: JobLists, v: int, j: int) -> None:
             at += 1
     else:
         at += place_in(lists, v, b, key, rank)
-    cores = lists.cores[v, at]
     lists.sizes[v, b] = size
     if at < end:
         shift(lists, v, at + 1, end + 1, -1)
@@ -259,8 +259,6 @@ def remove(lists: JobLists, v: int, j: int) -> None:
         for i in range(place, row.blocks):
             lists.directory[v, i] = lists.directory[v, i + 1]
         lists.directory[v, row.blocks] = b
-    elif cores == lists.least[v, b]:
-        find_least(lists, v, b)
 
 
 @inlined
@@ -281,16 +279,21 @@ def nth_job(lists: JobLists, v: int, n: int) -> int:
 
 @compiled
 def next_fitting(lists: JobLists, v: int, place: int, i: int, free: int) -> tuple[int, int]:
-    """Return the first place from one on whose job asks for no more than some cores; the number of blocks if none."""
+    """Return the first place from one on whose job asks for no more than some cores; the number of blocks if none.
+
+    A block that was looked through in vain is passed over from then on, until cores for its smallest job are free.
+    """
     blocks = lists.lists[v].blocks
     while place < blocks:
         b = lists.directory[v, place]
         if lists.least[v, b] <= free:
-            size = lists.sizes[v, b]
+            size, whole = lists.sizes[v, b], i == 0
             while i < size:
                 if lists.cores[v, b * BLOCK + i] <= free:
                     return place, i
                 i += 1
+            if whole:
+                find_least(lists, v, b)
         place, i = place + 1, 0
     return place, 0
 
@@ -315,7 +318,6 @@ def sort_by_keys(lists: JobLists, v: int) -> None:
         b = lists.directory[v, place]
         for i in range(lists.sizes[v, b]):
             sink(lists, v, place, i)
-        find_least(lists, v, b)
     for place in range(row.blocks):
         b = lists.directory[v, place]
         find_least(lists, v, b)

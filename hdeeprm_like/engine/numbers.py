@@ -48,27 +48,6 @@ ORDERS = {
     "unicep_published": UNICEP_PUBLISHED,
 }
 
-ORDER_MEANINGS = {
-    "fcfs": "first come, first served",
-    "lcfs": "last come, first served",
-    "sjf": "shortest requested time first",
-    "smallest": "fewest cores first",
-    "ljf": "longest requested time first",
-    "saf": "smallest area first: requested time times cores",
-    "laf": "largest area first",
-    "f1": "F1 of Carastan-Santos and de Camargo, 2017",
-    "f2": "F2 of the same",
-    "f3": "F3 of the same",
-    "f4": "F4 of the same",
-    "oracle": "shortest actual run time first, whatever the mode looks at",
-    "wfp3": "largest (waiting time over requested time)^3 times cores first",
-    "unicep": "largest waiting time over (log2 of cores times requested time) first",
-    "xfactor": "largest expected slowdown first",
-    "multifactor": "largest sum of age, size and fair share of the user first",
-    "wfp3_published": "WFP3 with the waiting time that RLScheduler's code takes, -1 s - submit time",
-    "unicep_published": "UNICEP with that waiting time",
-}
-
 CORE_POLICIES = {
     "random": RANDOM_CORE,
     "high_gflops": HIGH_GFLOPS,

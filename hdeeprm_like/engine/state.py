@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.engine import lifecycle as kernels
+from hdeeprm_like.engine import lifecycle
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, SHORTEST, SMALLEST
 from hdeeprm_like.engine.processor_index import rank_all
 from hdeeprm_like.engine.running_jobs import BY_START
@@ -160,7 +160,7 @@ class State:
             if users is not None:
                 _, self.tables.jobs["user"] = np.unique(users, return_inverse=True)
                 self.users = int(self.tables.jobs["user"].max(initial=0)) + 1
-        self._enough = kernels.entries_of_an_instant(self.tables)  # entries; an instant never needs more than that
+        self._enough = lifecycle.entries_of_an_instant(self.tables)  # entries; an instant never needs more than that
         if log:
             self.make_room()
 
@@ -199,12 +199,6 @@ class State:
         """Energy of all cores since time 0, in J."""
         return float(self.tables.clock["joules"][0])
 
-    @property
-    def free_memory(self) -> Floats:
-        """(N,) MB free on each node."""
-        free: Floats = self.tables.node_loads["free_memory"]
-        return free
-
     def require(self, needs: Needs, who: str) -> None:
         """Refuse somebody whose sorted lists are not kept; compiled code would read others in their place.
 
@@ -223,7 +217,7 @@ class State:
         before = len(self.tables.jobs)
         make_room(self.tables, self.known, self._places)
         if len(self.tables.jobs) > before:
-            self._enough = kernels.entries_of_an_instant(self.tables)
+            self._enough = lifecycle.entries_of_an_instant(self.tables)
         job = self.tables.jobs[row]
         job["submit"], job["size"] = request.submit, request.size
         job["requested_time"], job["requested_ops"] = request.time, request.ops
@@ -235,14 +229,14 @@ class State:
         """Move to the next instant."""
         self.make_room()
         completed = np.asarray(instant.completed, np.int32)
-        kernels.receive(self.tables, instant.now, completed, len(completed), instant.submitted, instant.arrivals_over)
+        lifecycle.receive(self.tables, instant.now, completed, len(completed), instant.submitted, instant.arrivals_over)
         self.kills = []
 
     def drain(self) -> Commands:
         """Return what was decided in this instant; the simulator confirms the P-states when it applies them."""
         t = self.tables
         clock = t.clock[0]
-        kernels.log_blocked(t)
+        lifecycle.log_blocked(t)
         commands = Commands(kills=self.kills, wake_at=self.wake_at)
         if clock["rejected_now"]:
             commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
@@ -250,7 +244,7 @@ class State:
             commands.starts.append((j, self.cores_of(j)))
         cores, pstates = self._changed
         touched = np.sort(t.touched[: clock["touched"]])
-        changed = kernels.changed_pstates(t, touched, cores, pstates) if self.named else 0
+        changed = lifecycle.changed_pstates(t, touched, cores, pstates) if self.named else 0
         if changed:
             commands.pstates = dict(zip(cores[:changed].tolist(), pstates[:changed].tolist(), strict=True))
         return commands

@@ -2,7 +2,7 @@
 
 A job, a processor, a node is a row of a structured array (``tables.jobs[j].start`` in compiled code,
 ``tables.jobs["start"]`` for the whole column); ``Tables`` bundles the arrays so that they pass as one argument.
-A batch of episodes is the same arrays with one more axis.
+Each run of a batch has its own, side by side in one block of memory (`run.runs`).
 """
 
 from typing import Any
@@ -42,8 +42,8 @@ CLOCK = np.dtype(
         ("changes", "i8"),  # used entries of Tables.changes
         ("first_start", "i8"),  # where those begin that tell of the jobs started in this instant
         ("started_now", "i8"),  # how many these are
-        ("rejected_now", "i8"),  # used entries of Tables.rejected_now, Tables.touched
-        ("touched", "i8"),
+        ("rejected_now", "i8"),  # used entries of Tables.rejected_now
+        ("touched", "i8"),  # used entries of Tables.touched
         ("blocked", "i8"),  # what the selected job lacks: NOTHING, CORES, MEMORY or GPUS
         ("blocked_job", "i8"),
         ("blocked_before", "i8"),  # blocked as last logged
@@ -171,7 +171,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         jobs: (J,) JOB, in the order of submission; more than there are jobs where these become known on the way.
         processors, nodes: (P,) PROCESSOR, (N,) NODE, what exists;
         loads, node_loads: (P,) LOAD, (N,) NODE_LOAD, what these serve.
-        tree: GROUP, what is free in groups of processors, groups of these and so on, see ``processors``.
+        tree: GROUP, what is free in groups of processors, groups of these and so on, see ``processor_index``.
         levels: the first row of the tree for the groups of processors, for the groups of these, ..., for the only one.
         core_processor: (C,).
         core_job: (C,) the job that each core serves or IDLE_CORE.

@@ -89,7 +89,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
     |---|---|---|
     | policies | 0 .. A-1 | start jobs by that policy, a pair or a baseline (`decision.actions`) |
     | | A-1, if *void* | start none |
-    | jobs | 0 .. M-1 | start the job in that slot of the window (`decision.slots`) |
+    | jobs | 0 .. M-1 | start the job in that slot of the window (`decision.job_actions`) |
     | | M | wait |
     | machines | n * M + i | start the job in slot i on node n |
     | | N * M, if *waiting* | wait |

@@ -215,6 +215,6 @@ def runs_of_windows(
         named=not counted,
         **more,
     )
-    runs.make_room(*windows.most(platform.cores))
     runs.draw_windows(windows.starts, windows.length, limits)
+    runs.make_room(*windows.most(platform.cores))
     return runs

@@ -213,7 +213,7 @@ def test_a_job_that_takes_back_its_booking_leaves_an_idle_node_whole():
     apply_pair(state.tables, JOB_POLICIES["first"], CORE_POLICIES["high_gflops"])
     assert list(started(state)) == [0]
     assert state.tables.clock["blocked"][0] == MEMORY
-    assert state.free_memory.tolist() == [0.0, 0.3]
+    assert state.node_free_memory.tolist() == [0.0, 0.3]
 
 
 @pytest.mark.parametrize(

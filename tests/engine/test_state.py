@@ -92,7 +92,7 @@ def test_nothing_is_lost_at_any_instant(cluster, workload, pairs, seed):
     assert state.watts == pytest.approx(
         float(np.sum(cluster.processor_watts[:, 3] * cluster.processor_cores)), rel=1e-9
     )
-    assert state.free_memory.tolist() == cluster.node_memory.tolist()
+    assert state.node_free_memory.tolist() == cluster.node_memory.tolist()
     assert not state.tables.loads["used_bandwidth"].any()
 
 

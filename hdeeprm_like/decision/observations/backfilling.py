@@ -2,7 +2,7 @@
 
 C cores, M slots.
 
-| index | what | limit, see ``rows`` | unit if raw |
+| index | what | limit, see ``arrays`` | unit if raw |
 |---|---|---|---|
 | c | core c: time until its job ends by its request, 0 if it is idle | time | s |
 | C + 3 i | slot i: cores | cores | |

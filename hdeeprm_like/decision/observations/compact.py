@@ -2,7 +2,7 @@
 
 H time steps from now on, M slots.
 
-| features | what | limit, see ``rows`` |
+| features | what | limit, see ``arrays`` |
 |---|---|---|
 | 2 H | each step: cores in use, cores free, if nothing is started | cores |
 | 9 M | each slot: see ``features`` | |
@@ -29,7 +29,7 @@ def write_steps(
     """Write the cores in use and free in each time step.
 
     Args:
-        view: rule of the view. now: s. free, cores: now and in all.
+        view: params of the view. now: s. free, cores: now and in all.
         ends: s, in ascending order. widths: cores. running: entries of both that count.
     """
     params, ended = view[0], 0

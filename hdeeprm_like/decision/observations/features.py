@@ -1,6 +1,6 @@
 """What is known of a job since its submission (000, tables 4.1 and 4.2), kept ready to be copied into a slot.
 
-| index | feature | limit, see ``rows`` | unit if raw |
+| index | feature | limit, see ``arrays`` | unit if raw |
 |---|---|---|---|
 | 0 | submission time | log span | s |
 | 1 | requested time | log time | s |
@@ -88,14 +88,14 @@ def write_slots(tables: Tables, window: Window, view: ViewArrays, out: Floats, a
         keep_features(tables, window, view)
     slots, count = len(window.slots), view.params[0].features
     copy_features(view.features, count, window.slots, window.wants, tables.clock[0].free_cores, out, at)
-    if window.params[0].demanding:
+    if window.params[0].least < 0:
         for i in range(slots):
             out[at + i * count + count - 1] = 1.0 if fits_slot(tables, window, i) else 0.0
 
 
 @compiled
 def backlog_now(window: Records) -> int:
-    """Return the number of waiting jobs outside a window, given its rule; its slots must be filled."""
+    """Return the number of waiting jobs outside a window, given its params; its slots must be filled."""
     params = window[0]
     return int(max(params.queue - params.filled - params.tail, 0))
 

@@ -2,7 +2,7 @@
 
 H events, the first of which is now; M slots. An event is an expected end of running jobs, by their requested times.
 
-| index | what | limit, see ``rows`` | unit if raw |
+| index | what | limit, see ``arrays`` | unit if raw |
 |---|---|---|---|
 | 0 | remaining work of the running jobs | log time | core x s |
 | 1 | time until some core is free, 0 if one is | log time | s |
@@ -51,7 +51,7 @@ def write_events(
     """Write the events, and the one at which some core is free next.
 
     Args:
-        view: rule of the view. now: s. free, cores: now and in all.
+        view: params of the view. now: s. free, cores: now and in all.
         ends: s, in ascending order. widths: cores. running: entries of both that count.
     """
     params, ended, date = view[0], 0, now

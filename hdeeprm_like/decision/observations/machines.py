@@ -2,7 +2,7 @@
 
 M slots, N nodes.
 
-| index | what | limit, see ``rows`` | unit if raw |
+| index | what | limit, see ``arrays`` | unit if raw |
 |---|---|---|---|
 | 5 i | slot i: cores | node | |
 | 5 i + 1 | slot i: memory | node | MB |

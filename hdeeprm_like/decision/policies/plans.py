@@ -52,8 +52,6 @@ PLAN = np.dtype(
         ("tried_shadow", "f8"),  # s, and until when jobs could end
         ("points", "i8"),  # used entries of Plans.point_time
         ("planned", "i8"),  # jobs at the front of the queue that have a reservation
-        ("waiting", "i8"),  # used entries of Plans.queue in this decision
-        ("front", "i8"),  # first of them that still waits
         ("stale", "i8"),  # 1 when the reservations must all be planned anew
         ("fair_as_of", "f8"),  # s, of Plans.usage
     ],

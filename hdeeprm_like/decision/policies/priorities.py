@@ -51,7 +51,11 @@ def sort_again(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def share_out(tables: Tables, plans: Plans, k: int) -> None:
-    """Book what the users have used since the last decision, and let what they used before fade."""
+    """Book what the users have used since the last decision, and let what they used before fade.
+
+    Exact where a decision is made at every instant, as a constant policy does; of jobs that have come and gone between
+    two decisions of this policy nothing is booked.
+    """
     plan, now = plans.plans[k], tables.clock[0].now
     elapsed = now - plan.fair_as_of
     plan.fair_as_of = now

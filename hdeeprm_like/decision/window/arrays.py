@@ -44,7 +44,7 @@ WINDOW = np.dtype(
         ("opens", "i4"),
         ("machines", "i4"),  # 1: the slots hold the first jobs that some node can take whole
         ("stale", "i4"),  # 1: the slots must be filled again
-        ("demanding", "i4"),  # 1: some job in the slots asks for memory or GPUs
+        ("least", "i4"),  # the least of Window.wants: below 0 if some job in the slots asks for memory or GPUs
         ("finds", "i4"),  # 1: what jobs find when they are submitted is kept
         ("line", "i4"),  # list of waiting jobs in the order of submission, -1 without slots
         ("ends", "i4"),  # list of running jobs by requested end, -1 where nobody looks at them

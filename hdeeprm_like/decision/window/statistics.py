@@ -1,6 +1,7 @@
 """What a window knows of the queue and of the running jobs as a whole, read from the changes of the cluster."""
 
 from hdeeprm_like.decision.window.arrays import BACKLOG, FREE, QUEUE, REMAINING, WORK, Window
+from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, SUBMITTED, Tables
@@ -29,14 +30,19 @@ def remaining_work(tables: Tables, window: Window) -> float:
 def copy_ends(tables: Tables, window: Window, until: float) -> int:
     """Write the running jobs by requested end, the ends and the cores; return how many end until a time (s)."""
     v, count = window.params[0].ends, 0
+    jobs, keys, cores = tables.running.jobs[v], tables.running.keys[v], tables.running.cores[v]
     for place in range(tables.running.lists[v].blocks):
         b = tables.running.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + tables.running.sizes[v, b]):
-            if tables.running.keys[v, i] > until:
-                return count
-            window.running[count], window.ends[count] = tables.running.jobs[v, i], tables.running.keys[v, i]
-            window.widths[count] = tables.running.cores[v, i]
-            count += 1
+        first, held = b * BLOCK, tables.running.sizes[v, b]
+        size = held
+        while size > 0 and keys[first + size - 1] > until:
+            size -= 1
+        copy_entries(window.running, count, jobs, first, size)
+        copy_entries(window.ends, count, keys, first, size)
+        copy_entries(window.widths, count, cores, first, size)
+        count += size
+        if size < held:
+            break
     return count
 
 

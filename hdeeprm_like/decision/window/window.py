@@ -105,7 +105,7 @@ def refill_slots(tables: Tables, window: Window) -> None:
                 tables.jobs[window.slots[i]].memory > 0.0 or tables.jobs[window.slots[i]].gpus > 0.0
             ):
                 window.wants[i] = -window.wants[i]
-    params.stale, params.filled, params.demanding = 0, filled, least_wanted(window.wants) < 0
+    params.stale, params.filled, params.least = 0, filled, least_wanted(window.wants)
 
 
 @compiled
@@ -168,8 +168,8 @@ def any_fits(tables: Tables, window: Window) -> bool:
     fill_slots(tables, window)
     if window.params[0].machines:
         return bool(window.params[0].filled > 0)
-    if not window.params[0].demanding:
-        return bool(least_wanted(window.wants) <= tables.clock[0].free_cores)
+    if window.params[0].least >= 0:
+        return bool(window.params[0].least <= tables.clock[0].free_cores)
     for i in range(len(window.slots)):  # noqa: SIM110 - compiled code has no any()
         if fits_slot(tables, window, i):
             return True
