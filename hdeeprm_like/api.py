@@ -15,13 +15,13 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.presets import policy_named
-from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.experiment import AnyPlatform, Experiment
-from hdeeprm_like.formats import open as files
+from hdeeprm_like.formats import open as formats
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, new_clock
-from hdeeprm_like.studies.compare.policies import AGENT, Trained
+from hdeeprm_like.studies.compare.policies import agent_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,8 +121,8 @@ class Schedule(schedules.Schedule):
             record.write(folder, record.schedule(scheduling_time=0.0, simulation_time=0.0))
         else:
             self._write_jobs(record, folder)
-        files.write(self.workload, folder / experiments.WORKLOAD_OF_RUN, "workload")
-        files.write(self.simulator.state.platform, folder / experiments.PLATFORM_OF_RUN, "platform")
+        formats.write(self.workload, folder / experiments.WORKLOAD_OF_RUN, "workload")
+        formats.write(self.simulator.state.platform, folder / experiments.PLATFORM_OF_RUN, "platform")
         return folder
 
     def _write_jobs(self, record: "Record", folder: Path) -> None:
@@ -175,7 +175,7 @@ def simulate(
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy)]) if agent is None else None
     if isinstance(workload, Workload):
-        jobs = Window(workload, np.full(len(workload), -1), 0.0)
+        jobs = Window(workload, workload.user, 0.0)
     else:
         jobs = experiments.jobs_in(Path(workload), machine, seed)
     users = jobs.users if (jobs.users >= 0).any() else None
@@ -203,19 +203,6 @@ def simulate(
         workload=jobs.workload,
         simulator=simulator,
     )
-
-
-def agent_named(policy: str) -> Trained | None:
-    """Return the agent that ``"agent:DIR"`` names; None for the name of another policy.
-
-    Raises:
-        OptionsError: the folder is missing.
-    """
-    if not policy.startswith(AGENT):
-        return None
-    if policy == AGENT:
-        raise OptionsError(f"policy {policy!r}: the folder of a training is missing, as agent:runs/training")
-    return Trained(Path(policy.removeprefix(AGENT)))
 
 
 def compare(
@@ -247,7 +234,7 @@ def compare(
         `hdeeprm_like.studies.compare.statistics.summary_of`.
 
     Raises:
-        OptionsError: a policy, the windows or the clock make no sense.
+        OptionsError: a policy, the windows, the clock or the number of cores make no sense.
         WorkloadError: the trace cannot be used, or has too few jobs.
         ResultsError: *output* holds another comparison.
     """
@@ -280,7 +267,7 @@ def load_platform(path: str | Path, types: Sequence[str | Path] = ()) -> Platfor
     Raises:
         PlatformError: the file cannot be used.
     """
-    return files.load_platform(Path(path), [Path(one) for one in types])
+    return formats.load_platform(Path(path), [Path(one) for one in types])
 
 
 def load_workload(path: str | Path, platform: AnyPlatform, *, seed: int = 0) -> Workload:

@@ -178,7 +178,11 @@ def is_left_by_run(path: Path, holds: Holds) -> bool:
 
 
 def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overrides) -> Experiment:
-    """Read the jobs: a workload as it is, a trace by making a workload of it."""
+    """Read the jobs: a workload as it is, a trace by making a workload of it; or let a model make them.
+
+    A ready workload (JSON) that the file names besides a model is taken in place of the model's jobs: a run leaves its
+    jobs behind so.
+    """
     if overrides.trace and overrides.workload:
         raise OptionsError("--trace and --workload exclude one another: the jobs come from one of them")
     source = overrides.workload or overrides.trace
@@ -258,7 +262,7 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:
     plain = Options.model_validate({"seed": seed, "pybatsim": {"agent": {"type": "LEARNING"}}})
     overrides = Overrides(workload=path) if ready else Overrides(trace=path)
     workload = load_jobs(path, plain, platform, overrides).workload
-    return Window(workload, np.full(len(workload), -1), 0.0)
+    return Window(workload, workload.user, 0.0)
 
 
 def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
@@ -276,8 +280,6 @@ def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
 
 def made_jobs(path: Path, options: Options, platform: Platform, episode: int = 0) -> Workload:
     """Return the jobs that the model of an options file makes for one episode; others for other seeds and episodes.
-
-    A ready workload (JSON) that the file names besides is taken in their place: a run leaves its jobs behind so.
 
     Args:
         path: of the options file, for messages.

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -91,9 +92,18 @@ def test_the_table_has_a_row_for_each_job_and_the_figures_a_name_for_each_value(
     assert repr(schedule) == "Schedule of 2 jobs by fcfs on 1 cores: makespan 30 s, mean bounded slowdown 1.25"
 
 
-def test_a_trace_tells_its_users():
-    schedule = simulate(256, LUBLIN, "multifactor+easy", clock="textbook")
-    assert len(schedule) == len(schedule.to_pandas()["size"]) == 500
+@pytest.mark.parametrize(("machine", "clock"), [(4, "textbook"), (CLUSTER, "batsim")])
+def test_a_trace_tells_its_users(machine, clock, tmp_path):
+    """The last two jobs of the file come the other way round, and take their users with them."""
+    path = tmp_path / "t.swf"
+    submitted = [(0, 1), (2, 1), (1, 0)]  # s, user
+    path.write_text(
+        "".join(f"{job} {s} -1 9 2 -1 -1 2 9 -1 1 {user} 1 -1 1 -1 -1 -1\n" for job, (s, user) in enumerate(submitted))
+    )
+    for workload in (path, load_workload(path, machine)):
+        schedule = simulate(machine, workload, "multifactor+easy", clock)
+        assert schedule.to_pandas()["user"].tolist() == [1, 0, 1]
+        assert not np.isnan(schedule.figures["fairness"])
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -146,6 +156,14 @@ def test_simulate_and_launch_start_every_job_at_the_same_time(policy, tmp_path):
     schedule = simulate(found.platform, found.workload, policy, seed=4)
     assert schedule.start.tolist() == simulator.simulation.tasks["start"].tolist()
     assert schedule.finish.tolist() == simulator.simulation.tasks["finish"].tolist()
+
+
+def test_simulate_and_launch_share_fairly_between_the_same_users(tmp_path):
+    found = load_with(options_file(tmp_path, "multifactor+easy"), Overrides())
+    shared = replace(found, workload=replace(found.workload, user=np.arange(50) % 3))
+    schedule = simulate(shared.platform, shared.workload, "multifactor+easy", seed=4)
+    starts = [run_classic(one, progress=False)[0].simulation.tasks["start"].tolist() for one in (shared, found)]
+    assert schedule.start.tolist() == starts[0] != starts[1]
 
 
 POLICIES = ["sjf+easy", "f1+conservative", "shortest-high_gflops"]
@@ -203,6 +221,8 @@ def test_files_are_read_by_text_or_path():
         (lambda: simulate(4, jobs(size=8), "fcfs"), WorkloadError, "none of 1 jobs"),
         (lambda: compare(LUBLIN, ["fcfs"], "2by50"), OptionsError, "2by50"),
         (lambda: compare(LUBLIN, ["fcfs", "fcfs"], "2x50"), OptionsError, "twice"),
+        (lambda: compare(LUBLIN, ["fcfs"], "2x50", platform=0), OptionsError, "pool of 0 cores"),
+        (lambda: compare(LUBLIN, ["fcfs"], "2x50", platform=-4), OptionsError, "pool of -4 cores"),
     ],
 )
 def test_bad_input_gives_one_line_that_says_what_is_right(call, error, message):

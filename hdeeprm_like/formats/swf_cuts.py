@@ -65,15 +65,25 @@ def scale_gaps(trace: Trace, factor: float) -> Trace:
 
 
 def windows(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> Iterator[Trace]:
-    """Yield *count* windows of consecutive jobs, each beginning at any job with equal probability; they may overlap.
+    """Yield *count* windows of consecutive jobs, which begin where `window_begins` says.
+
+    Raises:
+        WorkloadError: the trace is shorter than a window.
+    """
+    for begin in window_begins(trace, jobs, count, rng):
+        yield take(trace, np.arange(begin, begin + jobs))
+
+
+def window_begins(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> list[int]:
+    """Return the first job of each of *count* windows, any with equal probability, as drawn; windows may overlap.
 
     Raises:
         WorkloadError: the trace is shorter than a window.
     """
     if not 1 <= jobs <= len(trace):
         raise WorkloadError(f"{trace.path}: windows of {jobs} jobs cannot be had from {len(trace)} jobs")
-    for begin in rng.integers(len(trace) - jobs + 1, size=count).tolist():
-        yield take(trace, np.arange(begin, begin + jobs))
+    begins: list[int] = rng.integers(len(trace) - jobs + 1, size=count).tolist()
+    return begins
 
 
 def trace_of_jobs(jobs: Jobs) -> Trace:

@@ -80,5 +80,6 @@ def window(trace: Trace, cores: int, platform: Platform | None = None) -> Window
         bandwidth=np.zeros(jobs),
         walltime=np.full(jobs, np.inf),
         capacity=cores,
+        user=np.maximum(trace.user[order], -1),
     )
     return Window(workload, trace.user[order], float(submit[0]))

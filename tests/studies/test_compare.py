@@ -176,6 +176,18 @@ def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, mo
     assert run.count(f"agent:{folder}") == 3
 
 
+def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
+    from hdeeprm_like.studies.compare.trained import restored
+
+    folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])
+    before = restored(folder)
+    assert restored(folder) is before
+    (folder / "best.pt").unlink(missing_ok=True)
+    assert main(["train", "-q", "--resume", str(folder), "--episodes", "6"]) == 0
+    old, new = (learner.agent.state_dict() for learner in (before, restored(folder)))
+    assert any(not old[name].equal(new[name]) for name in old)
+
+
 def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(trace, tmp_path, capsys):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops", "low_power"]}], observation="normal")
     line = ["compare", "--trace", str(trace), "--policies", f"fcfs,agent:{folder}", "--windows", "2x30"]

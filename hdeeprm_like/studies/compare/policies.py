@@ -29,18 +29,29 @@ class Trained:
 Policy: TypeAlias = Baseline | Trained
 
 
+def agent_named(policy: str) -> Trained | None:
+    """Return the agent that ``"agent:DIR"`` names; None for the name of another policy.
+
+    Raises:
+        OptionsError: the folder is missing.
+    """
+    if not policy.startswith(AGENT):
+        return None
+    if policy == AGENT:
+        raise OptionsError(f"policy {policy!r}: the folder of a training is missing, as agent:runs/training")
+    return Trained(Path(policy.removeprefix(AGENT)))
+
+
 def policies_named(text: str) -> tuple[Policy, ...]:
     """Return the policies of ``"fcfs,sjf+easy,agent:runs/training"``.
 
     Raises:
-        OptionsError: one is not known, or listed twice.
+        OptionsError: one is not known or listed twice, or the folder of an agent is missing.
     """
     found: list[Policy] = []
     for name in (part.strip() for part in text.split(",")):
-        if name == AGENT:
-            raise OptionsError(f"--policies: {name}: the folder of a training is missing, as agent:runs/training")
-        policy = Trained(Path(name.removeprefix(AGENT))) if name.startswith(AGENT) else baseline(name)
+        policy = agent_named(name) or baseline(name)
         if policy in found:
-            raise OptionsError(f"--policies: {policy.name} is listed twice")
+            raise OptionsError(f"policies: {policy.name} is listed twice")
         found.append(policy)
     return tuple(found)

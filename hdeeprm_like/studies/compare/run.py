@@ -21,13 +21,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import FIGURES, figures
-from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
+from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.experiment import platform_from
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.swf_cuts import take, window_begins
 from hdeeprm_like.formats.windows import Window, sizes, usable, window
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Policy, Trained
@@ -66,7 +66,7 @@ def windows_named(text: str) -> tuple[int, int]:
     """
     match = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})", text, re.ASCII)
     if not match:
-        raise OptionsError(f"--windows: {text!r}: two numbers are needed, windows and jobs of each, as 10x1024")
+        raise OptionsError(f"windows: {text!r}: two numbers are needed, windows and jobs of each, as 10x1024")
     return int(match[1]), int(match[2])
 
 
@@ -74,10 +74,10 @@ def machine_of(comparison: Comparison, trace: Trace) -> Platform:
     """Return the machine of a comparison.
 
     Raises:
-        HDeepRMError: its file cannot be used, or the number of its cores is given, too.
+        HDeepRMError: its file cannot be used, the number of its cores is given, too, or a pool has none.
     """
     if comparison.platform is None:
-        return pool(comparison.cores or machine_size(trace))
+        return platform_from(machine_size(trace) if comparison.cores is None else comparison.cores)
     if comparison.cores is not None:
         raise OptionsError(f"--cores: {comparison.platform} tells how many there are; leave one of the two out")
     return load_platform(comparison.platform)
@@ -112,7 +112,7 @@ def compare(
 
     trace = usable(load_trace(comparison.trace))
     machine = machine_of(comparison, trace)
-    begins = places(trace, comparison)
+    begins = window_begins(trace, comparison.jobs, comparison.windows, np.random.default_rng(comparison.seed))
     check_agents(comparison, machine, cut_out(trace, begins[0], comparison.jobs))
     record = description(comparison, machine, begins)
     done = read_results(output, record)
@@ -146,16 +146,6 @@ def compare(
     draw_boxes(table, output / "boxplot.png")
     draw_ranking(table, output / "ranking.png")
     return summary, tests
-
-
-def places(trace: Trace, comparison: Comparison) -> list[int]:
-    """Return the first job of each window, in the order in which they are drawn."""
-    last = len(trace) - comparison.jobs  # where a window can begin
-    if last < 0:
-        raise WorkloadError(f"{trace.path}: windows of {comparison.jobs} jobs cannot be had from {len(trace)} jobs")
-    rng = np.random.default_rng(comparison.seed)
-    begins: list[int] = rng.integers(last + 1, size=comparison.windows).tolist()
-    return begins
 
 
 def cut_out(trace: Trace, begin: int, jobs: int) -> Trace:

@@ -17,15 +17,23 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.studies.compare.policies import Trained
 
 
-@lru_cache(maxsize=8)
 def restored(folder: Path) -> Learner:
     """Return the agent of a training with the weights that the training holds for the best, in its experiment.
+
+    It is read again only when the weights have been written anew since.
 
     Raises:
         HDeepRMError: the folder holds no training, or its agent cannot be loaded.
     """
     if not (folder / RECORD).exists():
         raise ResultsError(f"{folder}: has no {RECORD}; `hdeeprm-like train --output {folder}` leaves an agent there")
+    weights = weights_of(folder)
+    return _restored(folder.resolve(), weights.stat().st_mtime_ns if weights.exists() else 0)
+
+
+@lru_cache(maxsize=8)
+def _restored(folder: Path, changed: int) -> Learner:
+    """Return the agent of `restored`; *changed* is when its weights were written, so that others are read again."""
     run = read_json(folder / RECORD, ResultsError)
     before = run.get("resumable") if isinstance(run, dict) else None
     if not isinstance(before, dict) or not isinstance(before.get("agent"), str):
@@ -54,7 +62,8 @@ def system_of(policy: Trained, machine: Platform, jobs: Workload, log: bool = Fa
     if shape_of(own) != shape_of(system):
         raise OptionsError(
             f"{policy.name}: has learned on {home.cores} cores to see {shape_of(own)}; on the {machine.cores} of the "
-            f"windows it would see {shape_of(system)}: compare with --platform, or observe what fits all machines"
+            f"windows it would see {shape_of(system)}: compare on a platform of its kind, or let it observe what fits "
+            "all machines"
         )
     return system
 
