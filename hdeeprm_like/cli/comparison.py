@@ -48,10 +48,8 @@ def run_compare(options: argparse.Namespace) -> None:
     """Compare, and print the summary."""
     from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.run import Comparison, compare, windows_named
-    from hdeeprm_like.studies.compare.statistics import require_scipy
     from hdeeprm_like.studies.compare.text import format_all, format_summary
 
-    require_scipy()  # before the windows are run, not after
     count, jobs = windows_named(options.windows)
     comparison = Comparison(
         trace=options.trace,

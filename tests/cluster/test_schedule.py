@@ -9,8 +9,6 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES, QUANTITIES, Figure, Schedule, figures
 
-pytest.importorskip("scipy")
-
 
 @pytest.fixture
 def longest_run(monkeypatch):

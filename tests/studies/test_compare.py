@@ -18,8 +18,6 @@ from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.run import Comparison, compare, windows_named
 from hdeeprm_like.studies.compare.statistics import half_width, p_values_of
 
-pytest.importorskip("scipy")
-
 AGENTS = Path(__file__).parents[2] / "agents"
 LEARNING = AGENTS.parent / "platforms" / "learning.json"
 
@@ -248,9 +246,3 @@ def test_equal_policies_do_not_differ_and_far_ones_do():
 def test_the_interval_of_a_mean_is_students():
     assert half_width(np.array([1.0, 2.0, 3.0])) == pytest.approx(4.303 / np.sqrt(3), rel=1e-3)
     assert np.isnan(half_width(np.array([1.0])))
-
-
-def test_a_missing_scipy_is_one_line(monkeypatch, capsys, trace, tmp_path):
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    assert main(["compare", "--trace", str(trace), "--policies", "sjf", "--output", str(tmp_path / "o")]) == 2
-    assert "pip install 'hdeeprm_like[compare]'" in capsys.readouterr().err

@@ -4,10 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hdeeprm_like.studies.compare.statistics import anova, half_width, welch, wilcoxon
-
-stats = pytest.importorskip("scipy.stats")
 
 
 def samples(kind, rows, size, seed):

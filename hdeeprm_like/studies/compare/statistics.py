@@ -4,7 +4,6 @@ The tests are written here, over the distribution functions of ``scipy.special``
 ``scipy.stats`` takes 0.8 s of CPU time to import, and 2 ms for each pair. They give its numbers to the last digit.
 """
 
-from importlib.util import find_spec
 from itertools import combinations
 from typing import Any
 
@@ -12,19 +11,12 @@ import numpy as np
 import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats
 
 CONFIDENCE = 0.95
 TESTED = ("bounded_slowdown", "wait", "utilization")
 EXACT = 50  # windows up to which the distribution of Wilcoxon's statistic is counted out
 EXACT_TIES = 13  # the same where differences are zero or of equal size
-
-
-def require_scipy() -> None:
-    """Raise an `OptionsError` if scipy is not installed."""
-    if find_spec("scipy") is None:
-        raise OptionsError("comparing needs scipy: pip install 'hdeeprm_like[compare]'")
 
 
 def half_width(values: Floats) -> float:
