@@ -71,14 +71,23 @@ class Fields:
         return text
 
 
-def checked_number(value: Any, where: str, error: type[HDeepRMError]) -> float:
-    """Return a finite number; raise *error* for anything else."""
+def checked_number(value: Any, where: str, error: type[HDeepRMError], largest: float = LARGEST_NUMBER) -> float:
+    """Return a number of at most *largest* without its sign; raise *error* for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise error(f"{where} must be a number, not {str(value)[:40]!r}")
+        raise error(f"{where} must be a number, not {short(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = float("inf")
-    if not isfinite(number) or abs(number) > LARGEST_NUMBER:
+    if not isfinite(number) or abs(number) > largest:
         raise error(f"{where} is too large")
     return number
+
+
+def short(value: Any) -> str:
+    """Return what a message says of a value of JSON, however large it is."""
+    kind = "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else ""
+    if kind or value is None:
+        return kind or "nothing"
+    text = repr(value) if not isinstance(value, int) else f"{value}" if abs(value) < 1 << 64 else "a huge number"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -104,12 +104,12 @@ class Profiles(dict[str, Profile]):
         """Start empty."""
         super().__init__()
         self.workload = workload
-        self.users: dict[str, int] = {}  # jobs per profile
+        self.jobs_with: dict[str, int] = {}  # how many jobs have each profile
 
     def forget(self, profile: Profile) -> None:
         """Drop a profile that no job and no other profile uses."""
-        self.users[profile.name] -= 1
-        if self.users[profile.name] <= 0 and not any(profile in other.parts for other in self.values()):
+        self.jobs_with[profile.name] -= 1
+        if self.jobs_with[profile.name] <= 0 and not any(profile in other.parts for other in self.values()):
             self.pop(profile.name, None)
 
 

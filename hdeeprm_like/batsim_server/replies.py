@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 
+from hdeeprm_like.batsim_server.fields import checked_number, short
 from hdeeprm_like.errors import ProtocolError, did_you_mean
 
 LATEST_TIME = 1e15  # s; what is later is refused
@@ -24,25 +24,25 @@ class SchedulerEvent:
         """Return a text of the event's data."""
         value = self.data.get(key)
         if not isinstance(value, str):
-            raise ProtocolError(f"{self.where}: {key} must be a text, not {_short(value)}")
+            raise ProtocolError(f"{self.where}: {key} must be a text, not {short(value)}")
         return value
 
     def number(self, key: str) -> float:
         """Return a number of the event's data."""
-        return _number(self.data.get(key), f"{self.where}: {key}")
+        return checked_number(self.data.get(key), f"{self.where}: {key}", ProtocolError, LATEST_TIME)
 
     def object(self, key: str) -> dict[str, Any]:
         """Return an object of the event's data."""
         value = self.data.get(key)
         if not isinstance(value, dict):
-            raise ProtocolError(f"{self.where}: {key} must be an object, not {_short(value)}")
+            raise ProtocolError(f"{self.where}: {key} must be an object, not {short(value)}")
         return value
 
     def texts(self, key: str) -> list[str]:
         """Return a list of texts of the event's data."""
         value = self.data.get(key)
         if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-            raise ProtocolError(f"{self.where}: {key} must be a list of texts, not {_short(value)}")
+            raise ProtocolError(f"{self.where}: {key} must be a list of texts, not {short(value)}")
         return value
 
 
@@ -69,32 +69,32 @@ def read_reply(raw: bytes, sent_now: float, known: Iterable[str]) -> Reply:
     """
     content = _read_json(raw)
     if not isinstance(content, dict):
-        raise ProtocolError(f"reply: must be an object, not {_short(content)}")
-    now = _number(content.get("now"), "reply: now")
+        raise ProtocolError(f"reply: must be an object, not {short(content)}")
+    now = checked_number(content.get("now"), "reply: now", ProtocolError, LATEST_TIME)
     if now < sent_now - 1e-6:
         raise ProtocolError(f"reply: now is {now:f}, but it is {sent_now:f} already")
     events = content.get("events")
     if not isinstance(events, list):
-        raise ProtocolError(f"reply: events must be a list, not {_short(events)}")
+        raise ProtocolError(f"reply: events must be a list, not {short(events)}")
     known = tuple(known)
     return Reply(now, [_read_event(event, f"reply: events[{index}]", now, known) for index, event in enumerate(events)])
 
 
 def _read_event(event: Any, where: str, now: float, known: tuple[str, ...]) -> SchedulerEvent:
     if not isinstance(event, dict):
-        raise ProtocolError(f"{where}: must be an object, not {_short(event)}")
+        raise ProtocolError(f"{where}: must be an object, not {short(event)}")
     kind = event.get("type")
     if kind in NOT_IMITATED:
         raise ProtocolError(f"{where}: {kind} is not imitated")
     if kind not in known:
-        raise ProtocolError(f"{where}: type {_short(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
+        raise ProtocolError(f"{where}: type {short(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
     where = f"{where} {kind}"
-    timestamp = _number(event.get("timestamp"), f"{where}: timestamp")
+    timestamp = checked_number(event.get("timestamp"), f"{where}: timestamp", ProtocolError, LATEST_TIME)
     if timestamp > now:
         raise ProtocolError(f"{where}: timestamp {timestamp:f} is after now={now:f}")
     data = event.get("data")
     if not isinstance(data, dict):
-        raise ProtocolError(f"{where}: data must be an object, not {_short(data)}")
+        raise ProtocolError(f"{where}: data must be an object, not {short(data)}")
     return SchedulerEvent(str(kind), timestamp, data, where)
 
 
@@ -121,23 +121,3 @@ def _read_json(raw: bytes) -> Any:
         raise ProtocolError("reply: nested too deeply") from cause
     except ValueError as cause:
         raise ProtocolError("reply: holds a number that is too large") from cause
-
-
-def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ProtocolError(f"{where} must be a number, not {_short(value)}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = float("inf")
-    if not isfinite(number) or abs(number) > LATEST_TIME:
-        raise ProtocolError(f"{where} is too large to be a time")
-    return number
-
-
-def _short(value: Any) -> str:
-    kind = "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else ""
-    if kind or value is None:
-        return kind or "nothing"
-    text = repr(value) if not isinstance(value, int) else f"{value}" if abs(value) < 1 << 64 else "a huge number"
-    return text if len(text) <= 60 else text[:57] + "..."

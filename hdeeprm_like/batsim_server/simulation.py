@@ -112,7 +112,7 @@ class Simulation:
         if not self.options.profile_reuse:
             self.profiles[job.workload].forget(job.profile)
         else:
-            self.profiles[job.workload].users[job.profile.name] -= 1
+            self.profiles[job.workload].jobs_with[job.profile.name] -= 1
 
     def look_at_energy(self) -> Script:
         """Let the others go first, as asking for the energy of machines does when it is not up to date."""

@@ -80,7 +80,7 @@ class WorkloadReader:
         profile = self._find(description.get("profile"), fields.where, 0)
         if profile.hosts not in (None, size):
             raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job asks for {size}")
-        self.profiles.users[profile.name] = self.profiles.users.get(profile.name, 0) + 1
+        self.profiles.jobs_with[profile.name] = self.profiles.jobs_with.get(profile.name, 0) + 1
         named = {**description, "id": f"{workload}!{number}"} if "id" in description else description
         return Job(workload, number, profile, submit, size, walltime, fields.encoded(named))
 

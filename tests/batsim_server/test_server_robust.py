@@ -36,6 +36,7 @@ NONSENSE = {
     "no object": b"[]",
     "no now": b'{"events": []}',
     "a text as now": b'{"now": "0", "events": []}',
+    "a long list as now": b'{"now": [' + b"1," * 1000 + b'1], "events": []}',
     "NaN": b'{"now": NaN, "events": []}',
     "infinity": b'{"now": 1e999, "events": []}',
     "a huge integer": b'{"now": 1' + b"0" * 400 + b', "events": []}',
