@@ -4,7 +4,7 @@ import importlib
 import importlib.util
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,6 +65,13 @@ def attribute_of(module: ModuleType, attribute: str, what: str, error: type[HDee
     except AttributeError:
         public = [key for key in vars(module) if not key.startswith("_")]
         raise error(f"{what}: {module.__name__} has no {attribute!r}{did_you_mean(attribute, public)}") from None
+
+
+def function_at(place: str) -> Callable[..., Any]:
+    """Return the function that an entry of one of our own tables names as ``module:function``."""
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
 
 
 def import_module(name: str, error: type[HDeepRMError] = OptionsError) -> ModuleType:

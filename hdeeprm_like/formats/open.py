@@ -5,13 +5,13 @@ files, every command, the environments and the messages about wrong names follow
 ``module:function`` and imported when a file is opened, so that the table itself costs nothing to import.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, PlatformError
+from hdeeprm_like.plugins import function_at
 
 if TYPE_CHECKING:
     from hdeeprm_like.cluster.platform import Platform
@@ -163,7 +163,7 @@ def write(content: object, path: Path, holds: Holds) -> None:
         OptionsError: its ending is none of a format that can be written.
         HDeepRMError: the file cannot be written, or the format cannot hold this.
     """
-    _function(_writable(path, (holds,), "write").write)(content, path)
+    function_at(_writable(path, (holds,), "write").write)(content, path)
 
 
 def write_jobs(jobs: "Jobs", path: Path, reference_flops: float) -> None:
@@ -176,7 +176,7 @@ def write_jobs(jobs: "Jobs", path: Path, reference_flops: float) -> None:
         OptionsError: its ending is none of a format that can be written.
         ResultsError: the file cannot be written.
     """
-    _function(_writable(path, ("workload", "trace"), "write_jobs").write_jobs)(jobs, path, reference_flops)
+    function_at(_writable(path, ("workload", "trace"), "write_jobs").write_jobs)(jobs, path, reference_flops)
 
 
 def check_writable(path: Path, *holds: Holds, able: Literal["write", "write_jobs"], what: str) -> None:
@@ -199,17 +199,10 @@ def _writable(path: Path, holds: Sequence[Holds], able: Literal["write", "write_
 
 def _read(form: Format, path: Path, *arguments: object, **options: object) -> Any:
     try:
-        return _function(form.read)(path, *arguments, **options)
+        return function_at(form.read)(path, *arguments, **options)
     except HDeepRMError as error:
         if path.name.endswith(form.endings) or not path.is_file():
             raise
         known = ", ".join(endings(form.holds))
         reason = f"it was read as {form.name} because its name ends in none of {known}"
         raise type(error)(f"{error} ({reason})") from None
-
-
-def _function(place: str) -> Callable[..., Any]:
-    """Return the function that ``module:function`` names."""
-    module, _, name = place.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function

@@ -13,6 +13,7 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import HDeepRMError, OptionsError, PlatformError, WorkloadError
 from hdeeprm_like.formats import open as opening
 from hdeeprm_like.formats.open import FORMATS, Format, endings, load_platform, load_trace, load_workload, names, write
+from hdeeprm_like.plugins import function_at
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_reader_and_writer_of_the_table_exists():
     places = [place for form in FORMATS for place in (form.read, form.write, form.write_jobs) if place]
     assert len(places) == 12
-    assert all(callable(opening._function(place)) for place in places)
+    assert all(callable(function_at(place)) for place in places)
 
 
 def test_no_ending_means_two_formats_of_one_kind():

@@ -5,18 +5,12 @@ lists it in its help. Functions are named as ``module:function`` and imported wh
 costs nothing to import.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from hdeeprm_like.results.run_reader import Run
+from hdeeprm_like.plugins import function_at
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ def draw(kind: str, run: Path, save: Path | None = None) -> None:
     opened = open_run(run)
     with picture(save) as figure:
         figure.suptitle(f"{KINDS[kind].title}\n{shortened(opened.name)}", fontsize=13)
-        _function(KINDS[kind].draw)(figure, opened)
+        function_at(KINDS[kind].draw)(figure, opened)
 
 
 def compare(runs: Sequence[Path], save: Path | None = None) -> None:
@@ -92,10 +86,3 @@ def compare(runs: Sequence[Path], save: Path | None = None) -> None:
     opened = open_runs(runs)
     with picture(save, width=13.0, height=1.6 + 1.9 * len(opened)) as figure:
         side_by_side(figure, opened)
-
-
-def _function(place: str) -> "Callable[[Figure, Run], None]":
-    """Return the function that ``module:function`` names."""
-    module, _, name = place.partition(":")
-    function: Callable[[Figure, Run], None] = getattr(import_module(module), name)
-    return function
