@@ -130,7 +130,7 @@ def play_environment(preset: str, clock: Clock) -> None:
         env = environment(preset, jobs=JOBS, clock=clock)
         env.record = record
         _, info = env.reset(seed=0)
-        _, _, _, _, info = env.step(int(info["action_mask"].argmax()))
+        env.step(int(info["action_mask"].argmax()))
         env.close()
 
 

@@ -16,6 +16,19 @@ from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run import loop
 from hdeeprm_like.run.simulator import Simulator, run_policy
 
+RUN_FILES = {  # what `launch` leaves behind
+    "makespans.log",
+    "options.json",
+    "out_consumed_energy.csv",
+    "out_jobs.csv",
+    "out_machine_states.csv",
+    "out_pstate_changes.csv",
+    "out_schedule.csv",
+    "overutilizations.json",
+    "platform.xml",
+    "run.json",
+    "workload.json",
+}
 MOMENT = 1e-6  # s; Batsim's messages take nanoseconds each
 
 

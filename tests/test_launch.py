@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small import RUN_FILES
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import ResultsError
@@ -16,19 +17,7 @@ from hdeeprm_like.launch.in_process import clean, launch_classic, listed_files, 
 ROOT = Path(__file__).parent.parent
 PLATFORM = ROOT / "platforms" / "learning.json"
 WALL_CLOCK = ("scheduling_time", "simulation_time")
-OUTPUTS = {
-    "makespans.log",
-    "options.json",
-    "out_consumed_energy.csv",
-    "out_jobs.csv",
-    "out_machine_states.csv",
-    "out_pstate_changes.csv",
-    "out_schedule.csv",
-    "overutilizations.json",
-    "platform.xml",
-    "run.json",
-    "workload.json",
-}
+OUTPUTS = RUN_FILES
 
 
 def experiment_file(folder, pair="random-random", jobs=60):

@@ -21,6 +21,7 @@ from hdeeprm_like.options import (
     JOB_POLICY_NAMES,
     OBJECTIVE_NAMES,
     OBSERVATION_NAMES,
+    ActionOptions,
     Mode,
     Options,
     Preset,
@@ -54,6 +55,11 @@ def test_a_selection_is_taken_in_the_order_of_the_file_and_each_pair_once():
     )
     pairs = chosen.pybatsim.env.actions.pairs
     assert pairs == (("first", "low_power"), ("first", "random"), ("shortest", "random"))
+
+
+def test_a_selection_keeps_the_order_of_the_options_file():
+    pairs = ActionOptions(selection=[{"shortest": ["low_power", "high_gflops"]}, {"first": ["random"]}]).pairs
+    assert list(pairs) == [("shortest", "low_power"), ("shortest", "high_gflops"), ("first", "random")]
 
 
 def policies(*names, **actions):

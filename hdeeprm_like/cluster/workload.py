@@ -7,7 +7,6 @@ import numpy as np
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
 
-NO_LIMIT = np.inf
 ROUNDING = 1e-12  # share of a node's memory or GPUs that sums of requests may be off by
 NEARLY_WHOLE = 1e-9  # share by which the GPUs of all cores of a job may miss a whole number
 

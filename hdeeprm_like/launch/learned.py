@@ -15,7 +15,7 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.open import has_ending_of
-from hdeeprm_like.launch.in_process import RECORD, description, rejections, staged, write_inputs
+from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
@@ -175,7 +175,7 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
     training, validation, held_out = episodes_of(learner.experiment)
     section = learner.experiment.options.training
     run = {**description(learner.experiment, how.episodes), "status": "training", **origin(learner, how)}
-    run["files"] = [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *("options.json", "workload.json", "platform.xml"), RECORD]
+    run["files"] = [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *INPUTS, RECORD]
     if not resume:
         if (output / RECORD).exists() or (output / TRAINING_FILES[0]).exists():
             raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")

@@ -18,11 +18,8 @@ from hdeeprm_like.plugins import attribute_of, import_file, import_module
 GENERAL = ("gamma", "hidden", "lr")  # options that are accepted for every agent, even one that has no use for them
 
 
-def load_agent_class(name: str, folder: Path | None = None) -> type[LearningAgent]:
+def load_agent_class(name: str) -> type[LearningAgent]:
     """Return the agent class of ``my_agent.py``, ``my_agent.py:Class`` or ``package.module:Class``.
-
-    Args:
-        folder: paths are relative to it; None for the current one.
 
     Raises:
         AgentError: there is no such class, or the file has several and the name does not say which.
@@ -31,7 +28,7 @@ def load_agent_class(name: str, folder: Path | None = None) -> type[LearningAgen
     if not colon or wanted.endswith(".py"):
         place, wanted = name, ""
     is_file = place.endswith(".py")
-    module = import_file((folder or Path()) / place, AgentError) if is_file else import_module(place, AgentError)
+    module = import_file(Path(place), AgentError) if is_file else import_module(place, AgentError)
     if wanted:
         found = attribute_of(module, wanted, f"agent {name!r}", AgentError)
         if not (isinstance(found, type) and issubclass(found, LearningAgent)):

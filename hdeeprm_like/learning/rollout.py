@@ -1,4 +1,4 @@
-"""Rollouts of many episodes in one batch, where a driver advances all of them in one call."""
+"""Rollouts of many episodes in one batch, where one call advances all of them."""
 
 import sys
 from typing import Any, Protocol, runtime_checkable

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from batsim_talk import jobs_of
 from server_inputs import free_port
+from small import RUN_FILES
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
@@ -22,20 +23,7 @@ from hdeeprm_like.launch.with_batsim import docker_words, launch_batsim, peer_of
 
 ROOT = Path(__file__).parent.parent.parent
 OURS = "hdeeprm-like batsim"
-FILES = {
-    "batsim.log",
-    "makespans.log",
-    "options.json",
-    "out_consumed_energy.csv",
-    "out_jobs.csv",
-    "out_machine_states.csv",
-    "out_pstate_changes.csv",
-    "out_schedule.csv",
-    "overutilizations.json",
-    "platform.xml",
-    "run.json",
-    "workload.json",
-}
+FILES = RUN_FILES | {"batsim.log"}
 
 
 def experiment_file(folder, jobs=40, platform=ROOT / "platforms" / "learning.json", pair="shortest-high_gflops"):

@@ -30,11 +30,11 @@ def node(cores, memory=100.0, processors=1):
 def run(workload, name, *nodes, gpus=()):
     """Starting times, and the cores of each job."""
     state = State(platform(*nodes, gpus=gpus), workload, log=False, needs=PolicyActions([baseline(name)]).needs)
-    driver = Simulator(state, workload, "textbook")
-    list(run_policy(driver, PolicyActions([baseline(name)])))
-    assert driver.unfinished == 0
+    simulator = Simulator(state, workload, "textbook")
+    list(run_policy(simulator, PolicyActions([baseline(name)])))
+    assert simulator.unfinished == 0
     cores = [state.cores_of(j).tolist() for j in range(len(workload))]
-    return driver.simulation.tasks["start"].tolist(), cores
+    return simulator.simulation.tasks["start"].tolist(), cores
 
 
 def cores(*given, gpus=(), name="fcfs"):
@@ -168,14 +168,14 @@ def test_nothing_is_lost_and_nobody_stays_behind(nodes, asked, placement, mode):
     workload = jobs(submit=submit, seconds=seconds, size=size, memory=memory, gpus=gpus)
     policy = PolicyActions([baseline(f"fcfs+{mode}-{placement}")])
     state = State(built, workload, log=False, needs=policy.needs)
-    driver = Simulator(state, workload)
-    list(run_policy(driver, policy))
+    simulator = Simulator(state, workload)
+    list(run_policy(simulator, policy))
     t = state.tables
-    assert driver.unfinished == 0
+    assert simulator.unfinished == 0
     assert t.clock["free_cores"][0] == built.cores
     assert np.array_equal(t.node_loads["free_memory"], built.node_memory)
     assert np.array_equal(t.node_loads["free_gpus"], built.node_gpus)
     again = State(built, workload, log=False, needs=policy.needs)
     stepped = Simulator(again, workload)
     play(stepped, DecisionSystem(again, PolicyActions([baseline(f"fcfs+{mode}-{placement}")])), ClassicAgent(0))
-    assert np.array_equal(stepped.simulation.tasks["start"], driver.simulation.tasks["start"], equal_nan=True)
+    assert np.array_equal(stepped.simulation.tasks["start"], simulator.simulation.tasks["start"], equal_nan=True)

@@ -20,9 +20,10 @@ def test_the_only_class_of_a_file_is_found(tmp_path):
     assert load_agent_class(str(written(tmp_path, APPENDIX_G))).__name__ == "MyLearningAgent"
 
 
-def test_paths_are_relative_to_the_folder_of_the_options(tmp_path):
+def test_paths_are_relative_to_the_current_folder(tmp_path, monkeypatch):
     written(tmp_path, APPENDIX_G)
-    assert load_agent_class("my_agent.py", tmp_path).__name__ == "MyLearningAgent"
+    monkeypatch.chdir(tmp_path)
+    assert load_agent_class("my_agent.py").__name__ == "MyLearningAgent"
 
 
 def test_several_classes_and_no_name_are_refused_with_all_of_them(tmp_path):

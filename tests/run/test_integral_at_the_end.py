@@ -1,4 +1,7 @@
-"""The reward mode ``integral`` counts the stretch from the last decision to the end of the episode, in every driver."""
+"""The reward mode ``integral`` counts the stretch from the last decision to the end of the episode.
+
+It does so where episodes are played one by one and in a batch.
+"""
 
 import numpy as np
 import pytest

@@ -1,7 +1,6 @@
 """The workload model of Lublin and Feitelson: sizes, run times and arrivals of rigid jobs."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -15,8 +14,6 @@ FIRST_POINT = 11  # the cycle's gamma density is taken at the points 11 to 58; p
 MEDIUM_BELOW_HIGH = 2.5  # log2; the published range is 1.5 to 3.5
 LARGEST_NODES = 2**31 - 1
 QUADRATURE = np.polynomial.legendre.leggauss(16)
-
-LublinPreset = Literal["batch", "interactive", "whole", "both"]
 
 
 @dataclass(frozen=True)

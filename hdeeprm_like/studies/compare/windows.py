@@ -13,13 +13,12 @@ from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Policy, Trained
 
 
-def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook", seed: int = 0) -> Schedule:
+def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook") -> Schedule:
     """Return what a policy makes of a window.
 
     Args:
         clock: ``"textbook"``: all that has one time happens at once; ``"one-by-one"``: RLScheduler's, a decision
             after each event; ``"batsim"``: the embedded simulator's.
-        seed: of random placement by a baseline.
 
     Raises:
         OptionsError: a trained agent does not fit the machine.
@@ -36,7 +35,6 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "
             jobs,
             PolicyActions([policy]),
             clock,
-            seed=seed,
             named=clock == "batsim" or not countable(machine, jobs),
             users=window.users,
             epoch=window.epoch,
