@@ -160,7 +160,8 @@ def simulate(
             nothing else that jobs could lack.
         workload: a `Workload`, or the path of one or of a trace, which is read as by `load_workload`.
         policy: a policy pair as ``"shortest-high_gflops"``, a baseline as ``"sjf+easy"`` or ``"f1+conservative"``, or
-            ``"agent:DIR"`` for the agent that the command ``train`` has left in a folder.
+            ``"agent:DIR"`` for the agent that the command ``train`` has left in a folder. On a pool ``multifactor``
+            shares fairly between the users that the jobs tell; on a platform all jobs are of one, as in ``launch``.
         clock: ``"batsim"``: as Batsim keeps time, to the nanosecond, and as the command ``launch``; ``"textbook"``: all
             that has one time happens at once, as in the command ``compare``; ``"one-by-one"``: the same, with a
             decision after each single event, as in RLScheduler.
@@ -179,6 +180,7 @@ def simulate(
     else:
         jobs = experiments.jobs_in(Path(workload), machine, seed)
     users = jobs.users if (jobs.users >= 0).any() else None
+    sharing = users if isinstance(platform, int) else None  # Batsim tells no users, so `launch` has none
     if agent is not None:
         from hdeeprm_like.studies.compare.trained import play_trained
 
@@ -187,7 +189,7 @@ def simulate(
         assert actions is not None
         random = experiments.seed_of_policies(seed)
         simulator = run_to_end(
-            machine, jobs.workload, actions, clock, seed=random, log=True, users=users, epoch=jobs.epoch
+            machine, jobs.workload, actions, clock, seed=random, log=True, users=sharing, epoch=jobs.epoch
         )
     ran = jobs_that_ran(simulator)
     if not ran.any():

@@ -158,12 +158,20 @@ def test_simulate_and_launch_start_every_job_at_the_same_time(policy, tmp_path):
     assert schedule.finish.tolist() == simulator.simulation.tasks["finish"].tolist()
 
 
-def test_simulate_and_launch_share_fairly_between_the_same_users(tmp_path):
+def test_simulate_on_a_platform_and_launch_decide_alike_whoever_the_users_are(tmp_path):
     found = load_with(options_file(tmp_path, "multifactor+easy"), Overrides())
     shared = replace(found, workload=replace(found.workload, user=np.arange(50) % 3))
     schedule = simulate(shared.platform, shared.workload, "multifactor+easy", seed=4)
     starts = [run_classic(one, progress=False)[0].simulation.tasks["start"].tolist() for one in (shared, found)]
-    assert schedule.start.tolist() == starts[0] != starts[1]
+    assert schedule.start.tolist() == starts[0] == starts[1]
+
+
+def test_on_a_pool_users_share_fairly():
+    two = replace(jobs(submit=np.zeros(8), seconds=10.0, size=2), user=np.array([0, 0, 0, 0, 1, 1, 1, 1]))
+    first = simulate(4, two, "multifactor", "textbook").start.tolist()
+    assert first[:4] != [0.0, 0.0, 10.0, 10.0]  # as for jobs of one user
+    one = replace(two, user=np.zeros(8, np.int64))
+    assert simulate(4, one, "multifactor", "textbook").start.tolist()[:4] == [0.0, 0.0, 10.0, 10.0]
 
 
 POLICIES = ["sjf+easy", "f1+conservative", "shortest-high_gflops"]

@@ -37,10 +37,9 @@ def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, floa
     """Simulate an experiment under its policy pair or baseline; return the finished simulator and s of wall clock."""
     policies = classic_policies(*experiment.options.classic_pair)
     begin = time.perf_counter()
-    workload = experiment.workload
-    state = State(experiment.platform, workload, seed=experiment.policy_seed, needs=policies.needs, users=workload.user)
-    simulator = Simulator(state, workload)
-    steps, jobs = run_policy(simulator, policies), len(workload)
+    state = State(experiment.platform, experiment.workload, seed=experiment.policy_seed, needs=policies.needs)
+    simulator = Simulator(state, experiment.workload)
+    steps, jobs = run_policy(simulator, policies), len(experiment.workload)
     with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not progress, leave=False) as bar:
         for over in steps:
             bar.update(over - bar.n)
