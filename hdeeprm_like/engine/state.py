@@ -180,12 +180,12 @@ class State:
 
     @property
     def waiting(self) -> Ints:
-        """Records of the waiting jobs, in the order of submission."""
+        """Indices of the waiting jobs, in the order of submission."""
         return np.flatnonzero(self.tables.jobs["status"] == WAITING)
 
     @property
     def started_now(self) -> Ints:
-        """Records of the jobs started in this instant, in the order of the decisions."""
+        """Indices of the jobs started in this instant, in the order of the decisions."""
         clock = self.tables.clock[0]
         return self.tables.changes[clock["first_start"] : clock["changes"]] >> KIND_BITS
 

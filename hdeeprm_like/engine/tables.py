@@ -213,6 +213,28 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     log: Records
 
 
+def rows_of_processors(platform: Platform) -> Records:
+    """Return (P,) PROCESSOR: what each processor is."""
+    processors = np.zeros(platform.processors, PROCESSOR)
+    processors["node"] = platform.processor_node
+    processors["bandwidth"] = platform.processor_bandwidth
+    processors["flops"] = platform.processor_flops
+    processors["watts"] = platform.processor_watts
+    processors["cores"] = platform.processor_cores
+    processors["first_core"] = np.concatenate([[0], np.cumsum(platform.processor_cores)[:-1]])
+    return processors
+
+
+def rows_of_nodes(platform: Platform) -> Records:
+    """Return (N,) NODE: what each node is."""
+    nodes = np.zeros(platform.nodes, NODE)
+    nodes["memory"], nodes["gpus"] = platform.node_memory, platform.node_gpus
+    nodes["cores"] = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int32)
+    nodes["processors"] = np.bincount(platform.processor_node, minlength=platform.nodes)
+    nodes["first_processor"] = np.searchsorted(platform.processor_node, np.arange(platform.nodes))
+    return nodes
+
+
 def new_tables(
     platform: Platform,
     jobs: int,
@@ -229,18 +251,6 @@ def new_tables(
         orders: of the lists of waiting jobs, and whether each looks at actual run times. ends: of the running ones.
         seed: of the random policies. log: entries of the log to begin with, 0 for no log.
     """
-    processors = np.zeros(platform.processors, PROCESSOR)
-    processors["node"] = platform.processor_node
-    processors["bandwidth"] = platform.processor_bandwidth
-    processors["flops"] = platform.processor_flops
-    processors["watts"] = platform.processor_watts
-    processors["cores"] = platform.processor_cores
-    processors["first_core"] = np.concatenate([[0], np.cumsum(platform.processor_cores)[:-1]])
-    nodes = np.zeros(platform.nodes, NODE)
-    nodes["memory"], nodes["gpus"] = platform.node_memory, platform.node_gpus
-    nodes["cores"] = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int32)
-    nodes["processors"] = np.bincount(platform.processor_node, minlength=platform.nodes)
-    nodes["first_processor"] = np.searchsorted(platform.processor_node, np.arange(platform.nodes))
     loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
     loads["free"] = platform.processor_cores
     node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
@@ -260,8 +270,8 @@ def new_tables(
     return Tables(
         clock=clock,
         jobs=np.zeros(jobs, JOB),
-        processors=processors,
-        nodes=nodes,
+        processors=rows_of_processors(platform),
+        nodes=rows_of_nodes(platform),
         loads=loads,
         node_loads=node_loads,
         tree=tree,
