@@ -11,14 +11,14 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, MODES, Baseline
-from hdeeprm_like.decision.policies.easy import decide_by
+from hdeeprm_like.decision.policies.baselines import decide_by
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.decision.policies.plans import Plans, make_room, needs_of, new_plans
 from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.lifecycle import start_job
-from hdeeprm_like.engine.numbers import RANDOM_JOB
+from hdeeprm_like.engine.numbers import RANDOM_JOB, REQUESTED
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
@@ -204,7 +204,7 @@ class PolicyActions:
     def needs(self) -> Needs:
         """The sorted lists of jobs that they look at."""
         pairs = self.numbers[self.numbers[:, 0] == PAIR, 1].tolist()
-        found = Needs(tuple((order, False) for order in sorted(set(pairs) - {OWN, RANDOM_JOB})))
+        found = Needs(tuple((order, REQUESTED) for order in sorted(set(pairs) - {OWN, RANDOM_JOB})))
         for baseline in self.baselines:
             found |= needs_of(baseline)
         return found
@@ -253,7 +253,7 @@ class PolicyActions:
             apply_own(state, job, second)
         else:
             if first != RANDOM_JOB:
-                state.require(Needs(((first, False),)), self.names[action])
+                state.require(Needs(((first, REQUESTED),)), self.names[action])
             apply_pair(state.tables, first, second)
         return False
 

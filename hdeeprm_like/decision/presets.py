@@ -18,6 +18,7 @@ from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
 from hdeeprm_like.decision.window.arrays import Opens, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
+from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import THESIS, Needs, State
 from hdeeprm_like.errors import OptionsError, did_you_mean
 
@@ -109,7 +110,7 @@ class Space:
         if self.actions == "policies":
             found |= PolicyActions(self.pairs, self.void).needs
         elif callable(self.actions):
-            found |= Needs(tuple((order, False) for order in THESIS))
+            found |= Needs(tuple((order, REQUESTED) for order in THESIS))
         if isinstance(self.observation, str):
             found |= needs_of_view(OBSERVATIONS[self.observation], limits)
         return found

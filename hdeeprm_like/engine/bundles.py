@@ -21,7 +21,7 @@ import hashlib
 import inspect
 import operator
 from collections.abc import Iterator
-from typing import Any, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
 import numba
 import numpy as np
@@ -138,6 +138,23 @@ class Bundle:
         """Yield the name and the content of each field."""
         for name in self._names:
             yield name, getattr(self, name)
+
+
+B = TypeVar("B", bound=Bundle)
+
+
+def absent(kind: type[B]) -> B:
+    """Return what stands for a bundle that a run does not have.
+
+    Its type is named ``NoQueue`` where that of the bundle is ``Queue``, by which `compiled.by_type` tells them apart.
+    """
+    if kind not in _absent:
+        content = {"__annotations__": {"nothing": NDArray[np.float64]}}
+        _absent[kind] = type(f"No{kind.__name__}", (Bundle,), content)
+    return cast(B, _absent[kind](np.zeros(0)))
+
+
+_absent: dict[type[Bundle], type[Bundle]] = {}  # by what they stand for
 
 
 _types: dict[tuple[type, tuple[tuple[str, Any], ...]], BundleType | None] = {}

@@ -8,6 +8,7 @@ import numpy as np
 
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.numbers import (
+    ACTUAL,
     F1,
     F2,
     F3,
@@ -29,14 +30,17 @@ from hdeeprm_like.engine.tables import Tables
 
 
 @inlined
-def planned_time(tables: Tables, actual: int, j: int) -> float:
-    """Return the s that a job is expected to run: requested, or actual where the policy knows the future."""
-    return float(tables.jobs[j].run_time if actual else tables.jobs[j].requested_time)
+def known_time(tables: Tables, times: int, j: int) -> float:
+    """Return the s that a job is taken to run: ACTUAL where the policy knows the future, else what was requested."""
+    return float(tables.jobs[j].run_time if times == ACTUAL else tables.jobs[j].requested_time)
 
 
 @compiled
-def waiting_key(tables: Tables, order: int, actual: int, j: int) -> float:
-    """Return what an order minimizes, for a job that is being submitted; infinite for orders that change with time.
+def lasting_key(tables: Tables, order: int, time: float, j: int) -> float:
+    """Return what an order minimizes that does not change with time; infinite for the others.
+
+    Args:
+        time: s that the job is taken to run.
 
     Sources: thesis table 3.2; F1 to F4: Carastan-Santos and de Camargo, "Obtaining dynamic scheduling policies with
     simulation and machine learning", 2017. The published WFP3 and UNICEP are those of RLScheduler's code.
@@ -45,7 +49,7 @@ def waiting_key(tables: Tables, order: int, actual: int, j: int) -> float:
     if order == FIRST:
         return float(j)
     if order == SHORTEST:
-        return float(planned_time(tables, actual, j))
+        return time
     if order == SMALLEST:
         return float(job.size)
     if order == LOW_MEM:
@@ -54,14 +58,14 @@ def waiting_key(tables: Tables, order: int, actual: int, j: int) -> float:
         return float(job.bandwidth)
     if order >= FIRST_CHANGING:
         return np.inf
-    return published_key(tables, order, actual, j)
+    return published_key(tables, order, time, j)
 
 
 @compiled
-def published_key(tables: Tables, order: int, actual: int, j: int) -> float:
+def published_key(tables: Tables, order: int, time: float, j: int) -> float:
     """Return what the remaining orders minimize that do not change with time."""
     job = tables.jobs[j]
-    time, size = float(planned_time(tables, actual, j)), float(job.size)
+    size = float(job.size)
     submit = tables.clock[0].epoch + job.submit
     if order == LCFS:
         return float(-j)

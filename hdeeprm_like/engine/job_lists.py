@@ -20,7 +20,7 @@ FEW = 8  # jobs of a block up to which looking at each is quicker than halving
 LIST = np.dtype(
     [
         ("order", "i4"),  # what it is sorted by, see ``job_keys``
-        ("actual", "i4"),  # 1 where that looks at actual run times in place of requested ones
+        ("times", "i4"),  # the run times that it looks at: REQUESTED, ACTUAL, or FIRST_PREDICTED for all others
         ("jobs", "i8"),  # in the list
         ("blocks", "i8"),  # used entries of the directory
         ("made", "i8"),  # blocks that have ever been used
@@ -65,16 +65,16 @@ def blocks_for(jobs: int) -> tuple[int, int]:
     return blocks, blocks * BLOCK
 
 
-def new_job_lists(orders: tuple[tuple[int, bool], ...], jobs: int) -> JobLists:
+def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int) -> JobLists:
     """Return empty lists.
 
     Args:
-        orders: what each is sorted by, and whether by actual run times. jobs: that there is room for.
+        orders: what each is sorted by, and the run times that it looks at. jobs: that there is room for.
     """
     count, (blocks, entries) = len(orders), blocks_for(jobs)
     lists = np.zeros(count, LIST)
     lists["order"] = [order for order, _ in orders]
-    lists["actual"] = [actual for _, actual in orders]
+    lists["times"] = [times for _, times in orders]
     return JobLists(
         lists=lists,
         directory=np.zeros((count, blocks), np.int32),

@@ -9,7 +9,12 @@ FCFS, SJF = FIRST, SHORTEST  # under the names that the literature knows them by
 LCFS, LJF, SAF, LAF, F1, F2, F3, F4, ORACLE, WFP3_PUBLISHED, UNICEP_PUBLISHED = range(6, 17)
 WFP3, UNICEP, XFACTOR, MULTIFACTOR = range(20, 24)
 FIRST_CHANGING = WFP3  # from here on what an order minimizes changes with time
-NUMBER_OF_ORDERS = 24
+BY_SCORE = 24  # of a learned policy, see ``decision.score_files``
+NUMBER_OF_ORDERS = 25
+
+# How long jobs are taken to run. The first two never change; from FIRST_PREDICTED on it is what users' past jobs tell.
+REQUESTED, ACTUAL, FIRST_PREDICTED = 0, 1, 2
+LAST_TWO, EWMA, EXPECTED = 2, 3, 4
 
 # Ways to choose cores. The first six are the core policies of the thesis (table 3.2).
 RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5
@@ -46,6 +51,14 @@ ORDERS = {
     "multifactor": MULTIFACTOR,
     "wfp3_published": WFP3_PUBLISHED,
     "unicep_published": UNICEP_PUBLISHED,
+}
+
+RUN_TIMES = {
+    "requested": REQUESTED,
+    "actual": ACTUAL,
+    "tsafrir": LAST_TWO,
+    "ewma": EWMA,
+    "expected": EXPECTED,
 }
 
 CORE_POLICIES = {

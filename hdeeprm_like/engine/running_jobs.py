@@ -1,7 +1,7 @@
 """The running jobs: a list sorted by expected ends for each way of expecting them that somebody asked for."""
 
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_keys import planned_time
+from hdeeprm_like.engine.job_keys import known_time
 from hdeeprm_like.engine.job_lists import insert, remove
 from hdeeprm_like.engine.tables import Tables
 
@@ -19,7 +19,7 @@ def add_running(tables: Tables, j: int) -> None:
     for v in range(len(tables.running.lists)):
         row = tables.running.lists[v]
         rank = job.first + (job.size * ANY_START if row.order == BY_SIZE else 0)
-        insert(tables.running, v, j, job.start + planned_time(tables, row.actual, j), rank, job.size)
+        insert(tables.running, v, j, job.start + known_time(tables, row.times, j), rank, job.size)
 
 
 @compiled

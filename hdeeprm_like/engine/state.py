@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import lifecycle
-from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, SHORTEST, SMALLEST
+from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
 from hdeeprm_like.engine.processor_index import rank_all
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.tables import (
@@ -75,14 +75,14 @@ class Commands:
 
 
 class Needs(NamedTuple):
-    """The sorted lists of jobs that somebody looks at; each an order and whether it looks at actual run times.
+    """The sorted lists of jobs that somebody looks at; each an order and the run times that it looks at.
 
     Attributes:
         orders: of the waiting jobs, numbers of ``numbers``. ends: of the running jobs, BY_START or BY_SIZE.
     """
 
-    orders: tuple[tuple[int, bool], ...] = ()
-    ends: tuple[tuple[int, bool], ...] = ()
+    orders: tuple[tuple[int, int], ...] = ()
+    ends: tuple[tuple[int, int], ...] = ()
 
     def __or__(self, other: "Needs") -> "Needs":
         """Return the lists of both."""
@@ -146,8 +146,8 @@ class State:
         self._places = 1 if jobs is None else int(np.minimum(jobs.size, platform.cores).sum()) + 1
         self._changed = np.zeros(platform.cores, np.int32), np.zeros(platform.cores, np.int8)
         places = self._places if named else 0
-        orders = tuple((policy, False) for policy in policies if policy != RANDOM_JOB)
-        needs = needs or Needs(orders, ((BY_START, False),))
+        orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
+        needs = needs or Needs(orders, ((BY_START, REQUESTED),))
         self.needs = needs
         self.users = 1
         self.knows_run_times = jobs is not None

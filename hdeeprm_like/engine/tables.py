@@ -14,7 +14,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
 from hdeeprm_like.engine.job_lists import make_room as make_room_in
-from hdeeprm_like.engine.numbers import NUMBER_OF_ORDERS
+from hdeeprm_like.engine.numbers import NUMBER_OF_ORDERS, REQUESTED
 from hdeeprm_like.types import Ints, Records
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
@@ -180,8 +180,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         allocation: cores of the started jobs, one job after the other; empty where cores are counted, not named.
         members: (J,) the waiting jobs in no order; the first clock.waiting entries count.
         waiting: lists of these, one for each order that somebody asked for. running: lists of the running jobs.
-        list_of: (2 * NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, and by actual ones;
-            -1 where there is none.
+        list_of: (NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, -1 where there is none.
         changes: all that has happened to jobs, see `KIND_BITS`; those who follow it keep a cursor of their own.
         rejected_now: (J,) the jobs rejected in this instant.
         touched: (P,) processors whose cores may have changed P-state in this instant.
@@ -239,8 +238,8 @@ def new_tables(
     platform: Platform,
     jobs: int,
     places: int,
-    orders: tuple[tuple[int, bool], ...],
-    ends: tuple[tuple[int, bool], ...],
+    orders: tuple[tuple[int, int], ...],
+    ends: tuple[tuple[int, int], ...],
     seed: int,
     log: int,
 ) -> Tables:
@@ -248,7 +247,7 @@ def new_tables(
 
     Args:
         jobs: rows for jobs. places: cores that all those jobs take together.
-        orders: of the lists of waiting jobs, and whether each looks at actual run times. ends: of the running ones.
+        orders: of the lists of waiting jobs, and the run times that each looks at. ends: of the running ones.
         seed: of the random policies. log: entries of the log to begin with, 0 for no log.
     """
     loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
@@ -264,9 +263,10 @@ def new_tables(
     clock["random"] = seed
     clock["wake_at"] = np.inf
     clock["watts"] = float(np.sum(platform.processor_watts[:, 3] * platform.processor_cores))
-    list_of = np.full(2 * NUMBER_OF_ORDERS, -1, np.int32)
-    for v, (order, actual) in enumerate(orders):
-        list_of[2 * order + actual] = v
+    list_of = np.full(NUMBER_OF_ORDERS, -1, np.int32)
+    for v, (order, times) in enumerate(orders):
+        if times == REQUESTED:
+            list_of[order] = v
     return Tables(
         clock=clock,
         jobs=np.zeros(jobs, JOB),

@@ -1,9 +1,11 @@
 """The waiting jobs: a set to draw from, and a sorted list for each order that somebody asked for."""
 
+import numpy as np
+
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_keys import waiting_key
+from hdeeprm_like.engine.job_keys import known_time, lasting_key
 from hdeeprm_like.engine.job_lists import insert, job_at, remove
-from hdeeprm_like.engine.numbers import RANDOM_JOB
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RANDOM_JOB
 from hdeeprm_like.engine.splitmix64 import STRIDE, uniform
 from hdeeprm_like.engine.tables import WAITING, Tables
 
@@ -19,7 +21,10 @@ def enqueue(tables: Tables, j: int) -> None:
         clock.demanding += 1
     for v in range(len(tables.waiting.lists)):
         row = tables.waiting.lists[v]
-        insert(tables.waiting, v, j, waiting_key(tables, row.order, row.actual, j), j, job.size)
+        key = np.inf  # for those that are sorted again at each decision
+        if row.times < FIRST_PREDICTED:
+            key = lasting_key(tables, row.order, known_time(tables, row.times, j), j)
+        insert(tables.waiting, v, j, key, j, job.size)
 
 
 @compiled
@@ -49,4 +54,4 @@ def select_job(tables: Tables, order: int) -> int:
     """Return the waiting job that an order serves next; there must be one, and a list for the order."""
     if order == RANDOM_JOB:
         return int(tables.members[draw(tables, tables.clock[0].waiting)])
-    return int(job_at(tables.waiting, tables.list_of[2 * order], 0, 0))
+    return int(job_at(tables.waiting, tables.list_of[order], 0, 0))

@@ -69,7 +69,7 @@ def write_queue(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
     for i in range(at, at + 20):
         out[i] = 0.0
     for kind in range(4 if count > 0 else 0):
-        limit, first, v = view.limits[kind], at + 5 * kind, tables.list_of[2 * (FIRST + 1 + kind)]
+        limit, first, v = view.limits[kind], at + 5 * kind, tables.list_of[FIRST + 1 + kind]
         if limit == 0.0:  # nobody asks for any
             continue
         least = nth_key(tables, v, 0)

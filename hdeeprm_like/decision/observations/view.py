@@ -29,6 +29,7 @@ from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled
+from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
@@ -53,7 +54,7 @@ def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:
     """Return the sorted lists of waiting jobs that an observation looks at; of what nobody asks for it has none."""
     wanted = (limits.time, limits.cores, limits.memory, limits.bandwidth)
     orders = zip(observation.orders, wanted, strict=False)
-    return Needs(tuple((order, False) for order, most in orders if most > 0.0))
+    return Needs(tuple((order, REQUESTED) for order, most in orders if most > 0.0))
 
 
 def make_room(view: ViewArrays, jobs: int) -> None:

@@ -12,12 +12,12 @@ SP2 with backfilling", 2001.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, expected_finish
-from hdeeprm_like.decision.policies.starting import OVERDUE, start_if_fits
+from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
+from hdeeprm_like.decision.policies.releases import expected_end, expected_finish, sort_releases
+from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_keys import planned_time
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at
-from hdeeprm_like.engine.numbers import FIRST_CHANGING
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
 
@@ -121,18 +121,10 @@ def new_profile(tables: Tables, plans: Plans, k: int) -> None:
     plan.points, plan.planned = 1, 0
     plans.point_time[k, 0] = clock.now
     plans.point_free[k, 0] = clock.free_cores
-    overdue, i, count = 0, 0, copy_jobs(tables.running, plan.ends, plans.releases)
-    while i < count and expected_finish(tables, plan.actual, plans.releases[i]) <= clock.now:
-        overdue += tables.jobs[plans.releases[i]].size
-        i += 1
-    plan.stale = 1 if overdue > 0 else 0
-    while i < count or overdue > 0:
-        time, cores = clock.now + OVERDUE, overdue
-        if i < count and (overdue == 0 or expected_finish(tables, plan.actual, plans.releases[i]) < time):
-            time, cores = expected_finish(tables, plan.actual, plans.releases[i]), tables.jobs[plans.releases[i]].size
-            i += 1
-        else:
-            overdue = 0
+    count = sort_releases(tables, plans, k)
+    plan.stale = 1 if is_overdue(tables, plans, k) else 0
+    for i in range(count):
+        time, cores = expected_end(tables, plans, k, plans.releases[i]), tables.jobs[plans.releases[i]].size
         if time > plans.point_time[k, plan.points - 1]:
             plans.point_time[k, plan.points] = time
             plans.point_free[k, plan.points] = plans.point_free[k, plan.points - 1]
@@ -146,14 +138,14 @@ def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
     v = plans.plans[k].ends
     if tables.running.lists[v].jobs == 0:
         return False
-    return bool(expected_finish(tables, plans.plans[k].actual, job_at(tables.running, v, 0, 0)) <= tables.clock[0].now)
+    return bool(expected_finish(tables, plans, k, job_at(tables.running, v, 0, 0)) <= tables.clock[0].now)
 
 
 @compiled
 def refresh(tables: Tables, plans: Plans, k: int) -> None:
     """Bring the reservations up to date: those that still stand are the first *planned* of the queue."""
     plan = plans.plans[k]
-    if plan.order >= FIRST_CHANGING or is_overdue(tables, plans, k):
+    if plan.changing or plan.times >= FIRST_PREDICTED or is_overdue(tables, plans, k):
         plan.stale = 1
     if plan.stale:
         new_profile(tables, plans, k)
@@ -167,7 +159,7 @@ def refresh(tables: Tables, plans: Plans, k: int) -> None:
         j = plans.queue[place]
         begin = plans.reserved[k, j]
         if begin != NONE_RESERVED:
-            occupy(plans, k, begin, begin + planned_time(tables, plan.actual, j), -tables.jobs[j].size)
+            occupy(plans, k, begin, begin + planned_time(tables, plans, k, j), -tables.jobs[j].size)
             plans.reserved[k, j] = NONE_RESERVED
             seen += 1
         place += 1
@@ -190,7 +182,7 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
         if i > last:
             break
         j = plans.queue[i]
-        time, size = planned_time(tables, plan.actual, j), tables.jobs[j].size
+        time, size = planned_time(tables, plans, k, j), tables.jobs[j].size
         begin = earliest(plans, k, size, time)
         plans.reserved[k, j] = begin
         if begin < np.inf:
@@ -206,7 +198,7 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
 @compiled
 def could_start_now(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """Tell whether a job could start if it were the next in order."""
-    return is_free_now(plans, k, tables.jobs[j].size, planned_time(tables, plans.plans[k].actual, j))
+    return is_free_now(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j))
 
 
 @compiled

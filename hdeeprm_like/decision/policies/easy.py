@@ -5,95 +5,23 @@ the head asks for memory or GPUs, the reservation waits for these too, and a job
 left over only if it takes none of the same.
 """
 
-import functools
-from collections.abc import Callable
-
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.decision.names import (
-    COMMIT,
     COMMIT_BACKFILL,
-    CONSERVATIVE,
-    EASY,
     EASY_FCFS,
     EASY_SJF,
-    GREEDY,
-    MODES,
-    PACKING,
-    STRICT,
 )
-from hdeeprm_like.decision.policies.conservative import start_conservative
-from hdeeprm_like.decision.policies.plans import Plans, expected_finish, read_changes
-from hdeeprm_like.decision.policies.priorities import share_out, sort_again
-from hdeeprm_like.decision.policies.starting import OVERDUE, start_if_fits
+from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.releases import expected_end, expected_finish, sort_releases
+from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
-from hdeeprm_like.engine.job_keys import planned_time
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting, nth_job
-from hdeeprm_like.engine.lifecycle import lacking_beside_cores, places
-from hdeeprm_like.engine.numbers import FIRST_CHANGING, MULTIFACTOR
+from hdeeprm_like.engine.lifecycle import places
 from hdeeprm_like.engine.packing import ALIKE, best_node
-from hdeeprm_like.engine.tables import CORES, NOTHING, WAITING, Tables
-
-
-@compiled
-def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
-    """Bring baseline *k* to the present instant; False if nothing waits."""
-    plan, clock = plans.plans[k], tables.clock[0]
-    clock.blocked = NOTHING
-    if plan.order == MULTIFACTOR:
-        share_out(tables, plans, k)
-    read_changes(tables, plans, k, False)
-    if clock.waiting > 0 and plan.order >= FIRST_CHANGING:
-        sort_again(tables, plans, k)
-    return bool(clock.waiting > 0)
-
-
-@compiled
-def close_decision(tables: Tables, plans: Plans, k: int) -> None:
-    """Let baseline *k* take note of what it has started, and tell what the head of the queue lacks."""
-    read_changes(tables, plans, k, True)
-    if tables.clock[0].waiting > 0:
-        note_blocked(tables, plans, k)
-
-
-@functools.cache
-def decide_by(modes: tuple[str, ...]) -> Callable[[Tables, Plans, int], None]:
-    """Return a compiled function that starts what a baseline of one of some modes starts now, and knows no others."""
-    start = STARTS[MODES[modes[-1]]]
-    for mode in reversed(modes[:-1]):
-        start = either(MODES[mode], STARTS[MODES[mode]], start)
-
-    def decide(tables, plans, k):  # type: ignore[no-untyped-def]
-        if open_decision(tables, plans, k):
-            start(tables, plans, k)
-            close_decision(tables, plans, k)
-
-    decide.__qualname__ = f"decide_by_{'_'.join(modes)}"  # machine code is kept by this name
-    return compiled(decide)
-
-
-def either(mode: int, start: Callable[..., None], otherwise: Callable[..., None]) -> Callable[..., None]:
-    """Return a compiled function that starts jobs by one mode, or by others."""
-
-    def start_by_mode(tables, plans, k):  # type: ignore[no-untyped-def]
-        if plans.plans[k].mode == mode:
-            start(tables, plans, k)
-        else:
-            otherwise(tables, plans, k)
-
-    return compiled(start_by_mode)
-
-
-@compiled
-def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
-    """Tell what the head of the queue lacks."""
-    clock = tables.clock[0]
-    j = plans.plans[k].held if plans.plans[k].held >= 0 else job_at(tables.waiting, plans.plans[k].list, 0, 0)
-    clock.blocked_job = j
-    size = tables.jobs[j].size
-    clock.blocked = CORES if size > clock.free_cores else lacking_beside_cores(tables, j, size)
+from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
 
 @compiled
@@ -195,7 +123,7 @@ def backfill_one(tables: Tables, plans: Plans, k: int, j: int, head: int, shadow
     plan, job, other = plans.plans[k], tables.jobs[head], tables.jobs[j]
     if j == head:
         return 0
-    in_time = tables.clock[0].now + planned_time(tables, plan.actual, j) <= shadow
+    in_time = tables.clock[0].now + planned_time(tables, plans, k, j) <= shadow
     if not in_time and other.size > spare:
         return 0
     rivals = (job.memory > 0.0 and other.memory > 0.0) or (job.gpus > 0.0 and other.gpus > 0.0)
@@ -203,34 +131,6 @@ def backfill_one(tables: Tables, plans: Plans, k: int, j: int, head: int, shadow
         plan.tried_cores = -1
         return 0
     return 0 if in_time else int(other.size)
-
-
-@compiled
-def expected_end(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when a running job is expected to end; an overdue one in a second."""
-    end, now = expected_finish(tables, plans.plans[k].actual, j), tables.clock[0].now
-    return float(end if end > now else now + OVERDUE)
-
-
-@compiled
-def sort_releases(tables: Tables, plans: Plans, k: int) -> int:
-    """Write the running jobs by expected end, the smallest first of those that end together; return how many."""
-    v = plans.plans[k].ends
-    count = copy_jobs(tables.running, v, plans.releases)
-    if count == 0 or expected_finish(tables, plans.plans[k].actual, plans.releases[0]) > tables.clock[0].now:
-        return count
-    for i in range(count):  # overdue jobs come among others
-        j = plans.releases[i]
-        end, place = expected_end(tables, plans, k, j), i
-        while place > 0:
-            other = plans.releases[place - 1]
-            other_end = expected_end(tables, plans, k, other)
-            if other_end < end or (other_end == end and tables.jobs[other].size <= tables.jobs[j].size):
-                break
-            plans.releases[place] = other
-            place -= 1
-        plans.releases[place] = j
-    return count
 
 
 @compiled
@@ -308,7 +208,7 @@ def start_committed(tables: Tables, plans: Plans, k: int) -> None:
         for i in range(count):
             j = plans.queue[i]
             enough = tables.jobs[j].size <= clock.free_cores
-            if enough and j != plan.held and clock.now + planned_time(tables, plan.actual, j) < plan.shadow:
+            if enough and j != plan.held and clock.now + planned_time(tables, plans, k, j) < plan.shadow:
                 start_if_fits(tables, plans, k, j)
 
 
@@ -336,7 +236,7 @@ def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
             other = plans.queue[place - 1]
             alike = tables.jobs[other].submit == tables.jobs[j].submit
             if plan.mode == EASY_SJF:
-                alike = alike and planned_time(tables, plan.actual, other) == planned_time(tables, plan.actual, j)
+                alike = alike and planned_time(tables, plans, k, other) == planned_time(tables, plans, k, j)
             key, own = tie_breaker(tables, plans, k, other), tie_breaker(tables, plans, k, j)
             if not alike or key < own or (key == own and other < j):
                 break
@@ -355,19 +255,5 @@ def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
             break
         other = nth_job(tables.running, v, n)
         free += tables.jobs[other].size
-        time = expected_finish(tables, plans.plans[k].actual, other)
+        time = expected_finish(tables, plans, k, other)
     return float(time)
-
-
-STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
-    STRICT: start_in_order,
-    GREEDY: start_all_that_fit,
-    COMMIT: start_committed,
-    COMMIT_BACKFILL: start_committed,
-    EASY: start_with_backfilling,
-    EASY_FCFS: start_with_backfilling,
-    EASY_SJF: start_with_backfilling,
-    CONSERVATIVE: start_conservative,
-    PACKING: start_best_pairs,
-}
-"""How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""

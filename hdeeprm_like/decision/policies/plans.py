@@ -21,10 +21,25 @@ from hdeeprm_like.decision.names import (
     STRICT,
     Baseline,
 )
-from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.decision.policies.history import History, new_history
+from hdeeprm_like.decision.policies.history import make_room as make_room_in
+from hdeeprm_like.decision.policies.lookahead import Ahead, new_ahead
+from hdeeprm_like.decision.policies.run_times import expected_time
+from hdeeprm_like.decision.policies.scores import Scores, new_scores
+from hdeeprm_like.decision.score_files import ScoredPolicy
+from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_keys import planned_time
-from hdeeprm_like.engine.numbers import FCFS, MULTIFACTOR, SJF
+from hdeeprm_like.engine.numbers import (
+    ACTUAL,
+    BY_SCORE,
+    FCFS,
+    FIRST_CHANGING,
+    FIRST_PREDICTED,
+    MULTIFACTOR,
+    REQUESTED,
+    RUN_TIMES,
+    SJF,
+)
 from hdeeprm_like.engine.running_jobs import BY_SIZE
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, Tables, longer
@@ -38,9 +53,12 @@ PLAN = np.dtype(
         ("order", "i8"),
         ("mode", "i8"),
         ("core_policy", "i8"),
-        ("actual", "i8"),  # 1 where it looks at actual run times
+        ("order_times", "i8"),  # the run times that the order looks at, of ``RUN_TIMES``,
+        ("times", "i8"),  # and that reservations look at
         ("list", "i8"),  # of waiting jobs in its order
         ("candidates", "i8"),  # list of waiting jobs that it backfills from
+        ("changing", "i8"),  # 1 where the order changes with time,
+        ("candidates_change", "i8"),  # and where that of the candidates does
         ("ends", "i8"),  # list of running jobs by expected end, -1 where it does not look at them
         ("cursor", "i8"),  # changes of the cluster that it has seen
         ("held", "i8"),  # the job that commit blocks on, -1 for none
@@ -68,6 +86,7 @@ class Plans(Bundle):
         reserved: (K, J) s, when a waiting job is to start, of conservative baselines; else empty.
         point_time, point_free: (K, 2J + 3) from when on how many cores are free of running jobs and reservations.
         queue, releases: (J + 1,) scratch: waiting jobs in order, and running ones by expected end, in this decision.
+        release_ends: (J + 1,) s, when these are expected to end, where they had to be sorted.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
         usage, user_cores: (K, U) decayed core seconds used, and cores in use.
     """
@@ -79,21 +98,37 @@ class Plans(Bundle):
     point_free: Ints
     queue: Ints
     releases: Ints
+    release_ends: Floats
     node_cores: Ints
     node_memory: Floats
     node_gpus: Floats
     usage: Floats
     user_cores: Ints
+    history: History
+    scores: Scores
+    ahead: Ahead
+
+
+def order_of(baseline: Baseline) -> int:
+    """Return the number of a baseline's order."""
+    return BY_SCORE if baseline.learned else ORDERS[baseline.order]
 
 
 def needs_of(baseline: Baseline) -> Needs:
     """Return the sorted lists of jobs that a baseline looks at."""
-    mode, order = MODES[baseline.mode], ORDERS[baseline.order]
-    own = (order, baseline.perfect and order != FCFS)
-    others = {EASY_FCFS: (FCFS, False), COMMIT: (FCFS, False), COMMIT_BACKFILL: (FCFS, False)}
-    candidates = (SJF, baseline.perfect) if mode == EASY_SJF else others.get(mode, own)
-    ends = () if mode in (STRICT, GREEDY, PACKING) else ((BY_SIZE, baseline.perfect),)
+    mode, order = MODES[baseline.mode], order_of(baseline)
+    order_times, times = (list_times(RUN_TIMES[name]) for name in (baseline.order_times, baseline.times))
+    own = (order, order_times if order != FCFS else REQUESTED)
+    by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
+    candidates = (SJF, times) if mode == EASY_SJF else by_submission.get(mode, own)
+    looks_at_ends = mode not in (STRICT, GREEDY, PACKING) or baseline.predicts
+    ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
+
+
+def list_times(times: int) -> int:
+    """Return the run times that a sorted list looks at; one list, sorted again each time, serves all predicted ones."""
+    return min(times, FIRST_PREDICTED)
 
 
 def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
@@ -109,11 +144,14 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
             raise OptionsError(f"{baseline.name}: looks at actual run times, which only the embedded simulator knows")
         needs = needs_of(baseline)
         state.require(needs, baseline.name)
-        plan["order"], plan["mode"] = ORDERS[baseline.order], MODES[baseline.mode]
-        plan["core_policy"], plan["actual"] = PLACEMENTS[baseline.placement], baseline.perfect
+        plan["order"], plan["mode"] = order_of(baseline), MODES[baseline.mode]
+        plan["core_policy"] = PLACEMENTS[baseline.placement]
+        plan["order_times"], plan["times"] = RUN_TIMES[baseline.order_times], RUN_TIMES[baseline.times]
         plan["list"], plan["candidates"] = (state.needs.orders.index(needs.orders[i]) for i in (0, -1))
+        plan["changing"], plan["candidates_change"] = (changes(*needs.orders[i]) for i in (0, -1))
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
     plans["held"], plans["stale"] = -1, 1
+    learned = [baseline.learned for baseline in baselines]
     commits = np.isin(plans["mode"], (COMMIT, COMMIT_BACKFILL)).any()
     plans_ahead = (plans["mode"] == CONSERVATIVE).any()
     return Plans(
@@ -124,19 +162,37 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         point_free=np.zeros((count, 2 * jobs + 3 if plans_ahead else 0), np.int64),
         queue=np.zeros(jobs + 1, np.int32),
         releases=np.zeros(jobs + 1, np.int32),
+        release_ends=np.zeros(jobs + 1),
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
         usage=np.zeros((count, state.users)),
         user_cores=np.zeros((count, state.users), np.int64),
+        history=new_history(state) if any(baseline.predicts for baseline in baselines) else absent(History),
+        scores=new_scores(learned, jobs) if any(learned) else absent(Scores),
+        ahead=new_ahead(played_by(learned, jobs), jobs) if any(learned) else absent(Ahead),
     )
+
+
+def played_by(learned: Sequence[ScoredPolicy | None], jobs: int) -> int:
+    """Return how many jobs learned policies play at most."""
+    ahead = [policy.lookahead for policy in learned if policy and policy.lookahead]
+    return max((one.queue + one.arrivals for one in ahead), default=0)
+
+
+def changes(order: int, times: int) -> bool:
+    """Tell whether a list is to be sorted again at each decision; learned policies sort theirs themselves."""
+    return FIRST_CHANGING <= order < BY_SCORE or times >= FIRST_PREDICTED
 
 
 def make_room(plans: Plans, jobs: int) -> None:
     """Let there be room for so many jobs; under Batsim they become known on the way."""
     if jobs + 1 <= len(plans.queue):
         return
-    plans.queue, plans.releases = longer(plans.queue, jobs + 1), longer(plans.releases, jobs + 1)
+    for name in ("queue", "releases", "release_ends"):
+        setattr(plans, name, longer(getattr(plans, name), jobs + 1))
+    if isinstance(plans.history, History):
+        make_room_in(plans.history, jobs, len(plans.usage[0]))
     for name, columns, fill in (
         ("tie_key", jobs, 0.0),
         ("reserved", jobs, NONE_RESERVED),
@@ -151,9 +207,9 @@ def make_room(plans: Plans, jobs: int) -> None:
 
 
 @inlined
-def expected_finish(tables: Tables, actual: int, j: int) -> float:
-    """Return when a running job is expected to end, in s."""
-    return float(tables.jobs[j].start + planned_time(tables, actual, j))
+def planned_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return for how many s baseline *k* takes a job to run when it reserves cores."""
+    return float(expected_time(tables, plans.history, plans.plans[k].times, j))
 
 
 @compiled
@@ -178,7 +234,7 @@ def read_changes(tables: Tables, plans: Plans, k: int, own: bool) -> None:
             if fair:
                 plans.user_cores[k, tables.jobs[j].user] += tables.jobs[j].size
         elif kind == ENDED:
-            if tables.jobs[j].finish != expected_finish(tables, plan.actual, j):
+            if tables.jobs[j].finish != tables.jobs[j].start + planned_time(tables, plans, k, j):
                 plan.stale = 1
             if fair:
                 plans.user_cores[k, tables.jobs[j].user] -= tables.jobs[j].size

@@ -4,10 +4,11 @@ Those that do not change are kept sorted as jobs come and leave, see ``engine.jo
 """
 
 from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_keys import planned_time, unicep, wfp3
+from hdeeprm_like.engine.job_keys import lasting_key, unicep, wfp3
 from hdeeprm_like.engine.job_lists import BLOCK, sort_by_keys
-from hdeeprm_like.engine.numbers import MULTIFACTOR, UNICEP, WFP3
+from hdeeprm_like.engine.numbers import FIRST_CHANGING, MULTIFACTOR, UNICEP, WFP3
 from hdeeprm_like.engine.tables import Tables
 
 DAY = 86400.0  # s
@@ -16,14 +17,18 @@ MAX_AGE = 7 * DAY  # from there on a job gets no older, as Slurm's PriorityMaxAg
 
 
 @compiled
-def changing_key(tables: Tables, plans: Plans, k: int, j: int, used: float) -> float:
-    """Return what an order that changes with time minimizes now; *used* is the sum of the usage of all users.
+def changing_key(tables: Tables, plans: Plans, k: int, order: int, time: float, j: int, used: float) -> float:
+    """Return what an order minimizes now.
+
+    Args:
+        time: s that the job is taken to run. used: the sum of the usage of all users.
 
     Multifactor weighs age, size and fair share alike, each from 0 to 1, as Slurm's priority plugin defines them with
     equal shares for all users: 2^-(share of the usage times number of users).
     """
-    job, order = tables.jobs[j], plans.plans[k].order
-    time, size = float(planned_time(tables, plans.plans[k].actual, j)), float(job.size)
+    if order < FIRST_CHANGING:
+        return lasting_key(tables, order, time, j)
+    job, size = tables.jobs[j], float(tables.jobs[j].size)
     wait = tables.clock[0].now - job.submit
     if order == WFP3:
         return wfp3(wait, time, size)
@@ -37,15 +42,21 @@ def changing_key(tables: Tables, plans: Plans, k: int, j: int, used: float) -> f
 
 
 @compiled
-def sort_again(tables: Tables, plans: Plans, k: int) -> None:
-    """Find the keys of all waiting jobs again and sort them; little moves from one decision to the next."""
-    usage, used, v = plans.usage[k], 0.0, plans.plans[k].list
+def sort_again(tables: Tables, plans: Plans, k: int, v: int, order: int, times: int) -> None:
+    """Find the keys of all waiting jobs in a list again and sort them; little moves from one decision to the next.
+
+    Args:
+        v: the list. order, times: what it is sorted by, and the run times that this looks at.
+    """
+    usage, used = plans.usage[k], 0.0
     for user in range(len(usage)):
         used += usage[user]
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
         for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
-            tables.waiting.keys[v, i] = changing_key(tables, plans, k, tables.waiting.jobs[v, i], used)
+            j = tables.waiting.jobs[v, i]
+            time = float(expected_time(tables, plans.history, times, j))
+            tables.waiting.keys[v, i] = changing_key(tables, plans, k, order, time, j, used)
     sort_by_keys(tables.waiting, v)
 
 

@@ -6,8 +6,6 @@ from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
-OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
-
 
 @compiled
 def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:

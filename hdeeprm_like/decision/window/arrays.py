@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.numbers import FIRST
+from hdeeprm_like.engine.numbers import FIRST, REQUESTED
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import longer
@@ -86,7 +86,7 @@ def needs_of_window(slots: int, lists: bool) -> Needs:
     """Return the sorted lists of jobs that a window looks at: none without slots, unless observations need them."""
     if slots == 0 and not lists:
         return Needs()
-    return Needs(((FIRST, False),), ((BY_START, False),))
+    return Needs(((FIRST, REQUESTED),), ((BY_START, REQUESTED),))
 
 
 def new_window(

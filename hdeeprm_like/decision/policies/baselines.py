@@ -1,0 +1,112 @@
+"""What a baseline does at a decision: take in what has happened, start jobs in its mode, tell what the head lacks."""
+
+import functools
+from collections.abc import Callable
+
+from hdeeprm_like.decision.names import (
+    COMMIT,
+    COMMIT_BACKFILL,
+    CONSERVATIVE,
+    EASY,
+    EASY_FCFS,
+    EASY_SJF,
+    GREEDY,
+    MODES,
+    PACKING,
+    SCORED,
+    STRICT,
+)
+from hdeeprm_like.decision.policies.conservative import start_conservative
+from hdeeprm_like.decision.policies.easy import (
+    start_all_that_fit,
+    start_best_pairs,
+    start_committed,
+    start_in_order,
+    start_with_backfilling,
+)
+from hdeeprm_like.decision.policies.plans import Plans, read_changes
+from hdeeprm_like.decision.policies.priorities import share_out, sort_again
+from hdeeprm_like.decision.policies.run_times import follow
+from hdeeprm_like.decision.policies.scored import start_scored
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import job_at
+from hdeeprm_like.engine.lifecycle import lacking_beside_cores
+from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
+from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
+
+
+@compiled
+def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
+    """Bring baseline *k* to the present instant; False if nothing waits."""
+    plan, clock = plans.plans[k], tables.clock[0]
+    clock.blocked = NOTHING
+    if plan.order == MULTIFACTOR:
+        share_out(tables, plans, k)
+    read_changes(tables, plans, k, False)
+    follow(tables, plans.history)
+    if clock.waiting > 0 and plan.changing:
+        sort_again(tables, plans, k, plan.list, plan.order, plan.order_times)
+    if clock.waiting > 0 and plan.candidates_change and plan.candidates != plan.list:
+        sort_again(tables, plans, k, plan.candidates, SJF, plan.times)
+    return bool(clock.waiting > 0)
+
+
+@compiled
+def close_decision(tables: Tables, plans: Plans, k: int) -> None:
+    """Let baseline *k* take note of what it has started, and tell what the head of the queue lacks."""
+    read_changes(tables, plans, k, True)
+    if tables.clock[0].waiting > 0:
+        note_blocked(tables, plans, k)
+
+
+@functools.cache
+def decide_by(modes: tuple[str, ...]) -> Callable[[Tables, Plans, int], None]:
+    """Return a compiled function that starts what a baseline of one of some modes starts now, and knows no others."""
+    start = STARTS[MODES[modes[-1]]]
+    for mode in reversed(modes[:-1]):
+        start = either(MODES[mode], STARTS[MODES[mode]], start)
+
+    def decide(tables, plans, k):  # type: ignore[no-untyped-def]
+        if open_decision(tables, plans, k):
+            start(tables, plans, k)
+            close_decision(tables, plans, k)
+
+    decide.__qualname__ = f"decide_by_{'_'.join(modes)}"  # machine code is kept by this name
+    return compiled(decide)
+
+
+def either(mode: int, start: Callable[..., None], otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return a compiled function that starts jobs by one mode, or by others."""
+
+    def start_by_mode(tables, plans, k):  # type: ignore[no-untyped-def]
+        if plans.plans[k].mode == mode:
+            start(tables, plans, k)
+        else:
+            otherwise(tables, plans, k)
+
+    return compiled(start_by_mode)
+
+
+@compiled
+def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
+    """Tell what the head of the queue lacks."""
+    clock = tables.clock[0]
+    j = plans.plans[k].held if plans.plans[k].held >= 0 else job_at(tables.waiting, plans.plans[k].list, 0, 0)
+    clock.blocked_job = j
+    size = tables.jobs[j].size
+    clock.blocked = CORES if size > clock.free_cores else lacking_beside_cores(tables, j, size)
+
+
+STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
+    STRICT: start_in_order,
+    GREEDY: start_all_that_fit,
+    COMMIT: start_committed,
+    COMMIT_BACKFILL: start_committed,
+    EASY: start_with_backfilling,
+    EASY_FCFS: start_with_backfilling,
+    EASY_SJF: start_with_backfilling,
+    CONSERVATIVE: start_conservative,
+    PACKING: start_best_pairs,
+    SCORED: start_scored,
+}
+"""How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""

@@ -1,0 +1,288 @@
+"""Look-ahead: what waits and what may come is played to the end for some policies, and the step of the best is done.
+
+Played are the waiting jobs as they were requested, and the last submitted jobs as if they came again from now on with
+the gaps they had. The play is a light one, for this is done at each decision: cores are counted, all else is left out.
+It costs what jobs wait, each second weighing 1 / max(run time, 10 s), the summand of the mean bounded slowdown. A play
+is cut off where it costs more than the best one until then.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.scores import Scores
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import BLOCK
+from hdeeprm_like.engine.tables import REJECTED, Tables
+from hdeeprm_like.types import Ints, Records
+
+LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
+LEAST_TIME = 1.0  # s
+OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
+FEW_SEEN = 5  # submissions before which none is played again
+MARGIN = 1e-9  # share by which a candidate must be better than those before it
+
+PLAYED = np.dtype(
+    [
+        ("job", "i8"),
+        ("time", "f8"),  # s
+        ("arrival", "f8"),  # s
+        ("weight", "f8"),  # what a second of waiting costs
+        ("log_time", "f8"),
+        ("log_cores", "f8"),  # of the share of the machine
+        ("key", "f8"),  # what the candidate sorts by
+        ("cores", "i8"),
+        ("again", "i8"),  # 1 where it comes again
+        ("starts", "i8"),  # 1 where the candidate has started it in the play,
+        ("now", "i8"),  # where the candidate starts it now,
+        ("chosen", "i8"),  # and where the best one does
+    ],
+    align=True,
+)
+
+END = np.dtype([("time", "f8"), ("cores", "i8")], align=True)
+
+PLAY = np.dtype(
+    [
+        ("now", "f8"),
+        ("cost", "f8"),
+        ("free", "i8"),  # cores
+        ("waiting", "i8"),  # used entries of Ahead.queue
+        ("running", "i8"),  # used entries of Ahead.ends
+        ("backfill", "i8"),
+        ("first", "i8"),  # entry of Ahead.ends before which all jobs have ended
+    ],
+    align=True,
+)
+
+
+class Ahead(Bundle):
+    """What is played; M jobs at most, J jobs of the cluster.
+
+    Attributes:
+        play: (1,) PLAY. played: (M,) PLAYED, the waiting jobs, then those that come again.
+        queue: (M,) waiting jobs of the play in the candidate's order. running: (J,) END, the running jobs now.
+        ends: (J + M,) END, those of the play, sorted.
+    """
+
+    play: Records
+    played: Records
+    queue: Ints
+    running: Records
+    ends: Records
+
+
+def new_ahead(most: int, jobs: int) -> Ahead:
+    """Return room for plays of so many jobs."""
+    return Ahead(
+        np.zeros(1, PLAY),
+        np.zeros(most, PLAYED),
+        np.zeros(most, np.int64),
+        np.zeros(jobs, END),
+        np.zeros(jobs + most, END),
+    )
+
+
+@compiled
+def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wait: float, again: bool) -> None:
+    """Write a job to be played; those that come again stand behind all others of the same key."""
+    job, row = tables.jobs[j], ahead.played[i]
+    time = max(job.requested_time, LEAST_TIME)
+    row.job, row.time, row.arrival, row.cores, row.again = j, time, arrival, job.size, again
+    row.weight = 1.0 / max(time, LEAST) + wait
+    row.log_time, row.log_cores = np.log(time), np.log(job.size / float(len(tables.core_job)))
+
+
+@compiled
+def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, k: int, v: int) -> int:
+    """Write the first waiting jobs of a list to be played; return how many."""
+    count = 0
+    for place in range(tables.waiting.lists[v].blocks):
+        b = tables.waiting.directory[v, place]
+        for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
+            if count == scores.params[k].most:
+                return count
+            j = tables.waiting.jobs[v, i]
+            put_played(tables, ahead, count, j, tables.jobs[j].submit, scores.params[k].wait, False)
+            count += 1
+    return count
+
+
+@compiled
+def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, k: int, waiting: int) -> int:
+    """Write the last submitted jobs behind the waiting ones, to come again; return how many."""
+    clock = tables.clock[0]
+    count = min(scores.params[k].arrivals, clock.submitted)
+    if clock.submitted < FEW_SEEN or count == 0:
+        return 0
+    first = clock.submitted - count
+    begin, end = tables.jobs[first].submit, tables.jobs[clock.submitted - 1].submit
+    gap, i = (end - begin) / count, waiting
+    for j in range(first, clock.submitted):
+        if tables.jobs[j].status == REJECTED:
+            continue
+        arrival = clock.now + (tables.jobs[j].submit - begin) + gap
+        put_played(tables, ahead, i, j, arrival, scores.params[k].wait, True)
+        i += 1
+    return i - waiting
+
+
+@compiled
+def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
+    """Write when the running jobs end as requested, in order; return how many there are."""
+    count, now = 0, tables.clock[0].now
+    for place in range(tables.running.lists[v].blocks):
+        b = tables.running.directory[v, place]
+        for i in range(b * BLOCK, b * BLOCK + tables.running.sizes[v, b]):
+            job = tables.jobs[tables.running.jobs[v, i]]
+            end = job.start + job.requested_time
+            add_end(ahead.running, count, end if end > now else now + OVERDUE, job.size)
+            count += 1
+    return count
+
+
+@compiled
+def add_end(ends: Records, count: int, time: float, cores: int, first: int = 0) -> None:
+    """Put an end into sorted ones, of which there are *count*."""
+    at = count
+    while at > first and ends[at - 1].time > time:
+        ends[at].time, ends[at].cores = ends[at - 1].time, ends[at - 1].cores
+        at -= 1
+    ends[at].time, ends[at].cores = time, cores
+
+
+@compiled
+def sort_in(ahead: Ahead, i: int) -> None:
+    """Let a job wait in the play."""
+    play = ahead.play[0]
+    at, job = play.waiting, ahead.played[i]
+    while at > 0:
+        other = ahead.played[ahead.queue[at - 1]]
+        if not (job.key < other.key or (job.key == other.key and job.again == other.again and job.job < other.job)):
+            break
+        ahead.queue[at] = ahead.queue[at - 1]
+        at -= 1
+    ahead.queue[at] = i
+    play.waiting += 1
+
+
+@compiled
+def start_played(ahead: Ahead, i: int) -> None:
+    """Start a job of the play; it is still to be taken out of the queue."""
+    play, job = ahead.play[0], ahead.played[i]
+    play.free -= job.cores
+    play.cost += (play.now - job.arrival) * job.weight
+    add_end(ahead.ends, play.running, play.now + job.time, job.cores, play.first)
+    play.running += 1
+
+
+@compiled
+def start_by_candidate(ahead: Ahead) -> None:
+    """Start the jobs of the play that the candidate starts at its present time."""
+    play = ahead.play[0]
+    kept, i = 0, 0
+    while i < play.waiting and ahead.played[ahead.queue[i]].cores <= play.free:
+        ahead.played[ahead.queue[i]].starts = 1
+        start_played(ahead, ahead.queue[i])
+        i += 1
+    if i < play.waiting:
+        head = ahead.queue[i]
+        ahead.queue[kept] = head
+        kept, i = kept + 1, i + 1
+        if play.backfill == 1 and play.free > 0 and i < play.waiting:
+            kept, i = backfill_played(ahead, head, kept, i)
+    while i < play.waiting:
+        ahead.queue[kept] = ahead.queue[i]
+        kept, i = kept + 1, i + 1
+    play.waiting = kept
+
+
+@compiled
+def backfill_played(ahead: Ahead, head: int, kept: int, i: int) -> tuple[int, int]:
+    """Start jobs of the play behind the head that do not delay it; return how many wait before the next, and that."""
+    play = ahead.play[0]
+    free, at, wanted = play.free, play.first, ahead.played[head].cores
+    while at < play.running:
+        free += ahead.ends[at].cores
+        if free >= wanted:
+            break
+        at += 1
+    shadow = ahead.ends[at].time if at < play.running else np.inf
+    spare = free - wanted
+    while i < play.waiting and play.free > 0:
+        number = ahead.queue[i]
+        job = ahead.played[number]
+        in_time = play.now + job.time <= shadow
+        if job.cores <= play.free and (in_time or job.cores <= spare):
+            if not in_time:
+                spare -= job.cores
+            job.starts = 1
+            start_played(ahead, number)
+        else:
+            ahead.queue[kept] = number
+            kept += 1
+        i += 1
+    return kept, i
+
+
+@compiled
+def open_play(tables: Tables, scores: Scores, ahead: Ahead, candidate: int, waiting: int, running: int) -> None:
+    """Set up the play for a candidate as the cluster is now."""
+    play, by, now = ahead.play[0], scores.candidates[candidate], tables.clock[0].now
+    play.now, play.cost, play.free = now, 0.0, tables.clock[0].free_cores
+    play.waiting, play.running, play.first, play.backfill = 0, running, 0, by.backfill
+    for i in range(running):
+        ahead.ends[i].time, ahead.ends[i].cores = ahead.running[i].time, ahead.running[i].cores
+    for i in range(waiting):
+        job = ahead.played[i]
+        job.key = by.time * job.log_time + by.cores * job.log_cores
+        if by.wait != 0.0:
+            job.key -= by.wait * np.log1p((now - job.arrival) / max(job.time, LEAST))
+        job.starts = 0
+        sort_in(ahead, i)
+
+
+@compiled
+def play_on(scores: Scores, ahead: Ahead, candidate: int, waiting: int, coming: int, limit: float) -> float:
+    """Play to the end, or until it costs more than a limit; return the cost."""
+    play, by = ahead.play[0], scores.candidates[candidate]
+    for i in range(waiting, waiting + coming):
+        ahead.played[i].key = by.time * ahead.played[i].log_time + by.cores * ahead.played[i].log_cores
+    arrived = 0
+    while (play.waiting > 0 or arrived < coming) and play.cost <= limit:
+        end = ahead.ends[play.first].time if play.first < play.running else np.inf
+        arrival = ahead.played[waiting + arrived].arrival if arrived < coming else np.inf
+        play.now = min(end, arrival)
+        if play.now == np.inf:
+            return np.inf
+        while play.first < play.running and ahead.ends[play.first].time <= play.now:
+            play.free += ahead.ends[play.first].cores
+            play.first += 1
+        while arrived < coming and ahead.played[waiting + arrived].arrival <= play.now:
+            sort_in(ahead, waiting + arrived)
+            arrived += 1
+        start_by_candidate(ahead)
+    return float(play.cost)
+
+
+@compiled
+def choose_ahead(tables: Tables, scores: Scores, ahead: Ahead, k: int, v: int, ends: int) -> int:
+    """Mark the waiting jobs that the best candidate starts now; return how many jobs were played.
+
+    Args:
+        v: list of the waiting jobs. ends: list of the running ones by requested ends.
+    """
+    waiting = put_waiting(tables, scores, ahead, k, v)
+    coming, running = put_arrivals(tables, scores, ahead, k, waiting), put_running(tables, ahead, ends)
+    best = np.inf
+    for candidate in range(scores.params[k].first, scores.params[k].last):
+        open_play(tables, scores, ahead, candidate, waiting, running)
+        start_by_candidate(ahead)
+        for i in range(waiting):
+            ahead.played[i].now = ahead.played[i].starts
+        first = candidate == scores.params[k].first
+        cost = play_on(scores, ahead, candidate, waiting, coming, best)
+        if first or cost < best * (1.0 - MARGIN):
+            best = cost
+            for i in range(waiting):
+                ahead.played[i].chosen = ahead.played[i].now
+    return waiting

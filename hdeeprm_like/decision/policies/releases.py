@@ -1,0 +1,44 @@
+"""When the running jobs are expected to end and to release their cores."""
+
+from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED
+from hdeeprm_like.engine.tables import Tables
+
+OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
+
+
+@inlined
+def expected_finish(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return when a running job is expected to end, in s; this may be over."""
+    return float(tables.jobs[j].start + planned_time(tables, plans, k, j))
+
+
+@compiled
+def expected_end(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return when a running job is expected to end; an overdue one in a second."""
+    end, now = expected_finish(tables, plans, k, j), tables.clock[0].now
+    return float(end if end > now else now + OVERDUE)
+
+
+@compiled
+def sort_releases(tables: Tables, plans: Plans, k: int) -> int:
+    """Write the running jobs by expected end, the smallest first of those that end together; return how many."""
+    plan, now = plans.plans[k], tables.clock[0].now
+    count = copy_jobs(tables.running, plan.ends, plans.releases)
+    sorted_by_now = plan.times < FIRST_PREDICTED  # but for overdue jobs, which come among others
+    if count == 0 or (sorted_by_now and expected_finish(tables, plans, k, plans.releases[0]) > now):
+        return count
+    for i in range(count):
+        j = plans.releases[i]
+        end, place = expected_end(tables, plans, k, j), i
+        while place > 0:
+            other = plans.releases[place - 1]
+            other_end = plans.release_ends[place - 1]
+            if other_end < end or (other_end == end and tables.jobs[other].size <= tables.jobs[j].size):
+                break
+            plans.releases[place], plans.release_ends[place] = other, other_end
+            place -= 1
+        plans.releases[place], plans.release_ends[place] = j, end
+    return count

@@ -1,0 +1,274 @@
+"""Learned policies in JSON: which feature weighs how much, in words and numbers that an operator can read.
+
+| key | meaning |
+|---|---|
+| ``queue`` | the score that orders the queue: feature -> weight; the smallest score is first |
+| ``backfill`` | the same for the jobs behind the head; that of the queue if missing |
+| ``gate`` | a job behind the head may only start where this is not negative; all may if missing |
+| ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
+| ``made_by`` | how it was made: command, seed, traces; for readers |
+
+Each of the three may be an object with ``weights``, and ``hidden``: units of a small network, each with ``weights`` of
+features and what it weighs in the score, ``out``: score = weights . features + sum of out * tanh(weights . features).
+
+This module reads them and imports nothing heavy; `policies.scores` and `policies.lookahead` compute them.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.errors import OptionsError, did_you_mean
+
+FEATURES = {
+    "one": "1",
+    "log_time": "ln(requested time in h)",
+    "log_cores": "ln(cores / cores of the machine)",
+    "log_expected_time": "ln(mean of the estimated run time in h)",
+    "log_expected_rate": "ln(mean of 1 / estimated run time in h), short jobs counted as 10 s",
+    "expected_log_time": "mean of ln(estimated run time in h), short jobs counted as 10 s",
+    "short": "estimated chance to run less than 10 minutes",
+    "log_last_two": "ln(mean run time of the user's last two jobs / requested time), at most 0; 0 before there are two",
+    "log_ratio": "mean of ln(run time / requested time) of the user's jobs, those of late weighing more",
+    "log_class_last": "ln(run time of the last job of this user with this request / requested time); 0 before",
+    "sibling": "ln(1 + min that a job of this user with this request has been running)",
+    "user_running": "ln(1 + running jobs of the user)",
+    "user_waiting": "ln(1 + waiting jobs of the user)",
+    "user_share": "share of the machine's cores that the user has",
+    "log_wait": "ln(1 + wait / estimated run time), this no less than 60 s",
+    "log_wait_request": "ln(1 + wait / requested time), this no less than 10 s",
+    "wait_days": "wait in days, at most 10",
+    "log_time_queue": "log_time * queue",
+    "log_cores_queue": "log_cores * queue",
+    "free": "share of the cores that are free",
+    "queue": "ln(1 + waiting jobs) / 3",
+    "work": "ln(1 + hours that the waiting jobs would keep the machine busy as requested) / 3",
+    "of_free": "cores / free cores",
+    "log_time_to_head": "ln(requested time / that of the head of the queue)",
+    "log_cores_to_head": "ln(cores / those of the head of the queue)",
+    "in_time": "1 where the job would end before the head of the queue starts",
+}
+"""What a score can look at; the last three are 0 but in ``backfill`` and ``gate``."""
+
+NEVER, WHILE_EXACT, ALWAYS = range(3)
+WHEN = {"never": NEVER, "exact": WHILE_EXACT, "always": ALWAYS}
+
+ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A hidden unit of a small network: *out* times tanh of the weighted features."""
+
+    weights: tuple[tuple[str, float], ...]
+    out: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """Weighted features.
+
+    Attributes:
+        weights: names of features and what each weighs. hidden: units that see the same features.
+    """
+
+    weights: tuple[tuple[str, float], ...] = ()
+    hidden: tuple[Unit, ...] = ()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy that look-ahead plays: jobs by time^time * cores^cores / (1 + wait / time)^wait, ascending.
+
+    Attributes:
+        backfill: whether jobs behind the head may start that do not delay it (EASY).
+    """
+
+    time: float = 1.0
+    cores: float = 0.0
+    wait: float = 0.0
+    backfill: bool = True
+
+
+@dataclass(frozen=True)
+class LookAhead:
+    """How far and for whom the future is played.
+
+    Attributes:
+        when: ``exact``: while every ended job ran as long as requested; ``always``; ``never``.
+        arrivals: so many of the last submitted jobs are played as if they came again.
+        queue: at most so many waiting jobs are played, the first by the score. candidates: policies to play.
+        wait: what a second of waiting costs beside 1 / max(run time, 10 s), for a day's wait to weigh in.
+    """
+
+    when: str = "exact"
+    arrivals: int = 16
+    queue: int = 256
+    candidates: tuple[Candidate, ...] = ()
+    wait: float = 0.0
+
+
+@dataclass(frozen=True)
+class ScoredPolicy:
+    """A learned policy.
+
+    Attributes:
+        queue, backfill, gate: scores, None where the file has none. lookahead: None where it plays nothing.
+    """
+
+    queue: Score
+    backfill: Score | None = None
+    gate: Score | None = None
+    lookahead: LookAhead | None = None
+
+
+def is_scored(name: str) -> bool:
+    """Tell whether a name is meant as that of a learned policy: ``zoo:NAME`` or ``scored:FILE.json``."""
+    return name.startswith((ZOO, SCORED))
+
+
+def split_scored(name: str) -> tuple[str, str]:
+    """Split off a placement: ``"scored:my-file.json-first_fit"`` -> ``"scored:my-file.json"``, ``"first_fit"``."""
+    stem, ending, placement = name.partition(ENDING + "-")
+    if name.startswith(ZOO) and not ending:
+        stem, _, placement = name.partition("-")
+        return stem, placement
+    return (stem + ENDING, placement) if ending else (name, "")
+
+
+def zoo() -> dict[str, Path]:
+    """Return the learned policies that come with the package, by name."""
+    spec = find_spec("hdeeprm_like")
+    assert spec is not None
+    assert spec.origin is not None
+    package = Path(spec.origin).parent
+    folders = (package / "examples" / "agents" / "zoo", package.parent / "agents" / "zoo")
+    return {path.stem: path for folder in folders for path in sorted(folder.glob(f"*{ENDING}"))}
+
+
+@cache
+def scored_policy(name: str) -> ScoredPolicy:
+    """Return the learned policy of a name.
+
+    Raises:
+        OptionsError: there is none, or its file cannot be used.
+    """
+    if name.startswith(ZOO):
+        known = zoo()
+        stem = name.removeprefix(ZOO)
+        if stem not in known:
+            raise OptionsError(f"policy {name!r}: no such one comes along{did_you_mean(stem, known)}")
+        return read_scored(known[stem])
+    return read_scored(Path(name.removeprefix(SCORED)))
+
+
+def read_scored(path: Path) -> ScoredPolicy:
+    """Return the learned policy in a file.
+
+    Raises:
+        OptionsError: it cannot be read, or holds none.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OptionsError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise OptionsError(f"{path}: is no JSON ({error})") from error
+    return policy_of(content, str(path))
+
+
+def policy_of(content: Any, where: str) -> ScoredPolicy:
+    """Return the learned policy that the JSON of a file stands for.
+
+    Raises:
+        OptionsError: it stands for none; the message begins with *where*.
+    """
+    known = ("queue", "backfill", "gate", "lookahead", "made_by")
+    given = mapping(content, known, where)
+    if "queue" not in given:
+        raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
+    scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill", "gate") if key in given}
+    ahead = lookahead_of(given["lookahead"], f"{where}: lookahead") if "lookahead" in given else None
+    return ScoredPolicy(**scores, lookahead=ahead)
+
+
+def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
+    """Return an object of a file that has no other keys than the known ones."""
+    if not isinstance(content, dict):
+        raise OptionsError(f"{where}: an object is needed, not {content!r:.60}")
+    for key in content:
+        if key not in known:
+            raise OptionsError(f"{where}: {key!r} is not known{did_you_mean(key, known)}")
+    return content
+
+
+def number(value: Any, where: str) -> float:
+    """Return a finite number of a file."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e12 or value != value:
+        raise OptionsError(f"{where}: a number is needed, not {value!r:.60}")
+    return float(value)
+
+
+def weights_of(content: Any, where: str) -> tuple[tuple[str, float], ...]:
+    """Return the weights of features."""
+    given = mapping(content, FEATURES, where)
+    return tuple((name, number(value, f"{where}: {name}")) for name, value in given.items())
+
+
+def score_of(content: Any, where: str) -> Score:
+    """Return a score: weights alone, or with hidden units."""
+    if not (isinstance(content, dict) and "weights" in content):
+        return Score(weights_of(content, where))
+    given = mapping(content, ("weights", "hidden"), where)
+    units = given.get("hidden", [])
+    if not isinstance(units, list):
+        raise OptionsError(f"{where}: hidden: a list of units is needed, not {units!r:.60}")
+    hidden = []
+    for i, unit in enumerate(units):
+        place = f"{where}: hidden {i}"
+        parts = mapping(unit, ("weights", "out"), place)
+        out = number(parts.get("out"), f"{place}: out")
+        hidden.append(Unit(weights_of(parts.get("weights"), f"{place}: weights"), out))
+    return Score(weights_of(given["weights"], where), tuple(hidden))
+
+
+def lookahead_of(content: Any, where: str) -> LookAhead:
+    """Return how the future is played."""
+    usual = LookAhead()
+    given = mapping(content, [field.name for field in fields(LookAhead)], where)
+    when = given.get("when", usual.when)
+    if when not in WHEN:
+        raise OptionsError(f"{where}: when: {when!r} is not known{did_you_mean(str(when), WHEN)}")
+    counts = {}
+    for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000)):
+        counts[key] = value = given.get(key, getattr(usual, key))
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise OptionsError(f"{where}: {key}: an integer from {least} to {most} is needed, not {value!r:.60}")
+    listed = given.get("candidates")
+    if not isinstance(listed, list) or not listed:
+        raise OptionsError(f"{where}: candidates: a list of policies is needed, not {listed!r:.60}")
+    candidates = tuple(candidate_of(one, f"{where}: candidate {i}") for i, one in enumerate(listed))
+    return LookAhead(when, counts["arrivals"], counts["queue"], candidates, number(given.get("wait", 0.0), where))
+
+
+def candidate_of(content: Any, where: str) -> Candidate:
+    """Return a policy that is played ahead."""
+    given = dict(mapping(content, [field.name for field in fields(Candidate)], where))
+    backfill = given.pop("backfill", True)
+    if not isinstance(backfill, bool):
+        raise OptionsError(f"{where}: backfill: true or false is needed, not {backfill!r:.60}")
+    return Candidate(**{key: number(value, f"{where}: {key}") for key, value in given.items()}, backfill=backfill)
+
+
+def formula(score: Score) -> str:
+    """Return a score as a formula that an operator can read, the heaviest features first."""
+
+    def text(weights: tuple[tuple[str, float], ...]) -> str:
+        ordered = sorted(((weight, name) for name, weight in weights if weight), key=lambda pair: -abs(pair[0]))
+        return " ".join(f"{weight:+.3g} {name}" for weight, name in ordered) or "0"
+
+    return " ".join([text(score.weights), *(f"{unit.out:+.3g} tanh({text(unit.weights)})" for unit in score.hidden)])
