@@ -160,8 +160,8 @@ def simulate(
             nothing else that jobs could lack.
         workload: a `Workload`, or the path of one or of a trace, which is read as by `load_workload`.
         policy: a policy pair as ``"shortest-high_gflops"``, a baseline as ``"sjf+easy"`` or ``"f1+conservative"``, or
-            ``"agent:DIR"`` for the agent that the command ``train`` has left in a folder. On a pool ``multifactor``
-            shares fairly between the users that the jobs tell; on a platform all jobs are of one, as in ``launch``.
+            ``"agent:DIR"`` for the agent that the command ``train`` has left in a folder; ``"zoo:balanced"`` or
+            ``"scored:FILE.json"`` for a learned policy.
         clock: ``"batsim"``: as Batsim keeps time, to the nanosecond, and as the command ``launch``; ``"textbook"``: all
             that has one time happens at once, as in the command ``compare``; ``"one-by-one"``: the same, with a
             decision after each single event, as in RLScheduler.
@@ -176,11 +176,9 @@ def simulate(
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy)]) if agent is None else None
     if isinstance(workload, Workload):
-        jobs = Window(workload, workload.user, 0.0)
+        jobs = Window(workload, 0.0)
     else:
         jobs = experiments.jobs_in(Path(workload), machine, seed)
-    users = jobs.users if (jobs.users >= 0).any() else None
-    sharing = users if isinstance(platform, int) else None  # Batsim tells no users, so `launch` has none
     if agent is not None:
         from hdeeprm_like.studies.compare.trained import play_trained
 
@@ -188,13 +186,11 @@ def simulate(
     else:
         assert actions is not None
         random = experiments.seed_of_policies(seed)
-        simulator = run_to_end(
-            machine, jobs.workload, actions, clock, seed=random, log=True, users=sharing, epoch=jobs.epoch
-        )
+        simulator = run_to_end(machine, jobs.workload, actions, clock, seed=random, log=True, epoch=jobs.epoch)
     ran = jobs_that_ran(simulator)
     if not ran.any():
         raise WorkloadError(f"{machine.name}: none of {len(jobs.workload)} jobs fits this platform, so none has run")
-    found = schedule_of(simulator, jobs.workload, users)
+    found = schedule_of(simulator, jobs.workload)
     ids = np.array(jobs.workload.ids, object)
     return Schedule(
         **{field.name: getattr(found, field.name) for field in fields(found) if field.init},

@@ -262,7 +262,7 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:
     plain = Options.model_validate({"seed": seed, "pybatsim": {"agent": {"type": "LEARNING"}}})
     overrides = Overrides(workload=path) if ready else Overrides(trace=path)
     workload = load_jobs(path, plain, platform, overrides).workload
-    return Window(workload, workload.user, 0.0)
+    return Window(workload, 0.0)
 
 
 def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:

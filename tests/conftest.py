@@ -23,7 +23,7 @@ SLOW = {
     r"decision/test_views.*in_compiled_code.*(normal|small|image|backfilling|machines)": "another observation",
     r"learning/test_training.*kill_9|learning/test_ppo.*(maskable|other_layers)|test_learned.*killed": "minutes",
     r"test_learned.*published_space.*(DeepRM|CompactRM|DeepBackfilling|JobMachine)": "another published space",
-    r"batsim/test_launch_batsim.*(any_moment.*(9-batsim|15-endpoint)|over_a_socket.*bfbp)": "another signal, another mode",
+    r"batsim/test_launch_batsim.*(any_moment.*(9-batsim|15-endpoint)|over_a_socket.*bfbp)": "one more of them",
     r"engine/test_compiled.*documents_gives": "compiles everything in numba's own way",
     r"engine/test_packing.*nothing_is_lost": "compiles all modes",
     r"test_readme.*(train|visual|metrics|lublin|compare)": "more commands of the README",

@@ -24,6 +24,7 @@ class Submission(NamedTuple):
         identifier: ``workload!number``.
         submit: s. size: cores. walltime: s, None without limit.
         profile: its name in the workload. forwarded: the profile itself if it came with the job, else None.
+        user: a number for who submits it, -1 where the job does not tell.
     """
 
     identifier: str
@@ -32,6 +33,7 @@ class Submission(NamedTuple):
     walltime: float | None
     profile: str
     forwarded: Any
+    user: int = -1
 
 
 class Cores(Protocol):

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from hdeeprm_like.batsim.codec import Cores, Host, Listener, Submission, WireEvent, number, shown
+from hdeeprm_like.cluster.workload import user_number
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import ProtocolError
 
@@ -167,7 +168,8 @@ def _submission(identifier: str, job: Mapping[str, Any], forwarded: Any) -> Subm
     if not isinstance(profile, str):
         raise ProtocolError("profile must be a name")
     walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
-    return Submission(identifier, number(job.get("subtime"), "subtime"), size, walltime, profile, forwarded)
+    submit, user = number(job.get("subtime"), "subtime"), user_number(job.get("user"))
+    return Submission(identifier, submit, size, walltime, profile, forwarded, user)
 
 
 def _complete(data: Content, listener: Listener) -> None:

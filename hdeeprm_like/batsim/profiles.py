@@ -54,7 +54,8 @@ class Profiles:
             raise ProtocolError(f"job {shown(submission.identifier)}: {cause}") from None
         size = submission.size
         time, ops = filled(figures, size, submission.walltime, reference_flops)
-        return Request(submission.submit, size, time, ops, figures.memory, figures.bandwidth, figures.gpus / size)
+        gpus = figures.gpus / size
+        return Request(submission.submit, size, time, ops, figures.memory, figures.bandwidth, gpus, submission.user)
 
     def _figures(self, submission: Submission) -> ProfileFigures:
         workload, name = submission.identifier.partition("!")[0], submission.profile

@@ -11,6 +11,14 @@ ROUNDING = 1e-12  # share of a node's memory or GPUs that sums of requests may b
 NEARLY_WHOLE = 1e-9  # share by which the GPUs of all cores of a job may miss a whole number
 
 
+LARGEST_USER = 2**53  # users of JSON are numbered below it
+
+
+def user_number(value: object) -> int:
+    """Return the number of the user that the JSON of a job tells; -1 for anything else, of which we know nothing."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_USER else -1
+
+
 @dataclass(frozen=True)
 class JobLimits:
     """The largest request of a single job; observations are scaled by them (thesis 4.1.2).

@@ -121,11 +121,10 @@ class Baseline:
         return scored_policy(self.order) if is_scored(self.order) else None
 
     @property
-    def predicts(self) -> bool:
+    def looks_back(self) -> bool:
         """Whether it looks at what the past jobs of users tell."""
-        return is_scored(self.order) or any(
-            RUN_TIMES[name] >= FIRST_PREDICTED for name in (self.order_times, self.times)
-        )
+        times = RUN_TIMES[self.order_times], RUN_TIMES[self.times]
+        return is_scored(self.order) or self.order == "multifactor" or max(times) >= FIRST_PREDICTED
 
 
 def is_baseline(name: str) -> bool:

@@ -46,7 +46,7 @@ class Request(NamedTuple):
 
     Attributes:
         submit: s. size: cores. time: s. ops: flop per core. memory: MB per core. bandwidth: GB/s per core.
-        gpus: per core.
+        gpus: per core. user: a number for who submits it, -1 where nobody knows.
     """
 
     submit: float
@@ -56,6 +56,7 @@ class Request(NamedTuple):
     memory: float
     bandwidth: float
     gpus: float = 0.0
+    user: int = -1
 
 
 @dataclass
@@ -101,7 +102,7 @@ class State:
         known: rows of ``tables.jobs`` that hold a job, submitted or not.
         kills: job rows to end.
         named: whether it is known which cores a job has.
-        needs: the sorted lists of jobs that are kept. users: how many users have jobs.
+        needs: the sorted lists of jobs that are kept.
         knows_run_times: whether actual run times are known, as to a simulator of the jobs.
     """
 
@@ -116,7 +117,6 @@ class State:
         whole: bool = False,
         named: bool = True,
         needs: Needs | None = None,
-        users: Ints | None = None,
         epoch: float = 0.0,
     ) -> None:
         """Make an idle cluster.
@@ -125,7 +125,6 @@ class State:
             jobs: that will be submitted, None where they become known on the way (see ``append``).
             policies: the job policies of the thesis that will be asked for. seed: of the random policies.
             needs: which sorted lists of jobs to keep, in place of those that *policies* need.
-            users: (J,) any numbers, for policies that share fairly; one user if missing.
             epoch: s on the trace's clock when the simulation's shows 0; F1 to F4 look at it.
             log: whether to keep one. limits: must be given where *jobs* is not.
             whole: whether a node takes all cores of a job; one too large for any node is rejected then.
@@ -149,7 +148,6 @@ class State:
         orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
         needs = needs or Needs(orders, ((BY_START, REQUESTED),))
         self.needs = needs
-        self.users = 1
         self.knows_run_times = jobs is not None
         rows = 1 if log else 0
         self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows)
@@ -157,9 +155,6 @@ class State:
         rank_all(self.tables)
         if jobs is not None:
             fill_jobs(self.tables.jobs, jobs, platform.reference_flops)
-            if users is not None:
-                _, self.tables.jobs["user"] = np.unique(users, return_inverse=True)
-                self.users = int(self.tables.jobs["user"].max(initial=0)) + 1
         self._enough = lifecycle.entries_of_an_instant(self.tables)  # entries; an instant never needs more than that
         if log:
             self.make_room()
@@ -222,6 +217,7 @@ class State:
         job["submit"], job["size"] = request.submit, request.size
         job["requested_time"], job["requested_ops"] = request.time, request.ops
         job["memory"], job["bandwidth"], job["gpus"] = request.memory, request.bandwidth, request.gpus
+        job["user"] = request.user
         job["start"] = job["finish"] = job["run_time"] = np.nan
         return row
 
@@ -412,6 +408,7 @@ def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
     rows["submit"], rows["size"] = jobs.submit, jobs.size
     rows["requested_time"], rows["requested_ops"] = jobs.requested_time, jobs.requested_ops
     rows["memory"], rows["bandwidth"], rows["gpus"] = jobs.memory, jobs.bandwidth, jobs.gpus
+    rows["user"] = jobs.user
     rows["start"] = rows["finish"] = np.nan
     times = np.where(jobs.delay >= 0.0, jobs.delay, jobs.ops / reference_flops)
     rows["run_time"] = np.minimum(times, jobs.walltime)

@@ -69,11 +69,11 @@ JOB = np.dtype(
         ("speed", "f8"),  # flop/s of its slowest core since as_of
         ("as_of", "f8"),  # s
         ("run_time", "f8"),  # s that it runs on the platform's mean core, nan where nobody but the future knows
+        ("user", "i8"),  # any number, -1 where nobody knows
         ("first", "i8"),  # its cores are allocation[first : first + size]
         ("size", "i4"),  # cores
         ("status", "i4"),
         ("place", "i4"),  # in Tables.members while it waits
-        ("user", "i4"),  # from 0
         ("lacks", "i4"),  # why it was rejected
     ],
     align=True,

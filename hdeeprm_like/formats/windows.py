@@ -22,12 +22,10 @@ class Window:
     """Consecutive jobs of a trace as a workload whose clock begins with the first of them.
 
     Attributes:
-        workload: the jobs. users: (J,) as the trace numbers them.
-        epoch: s on the trace's clock when the workload's shows 0.
+        workload: the jobs. epoch: s on the trace's clock when the workload's shows 0.
     """
 
     workload: Workload
-    users: Ints
     epoch: float
 
 
@@ -82,4 +80,4 @@ def window(trace: Trace, cores: int, platform: Platform | None = None) -> Window
         capacity=cores,
         user=np.maximum(trace.user[order], -1),
     )
-    return Window(workload, trace.user[order], float(submit[0]))
+    return Window(workload, float(submit[0]))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
-from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.cluster.workload import Workload, user_number
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.formats.files import read_json, replacing
 
@@ -164,7 +164,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         bandwidth=profile.bandwidth,
         walltime=walltime,
         gpus=profile.gpus / size,
-        user=_user(job.get("user")),
+        user=user_number(job.get("user")),
     )
 
 
@@ -267,11 +267,6 @@ def _whole(value: Any, where: str) -> int:
     if not 1 <= value <= LARGEST_SIZE:
         raise WorkloadError(f"{where}: is {_kind(value)}; 1 to {LARGEST_SIZE} cores are possible")
     return value
-
-
-def _user(value: Any) -> int:
-    """Return the number of a user; -1 for anything else, of which we know nothing."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < EXACT else -1
 
 
 def _walltime(value: Any, where: str) -> float:

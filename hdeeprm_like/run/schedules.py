@@ -8,7 +8,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.run.simulator import Clock, Simulator, run_policy
-from hdeeprm_like.types import Bools, Ints
+from hdeeprm_like.types import Bools
 
 
 def run_to_end(
@@ -20,18 +20,17 @@ def run_to_end(
     seed: int = 0,
     log: bool = False,
     named: bool = True,
-    users: Ints | None = None,
     epoch: float = 0.0,
 ) -> Simulator:
     """Simulate jobs under the first of some policies; return the finished simulator.
 
     Args:
-        seed, log, named, users, epoch: as of `State`.
+        seed, log, named, epoch: as of `State`.
 
     Raises:
         OptionsError: there is no such clock, or the policy looks at actual run times and nobody knows them.
     """
-    state = State(platform, jobs, seed=seed, log=log, named=named, needs=policies.needs, users=users, epoch=epoch)
+    state = State(platform, jobs, seed=seed, log=log, named=named, needs=policies.needs, epoch=epoch)
     simulator = Simulator(state, jobs, clock)
     for _ in run_policy(simulator, policies):
         pass
@@ -44,12 +43,8 @@ def jobs_that_ran(simulator: Simulator) -> Bools:
     return ran
 
 
-def schedule_of(simulator: Simulator, jobs: Workload, users: Ints | None = None) -> Schedule:
-    """Return the schedule of a finished simulation, of the jobs that have run, in the order of the workload.
-
-    Args:
-        users: (J,) of all jobs, None where nobody knows.
-    """
+def schedule_of(simulator: Simulator, jobs: Workload) -> Schedule:
+    """Return the schedule of a finished simulation, of the jobs that have run, in the order of the workload."""
     tasks, ran = simulator.simulation.tasks, jobs_that_ran(simulator)
     return Schedule(
         jobs.submit[ran],
@@ -58,6 +53,6 @@ def schedule_of(simulator: Simulator, jobs: Workload, users: Ints | None = None)
         jobs.size[ran],
         simulator.state.platform.cores,
         requested_time=jobs.requested_time[ran],
-        user=None if users is None else users[ran],
+        user=jobs.user[ran] if (jobs.user >= 0).any() else None,
         energy=simulator.state.joules,
     )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from agents_for_tests import ClassicAgent
@@ -60,7 +62,7 @@ def test_an_oracle_and_perfect_times_look_at_what_jobs_really_take():
 
 def test_multifactor_serves_the_user_who_has_used_less():
     workload = jobs(submit=[0, 0, 1, 2], seconds=[10, 10, 10, 10], size=[2, 1, 3, 3])
-    served = starts(workload, "multifactor", users=np.array([7, 8, 7, 8]))
+    served = starts(replace(workload, user=np.array([7, 8, 7, 8])), "multifactor")
     assert served == [0, 0, 20, 10]
 
 

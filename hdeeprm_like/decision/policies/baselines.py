@@ -41,13 +41,13 @@ def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     plan, clock = plans.plans[k], tables.clock[0]
     clock.blocked = NOTHING
     if plan.order == MULTIFACTOR:
-        share_out(tables, plans, k)
+        share_out(tables, plans.history)
     read_changes(tables, plans, k, False)
     follow(tables, plans.history)
     if clock.waiting > 0 and plan.changing:
-        sort_again(tables, plans, k, plan.list, plan.order, plan.order_times)
+        sort_again(tables, plans, plan.list, plan.order, plan.order_times)
     if clock.waiting > 0 and plan.candidates_change and plan.candidates != plan.list:
-        sort_again(tables, plans, k, plan.candidates, SJF, plan.times)
+        sort_again(tables, plans, plan.candidates, SJF, plan.times)
     return bool(clock.waiting > 0)
 
 
@@ -55,6 +55,7 @@ def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
 def close_decision(tables: Tables, plans: Plans, k: int) -> None:
     """Let baseline *k* take note of what it has started, and tell what the head of the queue lacks."""
     read_changes(tables, plans, k, True)
+    follow(tables, plans.history)
     if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)
 

@@ -1,11 +1,11 @@
-"""How long a job will run: a distribution from the past jobs of its user, of its class and of everybody.
+"""How long a job will run: a distribution from the past jobs of its user and of everybody.
 
 The distribution is made of three parts, each weighted by how much it says of this job:
 
 | part | weight |
 |---|---|
 | the user's last ended jobs, capped at the request | less the longer ago, the less alike, more if of one burst |
-| a running job of its class | it runs at least as long as it has run, log-uniform from there to the request |
+| a running job of the user with that request | it lasts at least as long as until now, at most the request |
 | jobs of everybody with a request of that range | so many jobs |
 
 Its constants were fitted by hand on traces that the tests do not use. An estimate is made anew when a job of the user
@@ -16,7 +16,7 @@ than user runtime estimates", 2007, for the user's last jobs.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.history import BIN, BINS, REMEMBERED, History, find_siblings, range_of
+from hdeeprm_like.decision.policies.history import BIN, BINS, NONE, History, find_siblings, range_of
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
 
@@ -25,6 +25,7 @@ SHORT = 600.0  # s
 LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
 
 JOBS_OF_ALL = 4.0  # jobs of the user that the distribution of everybody is worth
+REMEMBERED = 32  # jobs of the user that count, the last to end
 FORGETTING = 16.0  # jobs after which one of the user weighs e times less
 ALIKE_TIME, ALIKE_CORES = 0.5, 1.0  # difference of logarithms at which one weighs e times less,
 LEAST_ALIKE = 0.1  # but no less than that
@@ -37,7 +38,7 @@ STEPS = 3  # points that stand for what a running sibling may run yet
 @compiled
 def add(history: History, j: int, weight: float, time: float) -> None:
     """Add to the sums of an estimate that a job runs so many s."""
-    sums, bounded = history.estimates[j], max(time, LEAST)
+    sums, bounded = history.jobs[j], max(time, LEAST)
     sums.time += weight * time
     sums.rate += weight / bounded
     sums.log_time += weight * np.log(bounded)
@@ -48,11 +49,12 @@ def add(history: History, j: int, weight: float, time: float) -> None:
 @compiled
 def bring_estimate(tables: Tables, history: History, j: int) -> None:
     """Make the estimate of a waiting job anew if it is no longer good."""
-    user, found, now = history.users[tables.jobs[j].user], history.estimates[j], tables.clock[0].now
-    if found.seen == user.ended and now - found.made <= FRESH:
+    found, now = history.jobs[j], tables.clock[0].now
+    ended = history.groups[found.user].ended
+    if found.seen == ended and now - found.made <= FRESH:
         return
     find_siblings(tables, history)
-    found.seen, found.made = user.ended, now
+    found.seen, found.made = ended, now
     found.time = found.rate = found.log_time = found.short = 0.0
     weight = add_everybody(tables, history, j) + add_user(tables, history, j) + add_sibling(tables, history, j)
     found.time /= weight
@@ -77,26 +79,28 @@ def add_everybody(tables: Tables, history: History, j: int) -> float:
 @compiled
 def add_user(tables: Tables, history: History, j: int) -> float:
     """Add what the last jobs of the user tell; return the weight."""
-    job, user = tables.jobs[j], history.users[tables.jobs[j].user]
+    job, known = tables.jobs[j], history.jobs[j]
     request = max(job.requested_time, 1.0)
     elapsed = longest_elapsed(tables, history, j)
-    log_request, log_cores, total = np.log(request), np.log(float(job.size)), 0.0
-    for i in range(min(user.ended, REMEMBERED)):
-        past = history.ended[job.user * REMEMBERED + (user.ended - 1 - i) % REMEMBERED]
-        unlike = abs(past.log_request - log_request) / ALIKE_TIME + abs(past.log_cores - log_cores) / ALIKE_CORES
+    ended, i, total = history.groups[known.user].latest, 0, 0.0
+    while ended != NONE and i < REMEMBERED:
+        past, other = tables.jobs[ended], history.jobs[ended]
+        unlike = abs(other.log_request - known.log_request) / ALIKE_TIME
+        unlike += abs(other.log_cores - known.log_cores) / ALIKE_CORES
         weight = np.exp(-i / FORGETTING) * max(LEAST_ALIKE, np.exp(-unlike))
         weight *= 1.0 + BURST * np.exp(-abs(job.submit - past.submit) / BURST_TIME)
-        time = min(max(past.run_time, 1.0), request)
+        time = min(max(past.finish - past.start, 1.0), request)
         if time < elapsed:
             weight *= OUTLIVED
         add(history, j, weight, time)
         total += weight
+        ended, i = other.before, i + 1
     return total
 
 
 @compiled
 def add_sibling(tables: Tables, history: History, j: int) -> float:
-    """Add what the running job of its class tells that has run longest; return the weight."""
+    """Add what the running job of its group tells that has run longest; return the weight."""
     elapsed = longest_elapsed(tables, history, j)
     if elapsed <= 0.0:
         return 0.0
@@ -109,6 +113,6 @@ def add_sibling(tables: Tables, history: History, j: int) -> float:
 
 @compiled
 def longest_elapsed(tables: Tables, history: History, j: int) -> float:
-    """Return for how many s a job of the same class has been running, 0 if none is."""
-    siblings, now = history.classes[history.class_of[j]], tables.clock[0].now
+    """Return for how many s a job of the user with the same request has been running, 0 if none is."""
+    siblings, now = history.groups[history.jobs[j].group], tables.clock[0].now
     return float(now - siblings.oldest) if siblings.oldest_at == now else 0.0

@@ -2,6 +2,9 @@
 
 One record for all policies of an action space, brought up to date from the list of changes when one of them decides.
 Nothing of the future is in it: a run time comes in when its job has ended.
+
+A *group* is all jobs of one user, or all those of one user with one requested time, which often are runs of one
+program. Jobs whose user is not known are all of one.
 """
 
 import numpy as np
@@ -15,66 +18,58 @@ from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUB
 from hdeeprm_like.types import Floats, Ints, Records
 
 PREDICTORS = len(RUN_TIMES) - FIRST_PREDICTED
-REMEMBERED = 32  # ended jobs of each user
 RANGES, BINS = 4, 40  # of the requested time, and of how small a share of it jobs run
 RANGE_ENDS = (1800.0, 14400.0, 50000.0)  # s
 BIN = 0.3  # width of a bin in ln(requested / run time)
 FADING = 0.998  # of what is known of all users, with each job that ends
 PRIOR = 10.0  # jobs that the distribution before the first one is worth: any share of the request is as likely
 EXACT = 1.0  # s that a job may miss its request by and still have run exactly as long as requested
+ANY = -1.0  # in place of a requested time: the group of all jobs of a user
+NONE = -1  # in place of a job or a group
 
 PAST = np.dtype(
     [
         ("cursor", "i8"),  # changes of the cluster that have been read
         ("inexact", "i8"),  # ended jobs that did not run as long as requested
-        ("ended", "i8"),
-        ("classes", "i8"),  # used entries of History.classes
-        ("siblings_at", "f8"),  # s, when the longest running job of each class was last found
+        ("groups", "i8"),  # used entries of History.groups
+        ("users", "i8"),  # of these are of all jobs of a user
+        ("siblings_at", "f8"),  # s, when the longest running job of each group was last found
+        ("fair_as_of", "f8"),  # s, of GROUP.used
     ],
     align=True,
 )
 
-USER = np.dtype(
-    [
-        ("ended", "i8"),  # jobs
-        ("last", "f8"),  # s that the last job to end ran,
-        ("before", "f8"),  # and the one before it
-        ("log_ratio", "f8"),  # ln(run time / requested) of ended jobs, those of late weighing more
-        ("running", "i8"),  # jobs
-        ("waiting", "i8"),  # jobs
-        ("cores", "i8"),  # that the running jobs have
-    ],
-    align=True,
-)
-
-ENDED_JOB = np.dtype(
-    [
-        ("run_time", "f8"),  # s
-        ("log_request", "f8"),  # of the requested time in s
-        ("log_cores", "f8"),
-        ("submit", "f8"),  # s
-    ],
-    align=True,
-)
-
-CLASS = np.dtype(
+GROUP = np.dtype(
     [
         ("user", "i8"),
-        ("request", "f8"),  # s
-        ("last", "f8"),  # s that the last job of the class to end ran, 0 before
+        ("request", "f8"),  # s, ANY for all jobs of the user
+        ("ended", "i8"),  # jobs
+        ("running", "i8"),
+        ("waiting", "i8"),
+        ("cores", "i8"),  # that the running jobs have
+        ("latest", "i8"),  # the job that ended last, NONE before
+        ("last", "f8"),  # s that it ran,
+        ("before", "f8"),  # and the one that ended before it
+        ("log_ratio", "f8"),  # ln(run time / requested) of ended jobs, those of late weighing more
         ("oldest", "f8"),  # s, start of the job that has run longest
         ("oldest_at", "f8"),  # s, when that was found; at other times nothing is known of running ones
+        ("used", "f8"),  # core seconds, fading: what the user has used; see `priorities`
     ],
     align=True,
 )
 
-ESTIMATE = np.dtype(
+KNOWN = np.dtype(
     [
-        ("seen", "i8"),  # ended jobs of the user that it was made of, -1 for none made
+        ("user", "i8"),  # group of all jobs of its user
+        ("group", "i8"),  # that of the jobs with its request, too
+        ("before", "i8"),  # job of the user that ended before this one, NONE for none
+        ("log_request", "f8"),  # of the requested time in s
+        ("log_cores", "f8"),
+        ("seen", "i8"),  # ended jobs of the user that the estimate is made of, NONE for no estimate
         ("made", "f8"),  # s
-        ("time", "f8"),  # s, the mean of the run time
-        ("rate", "f8"),  # 1/s, the mean of 1 / max(run time, 10 s)
-        ("log_time", "f8"),  # the mean of ln(max(run time, 10 s))
+        ("time", "f8"),  # s, mean of the estimated run time
+        ("rate", "f8"),  # 1/s, mean of 1 / max(run time, 10 s)
+        ("log_time", "f8"),  # mean of ln(max(run time, 10 s))
         ("short", "f8"),  # chance to run less than 10 minutes
     ],
     align=True,
@@ -82,27 +77,20 @@ ESTIMATE = np.dtype(
 
 
 class History(Bundle):
-    """What is known of past jobs; U users, J jobs, C = J classes at most.
-
-    A *class* is all jobs of one user with one requested time, which are often runs of one program.
+    """What is known of past jobs; J jobs.
 
     Attributes:
-        past: (1,) PAST. users: (U,) USER.
-        ended: (U * REMEMBERED,) ENDED_JOB, a ring for each user.
+        past: (1,) PAST. groups: (2J,) GROUP. places: (2^n,) hash table: the group, NONE where nothing stands.
         shares: (RANGES, BINS) how many jobs of all users ran which share of their request, fading.
-        classes: (C,) CLASS. class_of: (J,) of each job. places: (2^n,) hash table: the class, -1 for none.
-        estimates: (J,) ESTIMATE of the run time of waiting jobs.
+        jobs: (J,) KNOWN of each job that has been submitted.
         planned: (PREDICTORS, J) s that each job was last predicted to run, 0 if it never was.
     """
 
     past: Records
-    users: Records
-    ended: Records
-    shares: Floats
-    classes: Records
-    class_of: Ints
+    groups: Records
     places: Ints
-    estimates: Records
+    shares: Floats
+    jobs: Records
     planned: Floats
 
 
@@ -111,52 +99,44 @@ def new_history(state: State) -> History:
     jobs = len(state.tables.jobs)
     shares = np.exp(-BIN * np.arange(BINS)) * (np.exp(BIN / 2) - np.exp(-BIN / 2))
     shares[0] = 1.0 - np.exp(-BIN / 2)
-    past, estimates = np.zeros(1, PAST), np.zeros(jobs, ESTIMATE)
-    past["siblings_at"], estimates["seen"] = -1.0, -1
+    past = np.zeros(1, PAST)
+    past["siblings_at"] = -1.0
     return History(
         past=past,
-        users=np.zeros(state.users, USER),
-        ended=np.zeros(state.users * REMEMBERED, ENDED_JOB),
-        shares=np.tile(PRIOR * shares, (RANGES, 1)),
-        classes=np.zeros(jobs, CLASS),
-        class_of=np.zeros(jobs, np.int32),
+        groups=np.zeros(2 * jobs, GROUP),
         places=empty_places(jobs),
-        estimates=estimates,
+        shares=np.tile(PRIOR * shares, (RANGES, 1)),
+        jobs=np.zeros(jobs, KNOWN),
         planned=np.zeros((PREDICTORS, jobs)),
     )
 
 
 def empty_places(jobs: int) -> Ints:
-    """Return a hash table that at most half is filled of by so many classes."""
-    places: Ints = np.full(1 << max(2 * jobs - 1, 1).bit_length(), -1, np.int32)
+    """Return a hash table that the groups of so many jobs fill at most half."""
+    places: Ints = np.full(1 << (4 * jobs).bit_length(), NONE, np.int32)
     return places
 
 
-def make_room(history: History, jobs: int, users: int) -> None:
-    """Let there be room for so many jobs and users; under Batsim they become known on the way."""
-    if users > len(history.users):
-        history.users = longer(history.users, users)
-        history.ended = longer(history.ended, users * REMEMBERED)
-    before = len(history.class_of)
-    if jobs > before:
-        for name in ("classes", "class_of", "estimates"):
-            setattr(history, name, longer(getattr(history, name), jobs))
-        history.estimates["seen"][before:] = -1
-        planned = np.zeros((PREDICTORS, jobs))
-        planned[:, :before] = history.planned
-        history.planned = planned
-        history.places = empty_places(jobs)
-        for number in range(int(history.past["classes"][0])):
-            put_class(history, number)
+def make_room(history: History, jobs: int) -> None:
+    """Let there be room for so many jobs; under Batsim they become known on the way."""
+    before = len(history.jobs)
+    if jobs <= before:
+        return
+    history.groups, history.jobs = longer(history.groups, 2 * jobs), longer(history.jobs, jobs)
+    planned = np.zeros((PREDICTORS, jobs))
+    planned[:, :before] = history.planned
+    history.planned, history.places = planned, empty_places(jobs)
+    for number in range(int(history.past["groups"][0])):
+        put_group(history, number)
 
 
 @compiled
 def place_of(history: History, user: int, request: float) -> int:
-    """Return where in the hash table a class stands, or belongs."""
+    """Return where in the hash table a group stands, or belongs."""
     last = len(history.places) - 1
-    place = (int(request) * 2654435761 + user * 40503) & last
-    while history.places[place] >= 0:
-        found = history.classes[history.places[place]]
+    place = ((int(request) + 2) * 2654435761 + (user + 2) * 40503) & last
+    while history.places[place] != NONE:
+        found = history.groups[history.places[place]]
         if found.user == user and found.request == request:
             break
         place = (place + 1) & last
@@ -164,24 +144,26 @@ def place_of(history: History, user: int, request: float) -> int:
 
 
 @compiled
-def put_class(history: History, number: int) -> None:
-    """Put a class into the hash table."""
-    found = history.classes[number]
+def put_group(history: History, number: int) -> None:
+    """Put a group into the hash table."""
+    found = history.groups[number]
     history.places[place_of(history, found.user, found.request)] = number
 
 
 @compiled
-def class_of(history: History, user: int, request: float) -> int:
-    """Return the class of the jobs of a user with a requested time; a new one if these are the first."""
-    place = place_of(history, user, request)
-    number = history.places[place]
-    if number < 0:
-        number = history.past[0].classes
-        history.past[0].classes += 1
-        history.places[place] = number
-        new = history.classes[number]
-        new.user, new.request, new.last, new.oldest_at = user, request, 0.0, -1.0
-    return int(number)
+def group_of(history: History, user: int, request: float) -> int:
+    """Return the group of a user's jobs with a requested time, or ANY; a new one if these are the first."""
+    place, past = place_of(history, user, request), history.past[0]
+    if history.places[place] == NONE:
+        new = history.groups[past.groups]
+        new.user, new.request = user, request
+        new.ended, new.running, new.waiting, new.cores, new.latest = 0, 0, 0, 0, NONE
+        new.last, new.before, new.log_ratio, new.oldest, new.oldest_at, new.used = 0.0, 0.0, 0.0, 0.0, -1.0, 0.0
+        history.places[place] = past.groups
+        past.groups += 1
+        if request == ANY:
+            past.users += 1
+    return int(history.places[place])
 
 
 @compiled
@@ -198,50 +180,77 @@ def range_of(request: float) -> int:
 def read_history(tables: Tables, history: History) -> None:
     """Take in what has happened to jobs since the last look."""
     past, clock = history.past[0], tables.clock[0]
+    if past.cursor == 0:  # in a batch the table still holds the groups of the run before
+        for place in range(len(history.places)):
+            history.places[place] = NONE
     while past.cursor < clock.changes:
         change = tables.changes[past.cursor]
         kind, j = change & KIND_MASK, change >> KIND_BITS
         past.cursor += 1
-        job, user = tables.jobs[j], history.users[tables.jobs[j].user]
         if kind == SUBMITTED:
-            user.waiting += 1
-            history.class_of[j] = class_of(history, job.user, job.requested_time)
-        elif kind == STARTED:
-            user.waiting -= 1
-            user.running += 1
-            user.cores += job.size
-        elif kind == ENDED:
-            user.running -= 1
-            user.cores -= job.size
+            open_record(tables, history, j)
+        known = history.jobs[j]
+        count_job(history, known.user, kind, tables.jobs[j].size)
+        count_job(history, known.group, kind, tables.jobs[j].size)
+        if kind == ENDED:
             remember(tables, history, j)
+
+
+@compiled
+def open_record(tables: Tables, history: History, j: int) -> None:
+    """Begin what is known of a job that has been submitted."""
+    known, job = history.jobs[j], tables.jobs[j]
+    known.user, known.group = group_of(history, job.user, ANY), group_of(history, job.user, job.requested_time)
+    known.before, known.seen = NONE, NONE
+    known.log_request, known.log_cores = np.log(max(job.requested_time, 1.0)), np.log(float(job.size))
+    for predictor in range(len(history.planned)):
+        history.planned[predictor, j] = 0.0
+
+
+@compiled
+def count_job(history: History, number: int, kind: int, cores: int) -> None:
+    """Count a job of a group that has been submitted, has started or ended."""
+    group = history.groups[number]
+    if kind == SUBMITTED:
+        group.waiting += 1
+    elif kind == STARTED:
+        group.waiting -= 1
+        group.running += 1
+        group.cores += cores
+    elif kind == ENDED:
+        group.running -= 1
+        group.cores -= cores
 
 
 @compiled
 def remember(tables: Tables, history: History, j: int) -> None:
     """Take in how long a job ran that has ended."""
-    past, job, user = history.past[0], tables.jobs[j], history.users[tables.jobs[j].user]
+    job, known = tables.jobs[j], history.jobs[j]
     run_time, request = job.finish - job.start, max(job.requested_time, 1.0)
-    past.ended += 1
     if abs(run_time - request) >= EXACT:
-        past.inexact += 1
-    at = history.ended[job.user * REMEMBERED + user.ended % REMEMBERED]
-    at.run_time, at.log_request, at.log_cores = run_time, np.log(request), np.log(float(job.size))
-    at.submit = job.submit
-    user.ended += 1
-    log_ratio = min(max(np.log(max(run_time, 1.0) / request), -7.0), 0.5)
-    user.log_ratio += max(0.3, 1.0 / user.ended) * (log_ratio - user.log_ratio)
-    user.before, user.last = user.last, run_time
-    history.classes[history.class_of[j]].last = run_time
+        history.past[0].inexact += 1
+    log_ratio = np.log(max(run_time, 1.0) / request)
+    known.before = history.groups[known.user].latest
+    note_end(history, known.user, j, run_time, log_ratio)
+    note_end(history, known.group, j, run_time, log_ratio)
     kind = range_of(request)
-    b = int(np.log(request / max(run_time, 1.0)) / BIN + 0.5)
     for i in range(BINS):
         history.shares[kind, i] *= FADING
-    history.shares[kind, max(0, min(BINS - 1, b))] += 1.0
+    history.shares[kind, max(0, min(BINS - 1, int(0.5 - log_ratio / BIN)))] += 1.0
+
+
+@compiled
+def note_end(history: History, number: int, j: int, run_time: float, log_ratio: float) -> None:
+    """Note of a group how long its job ran that has ended."""
+    group = history.groups[number]
+    group.ended += 1
+    group.log_ratio += max(0.3, 1.0 / group.ended) * (min(max(log_ratio, -7.0), 0.5) - group.log_ratio)
+    group.latest, group.before, group.last = j, group.last, run_time
 
 
 @compiled
 def find_siblings(tables: Tables, history: History) -> None:
-    """Find the job of each class that has run longest, once in an instant."""
+    """Find the job of each group that has run longest, once in an instant."""
     past, now = history.past[0], tables.clock[0].now
     if past.siblings_at == now:
         return
@@ -250,7 +259,6 @@ def find_siblings(tables: Tables, history: History) -> None:
         b = tables.running.directory[0, place]
         for i in range(b * BLOCK, b * BLOCK + tables.running.sizes[0, b]):
             j = tables.running.jobs[0, i]
-            running = history.classes[history.class_of[j]]
-            start = tables.jobs[j].start
-            running.oldest = min(running.oldest, start) if running.oldest_at == past.siblings_at else start
-            running.oldest_at = past.siblings_at
+            group, start = history.groups[history.jobs[j].group], tables.jobs[j].start
+            group.oldest = min(group.oldest, start) if group.oldest_at == now else start
+            group.oldest_at = now

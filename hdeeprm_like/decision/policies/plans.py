@@ -35,7 +35,6 @@ from hdeeprm_like.engine.numbers import (
     FCFS,
     FIRST_CHANGING,
     FIRST_PREDICTED,
-    MULTIFACTOR,
     REQUESTED,
     RUN_TIMES,
     SJF,
@@ -71,14 +70,13 @@ PLAN = np.dtype(
         ("points", "i8"),  # used entries of Plans.point_time
         ("planned", "i8"),  # jobs at the front of the queue that have a reservation
         ("stale", "i8"),  # 1 when the reservations must all be planned anew
-        ("fair_as_of", "f8"),  # s, of Plans.usage
     ],
     align=True,
 )
 
 
 class Plans(Bundle):
-    """The baselines of an action space; K baselines, J jobs, U users, N nodes.
+    """The baselines of an action space; K baselines, J jobs, N nodes.
 
     Attributes:
         plans: (K,) PLAN.
@@ -88,7 +86,7 @@ class Plans(Bundle):
         queue, releases: (J + 1,) scratch: waiting jobs in order, and running ones by expected end, in this decision.
         release_ends: (J + 1,) s, when these are expected to end, where they had to be sorted.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
-        usage, user_cores: (K, U) decayed core seconds used, and cores in use.
+        history: what is known of users. scores: of learned policies. ahead: what these play. Absent where nobody looks.
     """
 
     plans: Records
@@ -102,8 +100,6 @@ class Plans(Bundle):
     node_cores: Ints
     node_memory: Floats
     node_gpus: Floats
-    usage: Floats
-    user_cores: Ints
     history: History
     scores: Scores
     ahead: Ahead
@@ -121,7 +117,7 @@ def needs_of(baseline: Baseline) -> Needs:
     own = (order, order_times if order != FCFS else REQUESTED)
     by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
     candidates = (SJF, times) if mode == EASY_SJF else by_submission.get(mode, own)
-    looks_at_ends = mode not in (STRICT, GREEDY, PACKING) or baseline.predicts
+    looks_at_ends = mode not in (STRICT, GREEDY, PACKING) or baseline.looks_back
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
 
@@ -166,9 +162,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
-        usage=np.zeros((count, state.users)),
-        user_cores=np.zeros((count, state.users), np.int64),
-        history=new_history(state) if any(baseline.predicts for baseline in baselines) else absent(History),
+        history=new_history(state) if any(baseline.looks_back for baseline in baselines) else absent(History),
         scores=new_scores(learned, jobs) if any(learned) else absent(Scores),
         ahead=new_ahead(played_by(learned, jobs), jobs) if any(learned) else absent(Ahead),
     )
@@ -192,7 +186,7 @@ def make_room(plans: Plans, jobs: int) -> None:
     for name in ("queue", "releases", "release_ends"):
         setattr(plans, name, longer(getattr(plans, name), jobs + 1))
     if isinstance(plans.history, History):
-        make_room_in(plans.history, jobs, len(plans.usage[0]))
+        make_room_in(plans.history, jobs)
     for name, columns, fill in (
         ("tie_key", jobs, 0.0),
         ("reserved", jobs, NONE_RESERVED),
@@ -220,7 +214,6 @@ def read_changes(tables: Tables, plans: Plans, k: int, own: bool) -> None:
         own: whether the jobs that have started were started by this baseline.
     """
     plan, clock = plans.plans[k], tables.clock[0]
-    fair = plan.order == MULTIFACTOR
     while plan.cursor < clock.changes:
         change = tables.changes[plan.cursor]
         kind, j = change & KIND_MASK, change >> KIND_BITS
@@ -231,10 +224,5 @@ def read_changes(tables: Tables, plans: Plans, k: int, own: bool) -> None:
         elif kind == STARTED:
             if not own:
                 plan.stale, plan.held = 1, -1
-            if fair:
-                plans.user_cores[k, tables.jobs[j].user] += tables.jobs[j].size
-        elif kind == ENDED:
-            if tables.jobs[j].finish != tables.jobs[j].start + planned_time(tables, plans, k, j):
-                plan.stale = 1
-            if fair:
-                plans.user_cores[k, tables.jobs[j].user] -= tables.jobs[j].size
+        elif kind == ENDED and tables.jobs[j].finish != tables.jobs[j].start + planned_time(tables, plans, k, j):
+            plan.stale = 1

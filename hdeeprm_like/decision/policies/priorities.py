@@ -3,9 +3,11 @@
 Those that do not change are kept sorted as jobs come and leave, see ``engine.job_keys``.
 """
 
+from hdeeprm_like.decision.policies.history import ANY, History
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.run_times import expected_time
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_keys import lasting_key, unicep, wfp3
 from hdeeprm_like.engine.job_lists import BLOCK, sort_by_keys
 from hdeeprm_like.engine.numbers import FIRST_CHANGING, MULTIFACTOR, UNICEP, WFP3
@@ -17,14 +19,14 @@ MAX_AGE = 7 * DAY  # from there on a job gets no older, as Slurm's PriorityMaxAg
 
 
 @compiled
-def changing_key(tables: Tables, plans: Plans, k: int, order: int, time: float, j: int, used: float) -> float:
+def changing_key(tables: Tables, plans: Plans, order: int, time: float, j: int, used: float) -> float:
     """Return what an order minimizes now.
 
     Args:
         time: s that the job is taken to run. used: the sum of the usage of all users.
 
     Multifactor weighs age, size and fair share alike, each from 0 to 1, as Slurm's priority plugin defines them with
-    equal shares for all users: 2^-(share of the usage times number of users).
+    equal shares for all users: 2^-(share of the usage times number of users). Users are known from their first job on.
     """
     if order < FIRST_CHANGING:
         return lasting_key(tables, order, time, j)
@@ -35,41 +37,95 @@ def changing_key(tables: Tables, plans: Plans, k: int, order: int, time: float, 
     if order == UNICEP:
         return unicep(wait, time, size)
     if order == MULTIFACTOR:
-        usage = plans.usage[k]
-        share = usage[job.user] / used * len(usage) if used > 0.0 else 0.0
+        share = float(share_of_user(plans.history, j, used))
         return float(-(min(wait / MAX_AGE, 1.0) + size / len(tables.core_job) + 2.0 ** (-share)))
     return float(-(wait + time) / max(time, 10.0))  # XFACTOR
 
 
 @compiled
-def sort_again(tables: Tables, plans: Plans, k: int, v: int, order: int, times: int) -> None:
+def sort_again(tables: Tables, plans: Plans, v: int, order: int, times: int) -> None:
     """Find the keys of all waiting jobs in a list again and sort them; little moves from one decision to the next.
 
     Args:
         v: the list. order, times: what it is sorted by, and the run times that this looks at.
     """
-    usage, used = plans.usage[k], 0.0
-    for user in range(len(usage)):
-        used += usage[user]
+    used = float(used_by_all(plans.history))
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
         for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
             j = tables.waiting.jobs[v, i]
             time = float(expected_time(tables, plans.history, times, j))
-            tables.waiting.keys[v, i] = changing_key(tables, plans, k, order, time, j, used)
+            tables.waiting.keys[v, i] = changing_key(tables, plans, order, time, j, used)
     sort_by_keys(tables.waiting, v)
 
 
+# --- fair shares, of which there is nothing to do where no policy looks at users
+
+
+@by_type
+def share_out(tables: BundleType, history: BundleType) -> object:
+    """Book what the users have used since the last decision, and let what they used before fade."""
+    return no_share if history.kind == "NoHistory" else book_shares
+
+
+@by_type
+def used_by_all(history: BundleType) -> object:
+    """Return what all users have used, in fading core seconds."""
+    return no_use if history.kind == "NoHistory" else sum_of_use
+
+
+@by_type
+def share_of_user(history: BundleType, j: object, used: object) -> object:
+    """Return the share that the user of a job has of *used*, 1 where it is as large as those of the others."""
+    return no_share_of_user if history.kind == "NoHistory" else share_in_use
+
+
+@inlined
+def no_share(tables: Tables, history: object) -> None:
+    """Do nothing."""
+
+
+@inlined
+def no_use(history: object) -> float:
+    """Return nothing."""
+    return 0.0
+
+
+@inlined
+def no_share_of_user(history: object, j: int, used: float) -> float:
+    """Return nothing."""
+    return 0.0
+
+
 @compiled
-def share_out(tables: Tables, plans: Plans, k: int) -> None:
-    """Book what the users have used since the last decision, and let what they used before fade.
+def book_shares(tables: Tables, history: History) -> None:
+    """Book by the cores that users had since the last decision.
 
     Exact where a decision is made at every instant, as a constant policy does; of jobs that have come and gone between
-    two decisions of this policy nothing is booked.
+    two decisions nothing is booked.
     """
-    plan, now = plans.plans[k], tables.clock[0].now
-    elapsed = now - plan.fair_as_of
-    plan.fair_as_of = now
+    past, now = history.past[0], tables.clock[0].now
+    elapsed = now - past.fair_as_of
+    past.fair_as_of = now
     fade = 0.5 ** (elapsed / HALF_LIFE)
-    for user in range(len(plans.usage[k])):
-        plans.usage[k, user] = plans.usage[k, user] * fade + plans.user_cores[k, user] * elapsed
+    for number in range(past.groups):
+        group = history.groups[number]
+        group.used = group.used * fade + group.cores * elapsed
+
+
+@compiled
+def sum_of_use(history: History) -> float:
+    """Return the sum of what users have used."""
+    used = 0.0
+    for number in range(history.past[0].groups):
+        if history.groups[number].request == ANY:
+            used += history.groups[number].used
+    return used
+
+
+@compiled
+def share_in_use(history: History, j: int, used: float) -> float:
+    """Return the share of a job's user, times the number of users."""
+    if used <= 0.0:
+        return 0.0
+    return float(history.groups[history.jobs[j].user].used / used * history.past[0].users)

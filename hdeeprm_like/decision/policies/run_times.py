@@ -70,7 +70,7 @@ def known_or_predicted(tables: Tables, history: History, times: int, j: int) -> 
 @compiled
 def predicted(tables: Tables, history: History, times: int, j: int) -> float:
     """Return what the past tells of a waiting job, and note it for when it runs."""
-    user, request = history.users[tables.jobs[j].user], tables.jobs[j].requested_time
+    user, request = history.groups[history.jobs[j].user], tables.jobs[j].requested_time
     time = request
     if times == LAST_TWO:
         if user.ended >= 2:
@@ -79,7 +79,7 @@ def predicted(tables: Tables, history: History, times: int, j: int) -> float:
         time = request * np.exp(user.log_ratio)
     else:
         bring_estimate(tables, history, j)
-        time = history.estimates[j].time
+        time = history.jobs[j].time
     time = max(1.0, min(time, request))
     history.planned[times - FIRST_PREDICTED, j] = time
     return float(time)

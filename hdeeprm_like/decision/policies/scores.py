@@ -38,7 +38,7 @@ SCORE = np.dtype(
 CANDIDATE = np.dtype([("time", "f8"), ("cores", "f8"), ("wait", "f8"), ("backfill", "i8")], align=True)
 
 
-class Scores(Bundle):
+class Scores(Bundle, shared=("weights", "hidden", "out", "candidates")):
     """The scores of the policies of an action space; K policies, F features, H hidden units at most, J jobs.
 
     Attributes:
@@ -104,9 +104,9 @@ def look_at_queue(tables: Tables, scores: Scores, k: int) -> None:
 @compiled
 def write_features(tables: Tables, history: History, scores: Scores, k: int, j: int) -> None:
     """Write the features of a waiting job that do not compare it with the head of the queue."""
-    f, job, user, clock = scores.features, tables.jobs[j], history.users[tables.jobs[j].user], tables.clock[0]
     bring_estimate(tables, history, j)
-    found, cores = history.estimates[j], float(len(tables.core_job))
+    f, job, found, clock = scores.features, tables.jobs[j], history.jobs[j], tables.clock[0]
+    user, cores = history.groups[found.user], float(len(tables.core_job))
     request, wait = max(job.requested_time, 1.0), clock.now - job.submit
     f[0] = 1.0
     f[1], f[2] = np.log(request / HOUR), np.log(job.size / cores)
@@ -114,7 +114,7 @@ def write_features(tables: Tables, history: History, scores: Scores, k: int, j: 
     f[5], f[6] = found.log_time - np.log(HOUR), found.short
     f[7] = min(np.log(max(0.5 * (user.last + user.before), 1.0) / request), 0.0) if user.ended >= 2 else 0.0
     f[8] = user.log_ratio
-    last = history.classes[history.class_of[j]].last
+    last = history.groups[found.group].last
     f[9] = np.log(max(last, 1.0) / request) if last > 0.0 else 0.0
     f[10] = np.log1p(longest_elapsed(tables, history, j) / 60.0)
     f[11], f[12], f[13] = np.log1p(float(user.running)), np.log1p(float(user.waiting)), user.cores / cores

@@ -36,7 +36,6 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "
             PolicyActions([policy]),
             clock,
             named=clock == "batsim" or not countable(machine, jobs),
-            users=window.users,
             epoch=window.epoch,
         )
     ran = jobs_that_ran(simulator)
@@ -46,4 +45,4 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "
             f"job {job} of the window that begins at {window.epoch:g} s was never run by {policy.name} on "
             f"{machine.name}: it asks for {jobs.size[job]} cores with {jobs.memory[job]:g} MB each"
         )
-    return schedule_of(simulator, jobs, window.users if (window.users >= 0).any() else None)
+    return schedule_of(simulator, jobs)

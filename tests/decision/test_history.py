@@ -1,0 +1,159 @@
+"""What policies make of past jobs: predictions by hand, and nothing of the future."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small import jobs, platform, run_baseline
+
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.plans import new_plans
+from hdeeprm_like.engine.state import Instant, State
+from hdeeprm_like.errors import OptionsError
+
+ONE = ((1000.0, [(1, 1.0, 100.0, 10.0)]),)
+FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
+LOOK_BACK = (
+    "sjf@tsafrir+easy",
+    "fcfs+easysjf@ewma",
+    "saf@expected+conservative@tsafrir",
+    "multifactor",
+    "zoo:balanced",
+)
+
+
+def starts(workload, name, nodes=ONE, clock="textbook"):
+    return run_baseline(platform(*nodes), workload, name, clock).simulation.tasks["start"].tolist()
+
+
+def of_users(workload, users):
+    return replace(workload, user=np.array(users))
+
+
+def test_the_last_two_jobs_of_a_user_tell_how_long_the_next_one_runs():
+    # user 0 asks for 100 s and runs 2 s and 4 s; so the job of 50 s that user 1 asks for comes later, not earlier
+    workload = jobs(submit=[0, 0, 7, 7], seconds=[2, 4, 3, 50], estimate=[100, 100, 100, 50])
+    workload = of_users(workload, [0, 0, 0, 1])
+    assert starts(workload, "sjf") == [0, 2, 57, 7]
+    assert starts(workload, "sjf@tsafrir") == [0, 2, 7, 10]
+    assert starts(of_users(workload, [0, 0, 2, 1]), "sjf@tsafrir") == [0, 2, 57, 7]  # nothing is known of user 2
+
+
+def test_a_prediction_is_never_more_than_what_was_requested():
+    workload = of_users(jobs(submit=[0, 0, 200, 200], seconds=[90, 90, 3, 4], estimate=[100, 100, 5, 9]), [0, 0, 0, 1])
+    assert starts(workload, "sjf@tsafrir") == [0, 90, 200, 203]
+
+
+def test_the_share_of_requests_that_a_user_runs_tells_how_long_the_next_job_runs():
+    # user 0 runs a tenth of what is requested: 100 s are expected to be 10 s, less than the 50 s of user 1
+    workload = of_users(jobs(submit=[0, 30, 30], seconds=[20, 3, 50], estimate=[200, 100, 50]), [0, 0, 1])
+    assert starts(workload, "sjf@ewma") == [0, 30, 33]
+    assert starts(workload, "sjf") == [0, 80, 30]
+
+
+def test_orders_and_reservations_look_at_run_times_of_their_own():
+    # 1 needs all four cores and is reserved for when 0 is expected to end: at 100 as requested, at 10 by the past
+    seconds, estimate = [10, 10, 10, 20, 5, 50], [100, 100, 100, 20, 5, 50]
+    workload = jobs(submit=[0, 0, 30, 31, 32, 33], seconds=seconds, estimate=estimate, size=[1, 1, 2, 4, 1, 1])
+    workload = of_users(workload, [0, 0, 0, 1, 1, 1])
+    assert starts(workload, "fcfs+easy", FOUR)[4:] == [32.0, 33.0]  # both end before 130
+    assert starts(workload, "fcfs+easy@tsafrir", FOUR)[4:] == [32.0, 60.0]  # 50 s do not end before 40
+
+
+def test_a_policy_that_knows_actual_times_is_named_by_either_way():
+    assert baseline("sjf@actual+easy@actual") == baseline("sjf+easyP")
+    assert baseline("sjf@actual+easy@actual").name == "sjf+easyP"
+    assert baseline("sjf@actual+easy").name == "sjf@actual+easy"
+    assert baseline("sjf@requested+easy@ewma-first_fit").name == "sjf+easy@ewma-first_fit"
+    assert baseline("sjf@actual+easy").needs_run_times
+
+
+@pytest.mark.parametrize("name", ["sjf@+easy", "sjf@tsafir+easy", "sjf+easy@", "sjf@tsafrir+easyP"])
+def test_run_times_that_nobody_knows_are_refused(name):
+    with pytest.raises(OptionsError, match="not known"):
+        baseline(name)
+
+
+def estimated(past, running, job, now, shares):
+    """How long a job is estimated to run, the mean of 1 / time and the chance to be short, in plain Python.
+
+    *past* are (run time, request, cores, submit) of the user's ended jobs, the latest first; *running* s that a job of
+    the user with the same request has run, 0 for none.
+    """
+    request, cores, submit = job
+    points = [(4.0 * share / sum(shares), max(request * math.exp(-0.3 * b), 1.0)) for b, share in enumerate(shares)]
+    for i, (run_time, its_request, its_cores, its_submit) in enumerate(past[:32]):
+        unlike = abs(math.log(its_request / request)) / 0.5 + abs(math.log(its_cores / cores))
+        weight = math.exp(-i / 16) * max(0.1, math.exp(-unlike))
+        weight *= 1 + 1.5 * math.exp(-abs(submit - its_submit) / 7200)
+        time = min(max(run_time, 1.0), request)
+        points.append((weight * (0.5 if time < running else 1.0), time))
+    if running:
+        points += [(0.5 / 3, running * (request / running) ** ((g + 0.5) / 3)) for g in range(3)]
+    total = sum(weight for weight, _ in points)
+    mean = sum(weight * time for weight, time in points) / total
+    rate = sum(weight / max(time, 10.0) for weight, time in points) / total
+    return mean, rate, sum(weight for weight, time in points if time < 600) / total
+
+
+def prior():
+    return [1 - math.exp(-0.15)] + [math.exp(-0.3 * b + 0.15) - math.exp(-0.3 * b - 0.15) for b in range(1, 40)]
+
+
+def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
+    from hdeeprm_like.decision.policies.estimates import bring_estimate
+    from hdeeprm_like.decision.policies.history import read_history
+
+    rows = jobs(submit=[0, 1, 2, 50], seconds=1.0, estimate=[900, 300, 900, 900], size=[1, 2, 1, 1])
+    rows = replace(rows, user=np.array([5, 5, 5, 5]))
+    policy = baseline("sjf@expected+greedy")
+    from hdeeprm_like.decision.actions import PolicyActions
+
+    actions = PolicyActions([policy])
+    state = State(platform(*FOUR), rows, needs=actions.needs)
+    plans = new_plans(state, [policy])
+    state.receive(Instant(0.0, [], 1, False))
+    assert not actions.apply(0, state)
+    state.receive(Instant(1.0, [], 1, False))
+    actions.apply(0, state)
+    state.receive(Instant(20.0, [1], 1, False))  # job 1 has run 19 s
+    actions.apply(0, state)
+    state.receive(Instant(45.0, [2], 0, False))  # job 2 has run 25 s
+    state.receive(Instant(50.0, [], 1, True))  # job 0 has been running for 50 s
+    read_history(state.tables, plans.history)
+    bring_estimate(state.tables, plans.history, 3)
+    shares = [10 * share for share in prior()]
+    for run_time, request in ((19.0, 300.0), (25.0, 900.0)):  # both requests are in the range up to 1800 s
+        shares = [share * 0.998 for share in shares]
+        shares[int(0.5 + math.log(request / run_time) / 0.3)] += 1
+    past = [(25.0, 900.0, 1, 2.0), (19.0, 300.0, 2, 1.0)]
+    expected = estimated(past, 50.0, (900.0, 1, 50.0), 50.0, shares)
+    found = plans.history.jobs[3]
+    assert [found["time"], found["rate"], found["short"]] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", LOOK_BACK)
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6))
+def test_nothing_of_the_future_is_known(name, seed):
+    rng = np.random.default_rng(seed)
+    count = 40
+    seconds = rng.integers(1, 60, count).astype(np.float64)
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 200, count)),
+        seconds=seconds,
+        estimate=seconds * rng.integers(1, 4, count),
+        size=rng.integers(1, 5, count),
+    )
+    workload = of_users(workload, rng.integers(0, 4, count))
+    before = run_baseline(platform(*FOUR), workload, name, "textbook").simulation.tasks
+    moment = float(rng.integers(10, 300))
+    still = before["finish"] > moment
+    longer = replace(workload, ops=np.where(still, workload.ops * rng.uniform(1.0, 3.0, count), workload.ops))
+    after = run_baseline(platform(*FOUR), longer, name, "textbook").simulation.tasks
+    started = before["start"] <= moment
+    assert np.array_equal(before["start"][started], after["start"][started])
+    assert (after["start"][~started] > moment).all()

@@ -1,0 +1,203 @@
+"""Learned policies: scores that are well known orders, gates, look-ahead on paper, and files that make no sense."""
+
+import json
+
+import numpy as np
+import pytest
+from small import jobs, platform, run_baseline
+
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.scores import COUNT
+from hdeeprm_like.decision.score_files import FEATURES, Score, Unit, formula, policy_of, zoo
+from hdeeprm_like.errors import OptionsError
+
+EIGHT = ((1000.0, [(8, 1.0, 100.0, 10.0)]),)
+
+
+def contended(count=150, seed=3, exact=False):
+    rng = np.random.default_rng(seed)
+    seconds = rng.uniform(1, 60, count).round(3)  # so that hardly two products are equal
+    return jobs(
+        submit=np.sort(rng.integers(0, 600, count)),
+        seconds=seconds,
+        estimate=seconds if exact else seconds + rng.uniform(0, 60, count).round(3),
+        size=rng.integers(1, 9, count),
+    )
+
+
+@pytest.fixture
+def policy(tmp_path):
+    """Writes a policy and returns its name."""
+
+    def write(**content):
+        path = tmp_path / f"p{len(list(tmp_path.iterdir()))}.json"
+        path.write_text(json.dumps(content))
+        return f"scored:{path}"
+
+    return write
+
+
+def starts(workload, name, nodes=EIGHT, clock="textbook"):
+    return run_baseline(platform(*nodes), workload, name, clock).simulation.tasks["start"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("weights", "order"),
+    [
+        ({"log_time": 1.0}, "sjf"),
+        ({"log_time": 2.0, "log_cores": 2.0}, "saf"),
+        ({"log_time": -1.0}, "ljf"),
+        ({"log_cores": 1.0}, "smallest"),
+        ({"one": 1.0}, "fcfs"),
+    ],
+)
+def test_a_score_of_requests_alone_is_a_well_known_order(policy, weights, order):
+    workload = contended()
+    assert starts(workload, policy(queue=weights)) == starts(workload, f"{order}+easy")
+
+
+def test_a_hidden_unit_orders_as_its_features_do(policy):
+    queue = {"weights": {}, "hidden": [{"weights": {"log_time": 0.01}, "out": 3.0}]}  # tanh is monotone
+    assert starts(contended(), policy(queue=queue)) == starts(contended(), "sjf+easy")
+
+
+def test_a_gate_that_lets_nobody_pass_leaves_no_backfilling(policy):
+    shut, open_ = (policy(queue={"log_time": 1.0}, gate={"one": one}) for one in (-1.0, 1.0))
+    assert starts(contended(), shut) == starts(contended(), "sjf+strict")
+    assert starts(contended(), open_) == starts(contended(), "sjf+easy")
+
+
+def test_jobs_behind_the_head_may_have_a_score_of_their_own(policy):
+    assert starts(contended(), policy(queue={"one": 1}, backfill={"log_time": 1})) == starts(
+        contended(), "fcfs+easysjf"
+    )
+
+
+def test_a_gate_may_compare_with_the_head(policy):
+    # 1 waits for all cores; 2 and 3 would both start behind it, but only what is no wider than an eighth of it may
+    workload = jobs(submit=[0, 1, 2, 2], seconds=[10, 5, 2, 2], size=[5, 8, 2, 1])
+    gate = {"log_cores_to_head": -1.0, "one": -2.0}  # -ln(cores / 8) - 2 >= 0: cores <= 8 / e^2 = 1.08
+    assert starts(workload, policy(queue={"one": 1})) == [0, 10, 2, 2]
+    assert starts(workload, policy(queue={"one": 1}, gate=gate)) == [0, 10, 15, 2]
+
+
+@pytest.mark.parametrize("clock", ["textbook", "batsim"])
+@pytest.mark.parametrize(
+    ("candidate", "name"),
+    [
+        ({"time": 1.0}, "sjf+easy"),
+        ({"time": 1.0, "cores": 1.0}, "saf+easy"),
+        ({"time": 1.0, "cores": 1.0, "backfill": False}, "saf+strict"),
+        ({"time": 0.0, "backfill": False}, "fcfs+strict"),
+    ],
+)
+def test_looking_ahead_with_one_candidate_is_that_candidate(policy, candidate, name, clock):
+    ahead = {"when": "always", "arrivals": 0, "candidates": [candidate]}
+    workload = contended(exact=True)
+    mine = starts(workload, policy(queue={"one": 1}, lookahead=ahead), clock=clock)
+    assert np.allclose(mine, starts(workload, name, clock=clock), atol=1e-3)
+
+
+def test_the_candidate_whose_future_costs_less_decides(policy):
+    # shortest first lets the wide job of 100 s wait for two small ones: 10 s more for it; first come first served lets
+    # each of the ten jobs of 10 s wait 100 s more, which costs far more
+    workload = jobs(submit=[0, *[1] * 11], seconds=[5, 100, *[10] * 10], size=8)
+    candidates = [{"time": 0.0, "backfill": False}, {"time": 1.0, "backfill": False}]
+    name = policy(queue={"one": 1}, lookahead={"when": "always", "arrivals": 0, "candidates": candidates})
+    assert starts(workload, name) == starts(workload, "sjf")
+    first = policy(queue={"one": 1}, lookahead={"when": "always", "arrivals": 0, "candidates": candidates[:1]})
+    assert starts(workload, first) == starts(workload, "fcfs")
+
+
+def test_what_came_comes_again_in_the_play(policy):
+    # long jobs of 4 cores and short ones of 8 take turns; 5 long ones wait when the last short one is over. Without
+    # looking at what may come, two of them start; if the short ones come again, starting one less costs nothing
+    candidates = [{"time": 1.0}, {"time": 1.0, "cores": 1.0}]
+    ahead = {"when": "always", "candidates": candidates}
+    workload = contended(300, exact=True)
+    none, some = (policy(queue={"one": 1}, lookahead=ahead | {"arrivals": n}) for n in (0, 16))
+    assert starts(workload, none) != starts(workload, some)
+
+
+def test_looking_ahead_ends_with_the_first_job_that_did_not_run_as_requested(policy):
+    candidates = [{"time": -1.0, "backfill": False}]  # longest first
+    name = policy(queue={"log_time": 1.0}, lookahead={"when": "exact", "candidates": candidates})
+    exact = jobs(submit=0, seconds=[1, 2, 3, 4], size=8)
+    assert starts(exact, name) == [9, 7, 4, 0]
+    inexact = jobs(submit=0, seconds=[1, 2, 3, 4], size=8, estimate=[1, 2, 3, 9])
+    assert starts(inexact, name) == [4, 5, 7, 0]  # shortest first from 4 s on
+
+
+def test_no_more_jobs_are_played_than_allowed(policy):
+    ahead = {"when": "always", "queue": 3, "candidates": [{"time": 1.0}]}
+    workload = contended(exact=True)
+    name = policy(queue={"log_time": 1.0}, lookahead=ahead)
+    assert run_baseline(platform(*EIGHT), workload, name, "textbook").unfinished == 0
+
+
+@pytest.mark.parametrize("name", sorted(zoo()))
+def test_the_policies_that_come_along_run_every_job_with_memory(name):
+    rng = np.random.default_rng(4)
+    nodes = ((100.0, [(2, 2.0, 90.0, 6.0), (3, 1.0, 50.0, 4.0)]), (300.0, [(4, 1.5, 70.0, 8.0)]))
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 60, 60)),
+        seconds=rng.integers(1, 20, 60),
+        estimate=rng.integers(1, 40, 60),
+        size=rng.integers(1, 6, 60),
+        memory=rng.choice([0.0, 10.0, 40.0], 60),
+    )
+    assert run_baseline(platform(*nodes), workload, f"zoo:{name}", "batsim").unfinished == 0
+
+
+def test_names_with_a_placement_are_told_apart(policy):
+    name = policy(queue={"one": 1})
+    found = baseline(f"{name}-first_fit")
+    assert (found.order, found.placement, found.name) == (name, "first_fit", f"{name}-first_fit")
+    assert baseline("zoo:balanced-low_power").name == "zoo:balanced-low_power"
+    assert baseline("zoo:balanced").name == "zoo:balanced"
+
+
+def test_every_feature_is_told_and_written():
+    assert len(FEATURES) == COUNT == len(set(FEATURES))
+
+
+def test_a_score_reads_as_a_formula():
+    assert formula(Score((("log_time", 1.0), ("log_cores", -2.0), ("one", 0.0)))) == "-2 log_cores +1 log_time"
+    assert formula(Score((), (Unit((("one", 1.0),), 0.5),))) == "0 +0.5 tanh(+1 one)"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], "an object is needed"),
+        ({}, "'queue' is missing"),
+        ({"queue": {"log_tim": 1}}, "'log_tim' is not known; did you mean 'log_time'?"),
+        ({"queue": {"one": "x"}}, "queue: one: a number is needed, not 'x'"),
+        ({"queue": {"one": True}}, "a number is needed"),
+        ({"queue": {"one": float("nan")}}, "a number is needed"),
+        ({"queue": {}, "gat": {}}, "'gat' is not known; did you mean 'gate'?"),
+        ({"queue": {"weights": {}, "hidden": [{"weights": {}}]}}, "hidden 0: out: a number is needed"),
+        ({"queue": {"weights": {}, "hidden": {}}}, "a list of units is needed"),
+        ({"queue": {}, "lookahead": {"candidates": []}}, "candidates: a list of policies is needed"),
+        ({"queue": {}, "lookahead": {"when": "often", "candidates": [{}]}}, "when: 'often' is not known"),
+        ({"queue": {}, "lookahead": {"queue": 0, "candidates": [{}]}}, "queue: an integer from 1 to 100000"),
+        ({"queue": {}, "lookahead": {"candidates": [{"backfill": 1}]}}, "backfill: true or false"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused_in_one_line(content, message):
+    with pytest.raises(OptionsError) as caught:
+        policy_of(content, "my.json")
+    assert str(caught.value).startswith("my.json: ")
+    assert message in str(caught.value)
+
+
+def test_a_policy_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(OptionsError, match=r"did you mean 'balanced'\?"):
+        baseline("zoo:balancd")
+    with pytest.raises(OptionsError, match="cannot be read"):
+        baseline(f"scored:{tmp_path}/none.json")
+    (tmp_path / "no.json").write_text("{")
+    with pytest.raises(OptionsError, match="is no JSON"):
+        baseline(f"scored:{tmp_path}/no.json")
+    with pytest.raises(OptionsError, match=r"write scored:FILE\.json"):
+        baseline("sjf+scored")
