@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, is_baseline
+from hdeeprm_like.decision.score_files import SCORED, is_scored
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.formats.open import names
@@ -305,6 +306,7 @@ class Options(Section):
     workload_file_path: str = Field("", description=f"Jobs: {names('trace', 'workload')}.")
     platform_file_path: str = Field("", description=f"Platform: {names('platform')}.")
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
+    policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:balanced'.")
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()
     training: TrainingSection = TrainingSection()
@@ -313,20 +315,26 @@ class Options(Section):
     def classic_follows_one_pair(self) -> "Options":
         """Refuse a classic agent without exactly one policy pair."""
         agent, actions = self.pybatsim.agent, self.pybatsim.env.actions
+        if self.policy is not None:
+            split_pair(self.policy)
+            if agent.policy_pair is not None or agent.type != "CLASSIC":
+                raise ValueError("policy: is for a CLASSIC agent without pybatsim.agent.policy_pair; leave one out")
+            return self
         if agent.type == "CLASSIC" and agent.policy_pair is None and len(actions.pairs) != 1:
             raise ValueError(
                 f"pybatsim.agent: a CLASSIC agent follows one policy pair, {len(actions.pairs)} are given; set "
                 "pybatsim.agent.policy_pair, or select one pair in pybatsim.env.actions.selection"
             )
-        if agent.type == "CLASSIC" and ":" in self.classic_pair[0]:
-            raise ValueError(f"pybatsim.env.actions: {self.classic_pair[0]!r} is for LEARNING agents to choose")
+        job = self.classic_pair[0] if agent.type == "CLASSIC" else ""
+        if ":" in job and not is_scored(job):
+            raise ValueError(f"pybatsim.env.actions: {job!r} is for LEARNING agents to choose")
         return self
 
     @property
     def classic_pair(self) -> Pair:
         """The pair of a classic agent."""
-        agent = self.pybatsim.agent
-        return split_pair(agent.policy_pair) if agent.policy_pair else self.pybatsim.env.actions.pairs[0]
+        name = self.policy or self.pybatsim.agent.policy_pair
+        return split_pair(name) if name else self.pybatsim.env.actions.pairs[0]
 
 
 def split_pair(text: str) -> Pair:
@@ -354,7 +362,7 @@ def split_policy(text: str) -> Pair:
         ValueError: one of them does not exist.
     """
     job, _, core = text.rpartition("-")
-    if ":" not in job:
+    if ":" not in job or is_scored(text):
         return split_pair(text)
     check_name(core, CORE_POLICY_NAMES, "core policy")
     return job, core
@@ -382,11 +390,22 @@ def read_options(path: Path) -> Options:
     if not isinstance(content, dict):
         raise OptionsError(f"{path}: an object with the options of an experiment is needed")
     try:
-        return Options.model_validate(content)
+        return Options.model_validate(beside(content, path.parent))
     except ValidationError as error:
         problems = error.errors()
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise OptionsError(f"{path}: {explain(problems[0])}{more}") from None
+
+
+def beside(content: Any, folder: Path) -> Any:
+    """Return the content of an options file with the files of learned policies named from its folder."""
+    if isinstance(content, dict):
+        return {key: beside(value, folder) for key, value in content.items()}
+    if isinstance(content, list):
+        return [beside(value, folder) for value in content]
+    if isinstance(content, str) and content.startswith(SCORED):
+        return SCORED + str((folder / content.removeprefix(SCORED)).absolute())
+    return content
 
 
 def explain(problem: Any) -> str:

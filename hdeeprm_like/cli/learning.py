@@ -14,7 +14,7 @@ from hdeeprm_like.cli.arguments import (
     command,
     positive,
 )
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.errors import OptionsError, ResultsError
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
@@ -27,6 +27,13 @@ def add_train(commands: Commands) -> None:
     added.add_argument("--options", "-o", type=Path, metavar="EXP.json", help="the options file")
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the training (default: train-EXP)")
     added.add_argument("--resume", type=Path, metavar="DIR", help="go on with the training in this directory")
+    added.add_argument(
+        "--method",
+        choices=("gradient", "evolution"),
+        default="gradient",
+        help="gradient: an agent learns by its own loss; evolution: the weights of a learned policy are searched for",
+    )
+    added.add_argument("--processes", type=positive, metavar="N", help="of an evolution (default: one per processor)")
     added.add_argument("--episodes", type=positive, metavar="N", help="in all, in place of the options file's")
     added.add_argument("--envs", type=positive, metavar="N", help="episodes at once, in place of the options file's")
     add_input_flags(added)
@@ -37,6 +44,8 @@ def run_train(options: argparse.Namespace) -> int:
     """Train an agent, from the beginning or from its last checkpoint."""
     if options.resume is None and options.options is None:
         raise OptionsError("train: --options EXP.json is needed, or --resume DIR")
+    if options.method == "evolution" or is_evolution(options.resume):
+        return run_evolution(options)
     import logging
 
     from hdeeprm_like.experiment import Overrides, load_experiment
@@ -60,6 +69,32 @@ def run_train(options: argparse.Namespace) -> int:
         return INTERRUPTED
     if not options.quiet:
         sys.stdout.write(f"{episodes} episodes learned from; the agent is in {output}\n")
+    return 0
+
+
+def is_evolution(folder: Path | None) -> bool:
+    """Tell whether a training that is to go on is an evolution."""
+    if folder is None or not (folder / "run.json").exists():
+        return False
+    from hdeeprm_like.formats.files import read_json
+
+    record = read_json(folder / "run.json", ResultsError)
+    return isinstance(record, dict) and record.get("method") == "evolution"
+
+
+def run_evolution(options: argparse.Namespace) -> int:
+    """Evolve a learned policy, from the beginning or from where it was left."""
+    from hdeeprm_like.studies.evolution.search import evolve
+
+    output = options.resume or options.output or Path(f"train-{options.options.stem}")
+    path = None if options.resume else options.options
+    try:
+        best = evolve(path, output, options.processes, progress=not options.quiet)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{PROGRAM}: interrupted; go on with: {PROGRAM} train --resume {output}\n")
+        return INTERRUPTED
+    if not options.quiet:
+        sys.stdout.write(f"the best policy is in {best}; compare it as scored:{best}\n")
     return 0
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.actions import Choices, PolicyActions
 from hdeeprm_like.decision.system import Core, no_reward
 from hdeeprm_like.decision.window.window import NoJobWindow
 from hdeeprm_like.engine.batsim_clock import BatsimClock
@@ -89,13 +89,18 @@ def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -
         OptionsError: the policy looks at actual run times, which nobody knows.
         ValueError: the state does not keep the lists of jobs that it looks at.
     """
+    yield from run_choices(simulator, policies.choices(simulator.state, constant=action))
+
+
+def run_choices(simulator: Simulator, choices: Choices) -> Iterator[int]:
+    """Run to the end by the constant action of some choices; yield now and then how many jobs are over."""
     state = simulator.state
     run = Run(
         core=Core(state.tables, NoJobWindow(state).arrays, no_reward()),
         simulation=simulator.simulation,
         clock=simulator.clock,
         observer=NoView(np.zeros(0)),
-        choices=policies.choices(state, constant=action),
+        choices=choices,
         observation=np.zeros(0, np.float32),
         mask=np.zeros(0, np.bool_),
     )

@@ -86,7 +86,7 @@ def test_the_directory_is_the_one_of_a_run_in_process(experiment, tmp_path):
     assert not list(there.iterdir())
 
 
-@pytest.mark.parametrize("pair", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "bfbp"])
+@pytest.mark.parametrize("pair", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "bfbp", "zoo:balanced"])
 def test_a_baseline_decides_over_a_socket_as_in_process(tmp_path, pair):
     experiment = load_experiment(experiment_file(tmp_path, pair=pair))
     there, here = tmp_path / "batsim", tmp_path / "here"

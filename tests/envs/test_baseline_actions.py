@@ -1,5 +1,6 @@
 """Baselines as actions of an environment: one alone and many side by side play the same, to the last bit."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -13,7 +14,7 @@ from hdeeprm_like.errors import OptionsError
 
 LUBLIN = Path(__file__).parent.parent.parent / "workloads" / "lublin_256_500.swf.gz"
 NAME = "hdeeprm_like/PolicySelect-v0"
-POLICIES = ["sjf+easy", "f1+conservative", "shortest-high_gflops"]
+POLICIES = ["sjf+easy", "f1+conservative", "shortest-high_gflops", "zoo:balanced"]
 CLUSTER = platform((1000.0, [(4, 1.0, 100.0, 10.0)]), (500.0, [(2, 2.0, 80.0, 10.0), (2, 1.0, 50.0, 5.0)]))
 ENVS, STEPS = 3, 120
 
@@ -23,7 +24,7 @@ def contended(count=120, seed=8):
     rng = np.random.default_rng(seed)
     seconds = rng.integers(1, 30, count)
     submit = np.sort(rng.integers(0, 200, count))
-    return jobs(
+    found = jobs(
         submit - submit[0],  # the clock of a window starts with its first job
         seconds,
         rng.integers(1, 5, count),
@@ -31,6 +32,7 @@ def contended(count=120, seed=8):
         bandwidth=rng.integers(0, 4, count),
         estimate=seconds + rng.integers(0, 20, count),
     )
+    return replace(found, user=rng.integers(0, 5, count))
 
 
 SOURCES = {

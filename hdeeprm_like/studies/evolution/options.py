@@ -1,0 +1,97 @@
+"""The options file of an evolution: from where the search begins, on which jobs, and what counts as better."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.files import read_json
+from hdeeprm_like.options import explain
+
+OBJECTIVE = {"bounded_slowdown": 1.0, "bounded_slowdown_p95": 0.1, "wait": 0.3, "wait_max": 0.3, "utilization": 1.0}
+BOTH_WAYS = ("bounded_slowdown", "bounded_slowdown_p95")  # the others count only where they are worse
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Load = Annotated[float, Field(gt=0.0, le=10.0)]
+
+
+class Section(BaseModel):
+    """What no file may have a key beside."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Source(Section):
+    """Where windows come from: a part of a trace, or a model."""
+
+    trace: str | None = Field(None, description="A trace; its path is relative to the options file.")
+    begin: Share = Field(0.0, description="Where the part of the trace begins that is learned from.")
+    end: Share = Field(1.0, description="Where it ends.")
+    model: Literal["lublin"] | None = Field(None, description="A model that makes jobs, in place of a trace.")
+    estimates: Literal["exact", "tsafrir"] = Field("exact", description="Of the users of a model.")
+    users: Annotated[int, Field(ge=1)] = Field(1, description="Users of a model, the busiest having most of the jobs.")
+    cores: Annotated[int, Field(ge=1)] | None = Field(None, description="Of the machine; as the trace says if missing.")
+    wide: Annotated[int, Field(ge=1)] = Field(1, description="Every number of cores is multiplied by it.")
+    load: tuple[Load, Load] | None = Field(
+        None, description="Each window is stretched to a load between these; as it is if missing."
+    )
+
+    @model_validator(mode="after")
+    def one_of_both(self) -> "Source":
+        """Refuse a source that is neither a trace nor a model, or both."""
+        if (self.trace is None) == (self.model is None):
+            raise ValueError("either trace or model is needed")
+        if self.model is not None and self.cores is None:
+            raise ValueError("cores: are missing, those of the machine of the model")
+        if self.end <= self.begin:
+            raise ValueError(f"end: {self.end:g} is not after begin")
+        return self
+
+
+class Windows(Section):
+    """The windows that candidates are tried on."""
+
+    jobs: Annotated[int, Field(ge=2)] = Field(1024, description="Of each window.")
+    per_generation: Annotated[int, Field(ge=1)] = Field(24, description="New ones in each generation.")
+    validation: Annotated[int, Field(ge=1)] = Field(48, description="Others, on which the best policy is chosen.")
+    sources: Annotated[list[Source], Field(min_length=1)] = Field(description="Windows are of each in turn.")
+
+
+class EvolutionOptions(Section):
+    """How a policy is evolved."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(description="Of windows and search.")
+    policy: str = Field(description="A learned policy, from whose weights the search begins; beside the options file.")
+    reference: str = Field("saf+easy", description="A baseline; candidates are measured by the ratios to it.")
+    objective: dict[str, float] = Field(
+        OBJECTIVE, description="What the mean logarithm of each ratio weighs; wait and utilization count where worse."
+    )
+    generations: Annotated[int, Field(ge=1)] = Field(100, description="In all.")
+    population: Annotated[int, Field(ge=2)] = Field(16, description="Candidates of a generation.")
+    spread: Annotated[float, Field(gt=0.0)] = Field(0.15, description="Standard deviation of weights at the beginning.")
+    validate_every: Annotated[int, Field(ge=1)] = Field(10, description="Generations between two validations.")
+    windows: Windows
+
+    @model_validator(mode="after")
+    def objective_is_known(self) -> "EvolutionOptions":
+        """Refuse figures that nobody computes here."""
+        for name in self.objective:
+            if name not in OBJECTIVE:
+                raise ValueError(f"objective: {name!r} is not known; known: {', '.join(OBJECTIVE)}")
+        return self
+
+
+def read_evolution(path: Path) -> EvolutionOptions:
+    """Read the options file of an evolution.
+
+    Raises:
+        OptionsError: with the first wrong value in the file.
+    """
+    content = read_json(path, OptionsError)
+    if not isinstance(content, dict):
+        raise OptionsError(f"{path}: an object with the options of an evolution is needed")
+    try:
+        return EvolutionOptions.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise OptionsError(f"{path}: {explain(error.errors()[0])}") from None

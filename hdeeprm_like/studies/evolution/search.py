@@ -1,0 +1,245 @@
+"""The search for weights: CMA-ES over windows that are new in each generation, and validation that chooses.
+
+A folder holds what is needed to go on bit for bit: the options with all files that they name, and what each candidate
+of each generation has cost (`COSTS`). The search is made again from its seed and told these costs, which takes no time.
+
+Source of the search: Hansen and Ostermeier, "Completely derandomized self-adaptation in evolution strategies", 2001.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from hdeeprm_like.cluster.schedule import FIGURES, Schedule
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import Baseline, baseline
+from hdeeprm_like.decision.policies.scores import FEATURE
+from hdeeprm_like.decision.score_files import SCORED, read_scored
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.formats.files import read_json, replacing, write_json
+from hdeeprm_like.run.schedules import schedule_of
+from hdeeprm_like.run.simulator import Simulator, run_choices
+from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
+from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
+from hdeeprm_like.types import Floats
+
+OPTIONS, COSTS, BEST, RECORD = "options.json", "costs.jsonl", "best.json", "run.json"
+SCORES = ("queue", "backfill", "gate")
+LEAST = {"wait": 1.0, "wait_max": 60.0, "utilization": 1e-6}  # below which ratios say nothing
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A weight that is searched for: the row and the column of ``Scores.weights``, its score and feature."""
+
+    row: int
+    column: int
+    score: str
+    feature: str
+
+
+def weights_in(content: dict[str, Any]) -> tuple[list[Weight], Floats]:
+    """Return the weights of a policy's file that are searched for, and their values there."""
+    found, values = [], []
+    for row, score in enumerate(SCORES):
+        given = content.get(score, {})
+        for feature, value in given.get("weights", given).items():
+            found.append(Weight(row, FEATURE[feature], score, feature))
+            values.append(float(value))
+    return found, np.array(values)
+
+
+def with_weights(content: dict[str, Any], weights: Sequence[Weight], values: Floats) -> dict[str, Any]:
+    """Return the content of a policy's file with other weights."""
+    new: dict[str, Any] = json.loads(json.dumps(content))
+    for weight, value in zip(weights, values.tolist(), strict=True):
+        score = new[weight.score]
+        score.get("weights", score)[weight.feature] = round(value, 6)
+    return new
+
+
+def played(options: EvolutionOptions, folder: Path, number: int, policy: Baseline, rows: Any) -> list[dict[str, float]]:
+    """Return the figures of a window under one policy with each of some weights; None for those that it has."""
+    machine, jobs = window_of(options, folder, number)
+    actions, found = PolicyActions([policy]), []
+    for values in rows:
+        state = State(machine, jobs, log=False, needs=actions.needs, named=False)
+        simulator = Simulator(state, jobs, "textbook")
+        choices = actions.choices(state, constant=0)
+        if values is not None:
+            for row, column, value in values:
+                choices.plans.scores.weights[row, column] = value
+        for _ in run_choices(simulator, choices):
+            pass
+        found.append(figures_of(schedule_of(simulator, jobs)))
+    return found
+
+
+def figures_of(schedule: Schedule) -> dict[str, float]:
+    """Return the figures that count."""
+    return {name: FIGURES[name].value(schedule) for name in (*BOTH_WAYS, *LEAST)}
+
+
+def cost_of(options: EvolutionOptions, own: dict[str, float], reference: dict[str, float]) -> float:
+    """Return the weighted logarithms of the ratios to the reference; below 0 for what is better."""
+    cost = 0.0
+    for name, weight in options.objective.items():
+        least = LEAST.get(name, 1.0)
+        ratio = float(np.log(max(own[name], least) / max(reference[name], least)))
+        if name == "utilization":
+            ratio = -ratio
+        cost += weight * (ratio if name in BOTH_WAYS else max(ratio, 0.0))
+    return cost
+
+
+def costs_on(options: EvolutionOptions, folder: Path, number: int, name: str, rows: Any) -> list[float]:
+    """Return what each of some candidates costs on the window of a number."""
+    (reference,) = played(options, folder, number, baseline(options.reference), [None])
+    return [cost_of(options, own, reference) for own in played(options, folder, number, baseline(name), rows)]
+
+
+class Search:
+    """An evolution in its folder.
+
+    Attributes:
+        options: of the file. output: the folder.
+    """
+
+    def __init__(self, options: EvolutionOptions, folder: Path, output: Path) -> None:
+        """Begin or go on.
+
+        Args:
+            folder: that the paths of the options are relative to.
+        """
+        from cmaes import CMA
+
+        self.options, self.folder, self.output = options, folder, output
+        self._name = SCORED + str(folder / options.policy)
+        read_scored(folder / options.policy)
+        self._content = read_json(folder / options.policy, OptionsError)
+        self._weights, begin = weights_in(self._content)
+        if len(begin) < 2:
+            raise OptionsError(f"{folder / options.policy}: has {len(begin)} weights; two are needed to search for")
+        self._cma = CMA(begin, options.spread, seed=options.seed, population_size=options.population)
+        self._begin = begin
+        self.generation = 0
+        self.best = np.inf
+        for line in lines_of(output / COSTS)[: options.generations]:
+            self._tell([self._cma.ask() for _ in range(options.population)], line["costs"])
+            self.best = min(self.best, line.get("validation", np.inf))
+
+    def _tell(self, candidates: list[Floats], costs: list[float]) -> None:
+        self._cma.tell(list(zip(candidates, costs, strict=True)))
+        self.generation += 1
+
+    def _rows(self, candidates: Sequence[Floats]) -> list[list[tuple[int, int, float]]]:
+        return [
+            [(weight.row, weight.column, value) for weight, value in zip(self._weights, one.tolist(), strict=True)]
+            for one in candidates
+        ]
+
+    def _costs(self, executor: ProcessPoolExecutor, numbers: range, candidates: Sequence[Floats]) -> Floats:
+        """Return (candidates,) the mean cost over some windows."""
+        rows = self._rows(candidates)
+        futures = [executor.submit(costs_on, self.options, self.folder, n, self._name, rows) for n in numbers]
+        costs: Floats = np.array([future.result() for future in futures]).mean(axis=0)
+        return costs
+
+    def compile(self) -> None:
+        """Compile what the processes need, once in place of once in each."""
+        costs_on(replace_jobs(self.options), self.folder, 0, self._name, self._rows([self._begin]))
+
+    def run(self, executor: ProcessPoolExecutor) -> Iterator[float]:
+        """Go on to the last generation; yield the mean cost of each one's candidates."""
+        options = self.options
+        count = options.windows.per_generation
+        while self.generation < options.generations:
+            candidates = [self._cma.ask() for _ in range(options.population)]
+            numbers = range(self.generation * count, (self.generation + 1) * count)
+            costs = self._costs(executor, numbers, candidates)
+            self._tell(candidates, costs.tolist())
+            line: dict[str, Any] = {"generation": self.generation, "costs": costs.tolist()}
+            if self.generation % options.validate_every == 0 or self.generation == options.generations:
+                line["validation"] = self._validate(executor)
+            with (self.output / COSTS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            yield float(costs.mean())
+
+    def _validate(self, executor: ProcessPoolExecutor) -> float:
+        """Return the cost of the middle of the search on the windows of validation; keep its weights if it is best."""
+        middle = np.array(self._cma.mean)
+        numbers = range(VALIDATION, VALIDATION + self.options.windows.validation)
+        (cost,) = self._costs(executor, numbers, [middle]).tolist()
+        if cost < self.best:
+            self.best = cost
+            write_json(self.output / BEST, with_weights(self._content, self._weights, middle))
+        return float(cost)
+
+
+def replace_jobs(options: EvolutionOptions, jobs: int = 10) -> EvolutionOptions:
+    """Return the same options with shorter windows."""
+    return options.model_copy(update={"windows": options.windows.model_copy(update={"jobs": jobs})})
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Return what is known of each generation; a line that was being written when the process ended is dropped."""
+    if not path.exists():
+        return []
+    whole = path.read_text(encoding="utf-8").split("\n")[:-1]
+    with replacing(path) as file:
+        file.writelines(f"{line}\n" for line in whole)
+    try:
+        return [json.loads(line) for line in whole]
+    except ValueError as error:
+        raise ResultsError(f"{path}: is no table of costs ({error}); begin anew in another folder") from error
+
+
+def evolve(path: Path | None, output: Path, processes: int | None = None, progress: bool = True) -> Path:
+    """Evolve a policy, from the beginning, or from where a folder's evolution was left.
+
+    Args:
+        path: of the options file, None to go on. processes: at most so many at a time; None for one per processor.
+
+    Returns:
+        The file of the best policy.
+
+    Raises:
+        HDeepRMError: the options cannot be used, or the folder holds another evolution.
+    """
+    if path is None:
+        record = read_json(output / RECORD, ResultsError)
+        path = Path(record["options"])
+    elif (output / RECORD).exists():
+        raise ResultsError(f"{output}: holds a training; go on with --resume, or choose another directory")
+    options, folder = read_evolution(path), path.parent.absolute()
+    search = Search(options, folder, output)
+    record = {"method": "evolution", "options": str(path.absolute()), "generations": options.generations}
+    write_json(output / RECORD, record)
+    write_json(output / OPTIONS, options.model_dump(mode="json"))
+    windows = options.population * options.windows.per_generation
+    search.compile()
+    begun, first = time.perf_counter(), search.generation
+    with (
+        ProcessPoolExecutor(processes or os.cpu_count() or 1, mp_context=get_context("spawn")) as executor,
+        tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
+    ):
+        try:
+            for cost in search.run(executor):
+                spent = time.perf_counter() - begun
+                rate = windows * (search.generation - first) / spent
+                bar.set_postfix_str(f"cost {cost:.3f}, best {search.best:.3f}, {rate:.0f} windows/s")
+                bar.update(1)
+        except BaseException:
+            executor.shutdown(cancel_futures=True)
+            raise
+    return output / BEST

@@ -1,0 +1,82 @@
+"""The windows that candidates are tried on: the same for the same number, in whatever process."""
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.windows import sizes, usable, window
+from hdeeprm_like.studies.compare.run import machine_size
+from hdeeprm_like.studies.evolution.options import EvolutionOptions, Source
+
+TRIES = 50  # windows drawn until one is neither idle nor hopeless
+VALIDATION = 1 << 40  # windows from this number on are those of validation
+
+
+@lru_cache(maxsize=8)
+def trace_of(path: Path, begin: float, end: float) -> Trace:
+    """Return the part of a trace that is learned from."""
+    trace = usable(load_trace(path))
+    return take(trace, np.arange(int(begin * len(trace)), int(end * len(trace))))
+
+
+def window_of(options: EvolutionOptions, folder: Path, number: int) -> tuple[Platform, Workload]:
+    """Return the machine and the jobs of the window of a number.
+
+    Raises:
+        WorkloadError: a trace has too few jobs.
+    """
+    source = options.windows.sources[number % len(options.windows.sources)]
+    rng = np.random.default_rng((options.seed, number))
+    if source.model is not None:
+        cores, jobs = made_jobs(source, options.windows.jobs, rng)
+    else:
+        cores, jobs = jobs_of_trace(source, folder, options.windows.jobs, rng)
+    if source.load is not None:
+        jobs = stretched(jobs, cores, float(rng.uniform(*source.load)))
+    if source.wide > 1:
+        cores, jobs = cores * source.wide, replace(jobs, size=jobs.size * source.wide, capacity=cores * source.wide)
+    return pool(cores), jobs
+
+
+def made_jobs(source: Source, count: int, rng: np.random.Generator) -> tuple[int, Workload]:
+    """Return the cores of a machine and jobs that a model makes for it."""
+    assert source.cores is not None
+    assert source.model is not None
+    recipe = Recipe(model_named(source.model, nodes=source.cores), estimates_named(source.estimates))
+    jobs = recipe.jobs(count, rng).workload(1e9)
+    rank = 1.0 / np.arange(1, source.users + 1)
+    user = rng.choice(source.users, count, p=rank / rank.sum())
+    return source.cores, replace(jobs, user=user, delay=jobs.ops / 1e9, memory=np.zeros(count), ops=np.zeros(count))
+
+
+def jobs_of_trace(source: Source, folder: Path, count: int, rng: np.random.Generator) -> tuple[int, Workload]:
+    """Return the cores of a trace's machine and consecutive jobs of it."""
+    trace = trace_of(folder / str(source.trace), source.begin, source.end)
+    cores = source.cores or machine_size(trace)
+    if len(trace) < count:
+        raise WorkloadError(f"{trace.path}: has {len(trace)} jobs to learn from, windows of {count} are asked for")
+    first = int(rng.integers(len(trace) - count + 1))
+    found = take(trace, np.arange(first, first + count))
+    if (sizes(found) > cores).any():  # a smaller machine takes what fits
+        fitting = {name: np.minimum(getattr(found, name), cores) for name in ("processors", "requested_processors")}
+        found = replace(found, **fitting)
+    return cores, window(found, cores).workload
+
+
+def stretched(jobs: Workload, cores: int, load: float) -> Workload:
+    """Return jobs that come so much faster or slower that they ask for a share *load* of the machine."""
+    span = float(jobs.submit[-1] - jobs.submit[0])
+    if span <= 0.0:
+        return jobs
+    present = float((jobs.delay * jobs.size).sum()) / (cores * span)
+    return replace(jobs, submit=np.floor((jobs.submit - jobs.submit[0]) * present / load))
