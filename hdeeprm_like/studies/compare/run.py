@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -119,12 +119,13 @@ def inputs_of(comparison: Comparison) -> Inputs:
     Raises:
         HDeepRMError: the trace or the machine cannot be used, or a policy does not fit them.
     """
-    trace = with_requested_times(usable(load_trace(comparison.trace)))
+    trace = usable(load_trace(comparison.trace))
     begins, jobs = places_of(comparison.windows, trace, comparison.seed)
     inputs = Inputs(comparison, trace, machine_of(comparison, trace), begins, jobs)
-    check_agents(inputs)
     if any(isinstance(policy, Recorded) for policy in comparison.policies):
         check_recorded(inputs)
+    inputs = replace(inputs, trace=with_requested_times(trace))
+    check_agents(inputs)
     return inputs
 
 
