@@ -18,7 +18,7 @@ from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.experiment import AnyPlatform, Experiment
 from hdeeprm_like.formats import open as formats
-from hdeeprm_like.formats.windows import Window
+from hdeeprm_like.formats.windows import JobsBy, Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, new_clock
 from hdeeprm_like.studies.compare.policies import agent_named
@@ -206,21 +206,32 @@ def simulate(
 def compare(
     trace: str | Path,
     policies: Sequence[str],
-    windows: str = "10x1024",
+    windows: str | None = None,
     *,
+    offsets: str | Path | None = None,
+    reference: str | None = None,
+    jobs_by: JobsBy = "file",
     seed: int = 1,
     clock: Clock = "textbook",
     platform: int | str | Path | None = None,
     output: str | Path | None = None,
     processes: int = 1,
 ) -> "pd.DataFrame":
-    """Compare policies on the same random windows of a trace, as the command ``compare`` does.
+    """Compare policies on the same windows of a trace, as the command ``compare`` does.
+
+        >>> compare("workloads/lublin_256.swf.gz", ["sjf+easy", "saf+easy"], "disjoint:9", reference="sjf+easy")
 
     Args:
         trace: the file, SWF, plain or ``.gz``.
-        policies: baselines as ``"sjf+easy"``, and ``"agent:DIR"``.
-        windows: how many windows of how many jobs each.
-        seed: of the places where windows begin. clock: as of `simulate`.
+        policies: baselines as ``"sjf+easy"``, ``"agent:DIR"``, ``"actual"`` for the schedule that the trace records.
+        windows: how many windows of how many jobs each: ``"10x1024"`` (the default) at random places,
+            ``"disjoint:60x1024"`` spread evenly with no job in two of them, ``"disjoint:60"`` the same, ``"all"`` the
+            whole trace as one. Claims need windows that share no job: others are no independent samples.
+        offsets: a CSV whose column ``start_index`` says where windows begin, counted from 0 among the jobs of the trace
+            that can be used. All of them are taken, or the first N with *windows* ``"NxJ"``; 1024 jobs each by default.
+        reference: the policy that each is compared with, one of *policies*; None for the best.
+        jobs_by: jobs that are submitted at one time are in the order of the file, or with ``"id"`` of their numbers.
+        seed: of the places where random windows begin. clock: as of `simulate`.
         platform: the path of one, or the number of cores of a pool; None for a pool as the header of the trace says.
         output: folder for the table of all windows, tests and pictures, from which an interrupted comparison goes on;
             None keeps nothing.
@@ -228,27 +239,29 @@ def compare(
             ``if __name__ == "__main__":``, as `multiprocessing` asks for.
 
     Returns:
-        One row for each policy, the best first: name, mean, bounds of its 95 % interval and maximum of each figure, see
-        `hdeeprm_like.studies.compare.statistics.summary_of`.
+        One row for each policy, in the order given: the mean of each figure, for the main ones with its standard
+        deviation and 95 % interval, the mean difference to the reference and the geometric mean of the ratios to it,
+        both with theirs, and p; see `hdeeprm_like.studies.compare.statistics.summary_of`.
 
     Raises:
-        OptionsError: a policy, the windows, the clock or the number of cores make no sense.
-        WorkloadError: the trace cannot be used, or has too few jobs.
+        OptionsError: a policy, the reference, the windows, the clock or the number of cores make no sense.
+        WorkloadError: the trace or the offsets cannot be used, or it has too few jobs.
         ResultsError: *output* holds another comparison.
     """
     from hdeeprm_like.studies.compare import run
     from hdeeprm_like.studies.compare.policies import policies_named
+    from hdeeprm_like.studies.compare.sampling import windows_named
 
-    count, jobs = run.windows_named(windows)
     comparison = run.Comparison(
         trace=Path(trace),
         policies=policies_named(",".join([policies] if isinstance(policies, str) else policies)),
-        windows=count,
-        jobs=jobs,
+        windows=windows_named(windows, None if offsets is None else Path(offsets)),
         seed=seed,
         cores=platform if isinstance(platform, int) else None,
         clock=clock,
         platform=None if platform is None or isinstance(platform, int) else Path(platform),
+        jobs_by=jobs_by,
+        reference=reference,
     )
     if output is not None:
         return run.compare(comparison, Path(output), processes, progress=False)[0]

@@ -20,7 +20,7 @@ from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.swf import convert, knows_memory
-from hdeeprm_like.formats.windows import Window, usable, window
+from hdeeprm_like.formats.windows import Window, usable, window, with_requested_times
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.run.episodes import Fragments
 
@@ -258,7 +258,7 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:
     """
     ready = has_ending_of(path, "workload")
     if platform.processors == 1 and not ready:
-        return window(usable(load_trace(path)), platform.cores)
+        return window(with_requested_times(usable(load_trace(path))), platform.cores)
     plain = Options.model_validate({"seed": seed, "pybatsim": {"agent": {"type": "LEARNING"}}})
     overrides = Overrides(workload=path) if ready else Overrides(trace=path)
     workload = load_jobs(path, plain, platform, overrides).workload

@@ -203,9 +203,20 @@ def test_compare_ranks_policies_and_keeps_nothing_unless_asked(tmp_path):
     assert not compare(LUBLIN, ["fcfs", "sjf+easy"], "2x50", seed=2, platform=128 * 4).equals(summary)
 
 
+def test_compare_takes_windows_and_a_reference_as_the_command_does(tmp_path):
+    summary = compare(LUBLIN, ["fcfs", "sjf+easy"], "disjoint:4x100", reference="fcfs", jobs_by="id")
+    assert set(summary["reference"]) == {"fcfs+strict"}
+    assert set(summary["windows"]) == {4}
+    offsets = tmp_path / "offsets.csv"
+    offsets.write_text("start_index\n12\n137\n262\n387\n")  # the middles of four times 125 jobs
+    listed = compare(LUBLIN, ["fcfs", "sjf+easy"], "4x100", offsets=offsets, reference="fcfs", jobs_by="id")
+    assert listed.equals(summary)
+
+
 def test_simulate_and_compare_agree_on_the_whole_trace():
     schedule = simulate(256, LUBLIN, "f1+conservative", clock="textbook")
     summary = compare(LUBLIN, ["f1+conservative"], "1x500", platform=256)
+    assert compare(LUBLIN, ["f1+conservative"], "all", platform=256).equals(summary)
     (column,) = [name for name in summary if name in ("bounded_slowdown", "bounded_slowdown_mean")]
     assert summary[column].iloc[0] == pytest.approx(schedule.figures["bounded_slowdown"], rel=1e-12)
 
@@ -228,6 +239,8 @@ def test_files_are_read_by_text_or_path():
         (lambda: simulate(4, jobs(size=8), "fcfs"), WorkloadError, "none of 1 jobs"),
         (lambda: compare(LUBLIN, ["fcfs"], "2by50"), OptionsError, "2by50"),
         (lambda: compare(LUBLIN, ["fcfs", "fcfs"], "2x50"), OptionsError, "twice"),
+        (lambda: compare(LUBLIN, ["fcfs"], "2x50", reference="sjf"), OptionsError, "none of the policies"),
+        (lambda: compare(LUBLIN, ["fcfs"], "2x50", offsets="nowhere.csv"), WorkloadError, "nowhere.csv"),
         (lambda: compare(LUBLIN, ["fcfs"], "2x50", platform=0), OptionsError, "pool of 0 cores"),
         (lambda: compare(LUBLIN, ["fcfs"], "2x50", platform=-4), OptionsError, "pool of -4 cores"),
     ],

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.names import baseline
@@ -103,3 +104,16 @@ def test_strict_first_come_first_served_needs_no_tie_rule_so_batsims_clock_gives
     by_clock = [schedule(machine, jobs, baseline("fcfs"), clock) for clock in ("textbook", "one-by-one", "batsim")]
     assert np.allclose(by_clock[0].start, by_clock[1].start, rtol=0, atol=1e-3)
     assert np.allclose(by_clock[0].start, by_clock[2].start, rtol=0, atol=1e-3)
+
+
+def test_the_command_gives_the_figures_of_the_other_simulator_on_its_list_of_windows(tmp_path):
+    line = ["compare", "-q", "--trace", str(ROOT / "workloads" / "lublin_256.swf.gz"), "--jobs-by", "id"]
+    line += ["--policies", "fcfs+easy,sjf+easy", "--offsets", str(GOLDEN / "offsets_lublin1.csv")]
+    assert main([*line, "--output", str(tmp_path)]) == 0
+    table = pd.read_csv(GOLDEN / "textbook_lublin1.csv")
+    table["policy"] = table.policy.str.lower() + "+" + table["mode"]
+    found = pd.read_csv(tmp_path / "results.csv").merge(table, on=["policy", "window"], suffixes=("", "_theirs"))
+    assert len(found) == 2 * 10
+    assert found.bounded_slowdown.tolist() == pytest.approx(found.bsld.tolist(), rel=1e-9)
+    assert found.wait.tolist() == pytest.approx(found.wait_theirs.tolist(), rel=1e-9)
+    assert found.utilization.tolist() == pytest.approx(found.util_true.tolist(), rel=1e-9)

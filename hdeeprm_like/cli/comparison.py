@@ -3,9 +3,13 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hdeeprm_like.cli.arguments import Commands, command, positive, seed
 from hdeeprm_like.formats.open import names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def add_compare(commands: Commands) -> None:
@@ -17,10 +21,40 @@ def add_compare(commands: Commands) -> None:
         required=True,
         metavar="P,...",
         help="an order and how it is applied, as fcfs, sjf+easy, f1+conservative, sjf+easyP; agent:DIR for what train "
-        "has left in DIR; see the README",
+        "has left in DIR; actual for the schedule that the trace records; see the README",
     )
-    added.add_argument("--windows", default="10x1024", metavar="NxJ", help="windows and jobs of each (default 10x1024)")
-    added.add_argument("--seed", type=seed, default=1, help="of the places where windows begin (default 1)")
+    added.add_argument(
+        "--windows",
+        metavar="NxJ",
+        help="windows and jobs of each, drawn at random (default 10x1024); disjoint:NxJ for some that share no job, "
+        "disjoint:N for 1024 jobs of each; all for the whole trace as one",
+    )
+    added.add_argument(
+        "--offsets",
+        type=Path,
+        metavar="CSV",
+        help="begin the windows where the column start_index says, counted from 0 among the jobs that can be used; "
+        "NxJ takes the first N of them",
+    )
+    added.add_argument("--seed", type=seed, default=1, help="of the places where random windows begin (default 1)")
+    added.add_argument(
+        "--jobs-by",
+        choices=("file", "id"),
+        default="file",
+        help="what orders jobs that are submitted at one time: their place in the file or their number (default file)",
+    )
+    added.add_argument(
+        "--reference",
+        metavar="P",
+        help="compare each policy with this one (default: the one with the lowest mean bounded slowdown)",
+    )
+    added.add_argument(
+        "--tests",
+        choices=("friedman", "anova"),
+        default="friedman",
+        help="Friedman's and Wilcoxon's, which pair the windows; anova adds ANOVA and Welch's, which do not "
+        "(default friedman)",
+    )
     added.add_argument(
         "--output",
         type=Path,
@@ -47,24 +81,36 @@ def add_compare(commands: Commands) -> None:
 def run_compare(options: argparse.Namespace) -> None:
     """Compare, and print the summary."""
     from hdeeprm_like.studies.compare.policies import policies_named
-    from hdeeprm_like.studies.compare.run import Comparison, compare, windows_named
-    from hdeeprm_like.studies.compare.text import format_all, format_summary
+    from hdeeprm_like.studies.compare.run import Comparison, compare
+    from hdeeprm_like.studies.compare.sampling import windows_named
 
-    count, jobs = windows_named(options.windows)
     comparison = Comparison(
         trace=options.trace,
         policies=policies_named(options.policies),
-        windows=count,
-        jobs=jobs,
+        windows=windows_named(options.windows, options.offsets),
         seed=options.seed,
         cores=options.cores,
         clock=options.clock,
         platform=options.platform,
+        jobs_by=options.jobs_by,
+        reference=options.reference,
+        tests=options.tests,
     )
-    summary, _ = compare(comparison, options.output, options.processes, progress=not options.quiet)
+    summary, tests = compare(comparison, options.output, options.processes, progress=not options.quiet)
     if not options.quiet:
-        sys.stdout.write(format_summary(summary))
-        sys.stdout.write("\n" + format_all(summary) if options.all else "")
-        sys.stdout.write(
-            f"\nmean over {count} windows of {jobs} jobs; maxima of all; tests and pictures in {options.output}\n"
-        )
+        write_text(summary, tests, options)
+
+
+def write_text(summary: "pd.DataFrame", tests: "pd.DataFrame", options: argparse.Namespace) -> None:
+    """Print what was found."""
+    from hdeeprm_like.studies.compare.text import format_all, format_differences, format_summary
+
+    sys.stdout.write(format_summary(summary, energy=options.platform is not None))
+    differences = format_differences(summary, tests, named=options.reference is not None)
+    sys.stdout.write("\n" + differences if differences else "")
+    sys.stdout.write("\n" + format_all(summary) if options.all else "")
+    windows, jobs = int(summary["windows"].iloc[0]), int(summary["jobs_run"].iloc[0])
+    over = f"mean over {windows} windows of {jobs} jobs; maxima of all"
+    if windows == 1:
+        over = f"one window of {jobs} jobs, which gives no intervals"
+    sys.stdout.write(f"\n{over}; tests and pictures in {options.output}\n")

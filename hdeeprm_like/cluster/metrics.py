@@ -154,6 +154,32 @@ def utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores
     return float(np.sum((finish - start) * size)) / available if available > 0.0 else float("nan")
 
 
+def recorded_utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores: int) -> float:
+    """Utilization by a log, in whose times more cores may be busy at once than there are: all are busy then.
+
+    Args and returns: as of `utilization`.
+    """
+    times, busy = load(start, finish, size)
+    available = float(finish.max() - submit.min()) * cores if len(submit) else 0.0
+    return float(np.sum(np.diff(times) * np.minimum(busy, cores)[:-1])) / available if available > 0.0 else float("nan")
+
+
+def area_weighted_response_time(submit: Floats, finish: Floats, size: Ints, run: Floats) -> float:
+    """Mean turnaround in which each job counts by the core seconds it held, so that splitting a job gains nothing.
+
+    Args:
+        submit, finish: (J,) s. size: (J,) cores. run: (J,) s.
+
+    Returns:
+        s; NaN without jobs or where none ran for any time.
+
+    Source: Schwiegelshohn and Yahyapour, "Fairness in parallel job scheduling", 2000.
+    """
+    area = size * run
+    total = float(np.sum(area))
+    return float(np.sum(area * turnaround(submit, finish))) / total if total > 0.0 else float("nan")
+
+
 def steady_utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores: int) -> float:
     """Utilization without the times when the machine fills and drains.
 

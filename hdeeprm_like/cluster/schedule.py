@@ -28,6 +28,7 @@ class Schedule:
         run: (J,) s where they are not just finish less start, see `metrics.slowdown`.
         requested_time: (J,) s. user: (J,) any numbers. None where nobody knows.
         energy: J from the first submission to the last finish, NaN where nobody measured.
+        recorded: whether the times are those of a log, in which more cores may be busy at once than there are.
     """
 
     submit: Floats
@@ -39,6 +40,7 @@ class Schedule:
     requested_time: Floats | None = None
     user: Ints | None = None
     energy: float = UNKNOWN
+    recorded: bool = False
     _distributions: dict["OfJobs", metrics.Distribution] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -153,6 +155,12 @@ def largest(values: Floats | Ints) -> float:
     return metrics.largest(np.asarray(values, np.float64))
 
 
+def utilization(schedule: Schedule) -> float:
+    """Return it as a share of 1."""
+    own = metrics.recorded_utilization if schedule.recorded else metrics.utilization
+    return own(schedule.submit, schedule.start, schedule.finish, schedule.size, schedule.cores)
+
+
 def energy_delay_product(schedule: Schedule) -> float:
     """Return it in J s; NaN where nobody measured the energy."""
     if np.isnan(schedule.energy):
@@ -162,12 +170,12 @@ def energy_delay_product(schedule: Schedule) -> float:
 
 FIGURES: dict[str, Figure] = {
     **{key: own for name, quantity in QUANTITIES.items() for key, own in figures_of_jobs(name, quantity).items()},
-    "utilization": Figure(
-        "Utilization",
-        "%",
-        lambda s: metrics.utilization(s.submit, s.start, s.finish, s.size, s.cores),
-        more_is_better=True,
+    "area_weighted_response_time": Figure(
+        "Area-weighted response",
+        "s",
+        lambda s: metrics.area_weighted_response_time(s.submit, s.finish, s.size, s.run_time),
     ),
+    "utilization": Figure("Utilization", "%", utilization, more_is_better=True),
     "steady_utilization": Figure(
         "Steady utilization",
         "%",

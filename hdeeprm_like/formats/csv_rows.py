@@ -43,11 +43,11 @@ class CsvRow:
             raise self.wrong(column, text, "a number from 0 on")
         return value
 
-    def count(self, column: str) -> int:
-        """Return a whole number of at least 1."""
+    def count(self, column: str, least: int = 1) -> int:
+        """Return a whole number that is not below *least*."""
         value = self.number(column)
-        if value != int(value) or not 1 <= value <= LARGEST:
-            raise self.wrong(column, self.texts[column], f"a whole number from 1 to {LARGEST}")
+        if value != int(value) or not least <= value <= LARGEST:
+            raise self.wrong(column, self.texts[column], f"a whole number from {least} to {LARGEST}")
         return int(value)
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import logging
 import math
 import re
 import zlib
@@ -20,6 +21,8 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import read_text, replacing_bytes
 from hdeeprm_like.types import Bools, Floats, Ints
+
+log = logging.getLogger(__name__)
 
 GIGA = 1e9
 KB_PER_MB = 1000.0
@@ -76,6 +79,8 @@ WHOLE = tuple(field.name for field in fields(Trace) if field.type is Ints)
 def read_swf(path: Path) -> Trace:
     """Read a trace, plain or ``.gz``; comments, blank lines, tabs and any line ending are fine.
 
+    What a line has beyond the 18 fields is ignored, which one warning for the file says.
+
     Raises:
         WorkloadError: a line is no job; the message names file, line and what would be right. There is no job at all.
     """
@@ -83,8 +88,13 @@ def read_swf(path: Path) -> Trace:
     if table is None:
         text = read_text(path, WorkloadError, errors="replace")  # headers hold names in any encoding
         table = _parse_line_by_line(text, path)
+        widest = max((len(line.split()) for _, line in _job_lines(text)), default=0)
+    else:
+        widest = table.shape[1]
     if not len(table):
         raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
+    if widest > len(FIELDS):
+        log.warning("%s: has lines of %d fields; those beyond the %d of SWF are ignored", path, widest, len(FIELDS))
     columns: dict[str, Any] = {
         name: table[:, i].astype(np.int64) if name in WHOLE else table[:, i].copy() for i, name in enumerate(FIELDS)
     }
@@ -151,7 +161,7 @@ def _read_fast(path: Path) -> tuple[tuple[str, ...], Floats | None]:
 
 
 def _parse(lines: Iterable[str]) -> tuple[tuple[str, ...], Floats | None]:
-    """Return the comments before the first job, and (J, 18) numbers, or None where anything about them is odd."""
+    """Return the comments before the first job, and (J, 18 or more) numbers, or None where anything is odd."""
     lines = iter(lines)
     header = []
     for line in lines:
@@ -168,10 +178,10 @@ def _table(lines: Iterator[str]) -> Floats | None:
         table = np.loadtxt(lines, comments=";", ndmin=2)
     except ValueError:
         return None
-    if table.shape[1] != len(FIELDS):
+    if table.shape[1] < len(FIELDS):
         return None
     whole = [FIELDS.index(name) for name in WHOLE]
-    sound = all((np.abs(column) < LARGEST).all() for column in table.T)
+    sound = all((np.abs(column) < LARGEST).all() for column in table.T[: len(FIELDS)])
     return table if sound and all((table[:, i] == np.floor(table[:, i])).all() for i in whole) else None
 
 
@@ -189,10 +199,10 @@ def _job_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _parse_line(line: str, where: str) -> list[float]:
     words = line.split()
-    if len(words) != len(FIELDS):
+    if len(words) < len(FIELDS):
         raise WorkloadError(f"{where}: has {len(words)} fields; a job has {len(FIELDS)} (-1 where unknown)")
     values = []
-    for i, (name, word) in enumerate(zip(FIELDS, words, strict=True), start=1):
+    for i, (name, word) in enumerate(zip(FIELDS, words, strict=False), start=1):
         value = float(word) if NUMBER.fullmatch(word) else math.nan
         field = f"{where}: field {i} ({name.replace('_', ' ')})"
         if math.isnan(value):

@@ -86,6 +86,20 @@ def window_begins(trace: Trace, jobs: int, count: int, rng: np.random.Generator)
     return begins
 
 
+def disjoint_begins(trace: Trace, jobs: int, count: int) -> list[int]:
+    """Return the first job of each of *count* windows that share no job: the middles of as many equal parts of a trace.
+
+    If the trace is too short for so many, there are as many as it holds.
+
+    Raises:
+        WorkloadError: the trace is shorter than a window.
+    """
+    if not 1 <= jobs <= len(trace):
+        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs cannot be had from {len(trace)} jobs")
+    count = min(count, len(trace) // jobs)
+    return [((2 * number + 1) * len(trace) - count * jobs) // (2 * count) for number in range(count)]
+
+
 def trace_of_jobs(jobs: Jobs) -> Trace:
     """Return the jobs of a model as a trace; a trace knows neither bandwidths nor GPUs."""
     known = {

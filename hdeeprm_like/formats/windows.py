@@ -3,7 +3,9 @@
 On a pool of alike cores (`cluster.pool`) a job asks for nothing else; on another machine it asks for its memory, too.
 """
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -14,6 +16,10 @@ from hdeeprm_like.formats.swf import Trace, memory_of
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.types import Floats, Ints
 
+log = logging.getLogger(__name__)
+
+JobsBy: TypeAlias = Literal["file", "id"]  # what orders jobs that are submitted at one time
+
 UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not have
 
 
@@ -23,10 +29,12 @@ class Window:
 
     Attributes:
         workload: the jobs. epoch: s on the trace's clock when the workload's shows 0.
+        wait: (J,) s that each job waited by the trace, negative where that is unknown; None for no trace.
     """
 
     workload: Workload
     epoch: float
+    wait: Floats | None = None
 
 
 def run_times(trace: Trace) -> Floats:
@@ -44,19 +52,46 @@ def usable(trace: Trace) -> Trace:
     return take(trace, np.flatnonzero((run_times(trace) > 0.0) & (sizes(trace) > 0)))
 
 
-def window(trace: Trace, cores: int, platform: Platform | None = None) -> Window:
-    """Return all jobs of a trace as a window; those submitted at one time stay in the order of the file.
+def with_requested_times(trace: Trace) -> Trace:
+    """Return a trace in which every job has a requested time; one warning says what stands in where field 9 has none.
+
+    That is the CPU time (field 6) if no job has a requested time and no CPU time is below the run time, for some traces
+    hold the request there; else the run time.
+    """
+    missing = ~(trace.requested_time > 0.0)
+    if not missing.any():
+        return trace
+    run = run_times(trace)
+    if missing.all() and (trace.cpu_time > 0.0).all() and (trace.cpu_time >= run).all():
+        log.warning(
+            "%s: tells no requested times (field 9); taken from field 6, which is nowhere below the run time",
+            trace.path,
+        )
+        return replace(trace, requested_time=trace.cpu_time)
+    where = "" if missing.all() else f" of {missing.sum()} of {len(trace)} jobs"
+    log.warning(
+        "%s: tells no requested times (field 9)%s; the run times stand in, which makes these estimates perfect",
+        trace.path,
+        where,
+    )
+    return replace(trace, requested_time=np.where(missing, run, trace.requested_time))
+
+
+def window(trace: Trace, cores: int, platform: Platform | None = None, jobs_by: JobsBy = "file") -> Window:
+    """Return all jobs of a trace as a window, in the order of their submission.
 
     Args:
         platform: the machine, where it is not just a pool: jobs then last as long as in the trace on its mean core, and
             ask for their memory in the trace.
+        jobs_by: jobs that are submitted at one time are in the order of the file, or of the numbers that it gives them.
 
     Raises:
         WorkloadError: there is no job, or one asks for more than there is.
     """
     if len(trace) == 0:
         raise WorkloadError(f"{trace.path}: no job of it ran for some time on some processors")
-    order = np.argsort(trace.submit, kind="stable")
+    ties = trace.job if jobs_by == "id" else np.arange(len(trace))
+    order = np.lexsort((ties, trace.submit))
     run, size = run_times(trace)[order], sizes(trace)[order]
     if size.max() > cores:
         job = trace.job[order][np.argmax(size)]
@@ -80,4 +115,4 @@ def window(trace: Trace, cores: int, platform: Platform | None = None) -> Window
         capacity=cores,
         user=np.maximum(trace.user[order], -1),
     )
-    return Window(workload, float(submit[0]))
+    return Window(workload, float(submit[0]), trace.wait[order])

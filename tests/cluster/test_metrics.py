@@ -43,6 +43,28 @@ def test_per_processor_slowdown_lets_a_wide_job_wait_longer():
     assert metrics.per_processor_slowdown(wait, run, size).tolist() == [4.0, 2.0, 1.0, 5.0]
 
 
+def test_the_area_weighted_response_time_counts_a_job_by_the_core_seconds_it_held():
+    # turnarounds of 5, 10 and 18 s; 4 * 5, 2 * 5 and 1 * 10 core s
+    found = metrics.area_weighted_response_time(SUBMIT, FINISH, SIZE, FINISH - START)
+    assert found == (20 * 5 + 10 * 10 + 10 * 18) / 40
+    assert figures(Schedule(SUBMIT, START, FINISH, SIZE, 4))["area_weighted_response_time"] == found
+    assert np.isnan(metrics.area_weighted_response_time(SUBMIT, START, SIZE, np.zeros(3)))
+    assert np.isnan(metrics.area_weighted_response_time(*[np.zeros(0)] * 4))
+
+
+def test_where_a_log_has_more_busy_cores_than_there_are_all_are_busy():
+    # 3 and 2 cores from 0 to 10 s, on a machine of 4; then 2 cores until 20 s
+    submit, start, finish, size = floats(0, 0), floats(0, 0), floats(10, 20), np.array([3, 2])
+    with pytest.raises(WorkloadError, match="5 cores are busy at once"):
+        metrics.utilization(submit, start, finish, size, 4)
+    assert metrics.recorded_utilization(submit, start, finish, size, 4) == (4 * 10 + 2 * 10) / (4 * 20)
+    assert figures(Schedule(submit, start, finish, size, 4, recorded=True))["utilization"] == 60 / 80
+    assert metrics.recorded_utilization(SUBMIT, START, FINISH, SIZE, 4) == metrics.utilization(
+        SUBMIT, START, FINISH, SIZE, 4
+    )
+    assert np.isnan(metrics.recorded_utilization(*[np.zeros(0)] * 4, cores=4))
+
+
 def test_a_distribution_tells_the_tail_beside_the_mean():
     found = metrics.distribution(floats(*range(1, 21), 100))
     assert found == (pytest.approx(310 / 21), 11.0, 20.0, 100.0)

@@ -57,6 +57,16 @@ def jobs(trace: Trace, **options) -> tuple[Workload, dict[str, int]]:
     return convert(trace, **settings)
 
 
+@pytest.mark.parametrize("more", ["7 8 9", "x y z"])
+def test_fields_beyond_the_18_are_ignored_which_one_warning_says(tmp_path, caplog, more):
+    found = trace(tmp_path, f"{LINE} {more}\n{LINE} {more}\n")
+    plain = trace(tmp_path, f"{LINE}\n{LINE}\n")
+    assert all(getattr(found, name).tolist() == getattr(plain, name).tolist() for name in FIELDS)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path / 'some.swf'}: has lines of 21 fields; those beyond the 18 of SWF are ignored"
+    ]
+
+
 def test_a_trace_has_a_column_for_each_of_the_18_fields(tmp_path):
     read = trace(tmp_path, f"; Version: 2.2\n;\n{LINE}\n")
     assert {name: getattr(read, name).tolist() for name in FIELDS} == {
@@ -105,8 +115,8 @@ def test_blank_lines_tabs_spaces_notes_and_any_line_ending_are_fine(tmp_path, te
         ("", "holds no job; a trace has one line of 18 numbers for each"),
         ("; only\n;notes\n", "holds no job; a trace has one line of 18 numbers for each"),
         ("; a\n\n1 2 3\n", ":3: has 3 fields; a job has 18 (-1 where unknown)"),
-        (f"{LINE}\n{LINE} 9\n", ":2: has 19 fields; a job has 18 (-1 where unknown)"),
-        (f"{LINE} 1 2 3 4\n{LINE}\n", ":1: has 22 fields; a job has 18 (-1 where unknown)"),
+        (f"{LINE}\n{LINE[:-3]}\n", ":2: has 17 fields; a job has 18 (-1 where unknown)"),
+        (f"{LINE} 1 2 3 4\n{LINE[:-3]}\n", ":2: has 17 fields; a job has 18 (-1 where unknown)"),
         (f"{LINE}\r\n{LINE[:-3]} x\r\n", ":2: field 18 (think time) is 'x'; a number is needed, -1 where unknown"),
         (line(run="nan"), ":1: field 4 (run) is 'nan'; a number is needed, -1 where unknown"),
         (line(requested_time="inf"), ":1: field 9 (requested time) is 'inf'; a number is needed, -1 where unknown"),

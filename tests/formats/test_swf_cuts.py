@@ -1,6 +1,7 @@
 """Parts of traces, windows, other loads, and traces of jobs that were never in one."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.swf import FIELDS, Trace, convert, read_swf, write_swf
-from hdeeprm_like.formats.swf_cuts import cut, scale_gaps, trace_of_jobs, windows
+from hdeeprm_like.formats.swf_cuts import cut, disjoint_begins, scale_gaps, take, trace_of_jobs, windows
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,3 +100,24 @@ def test_the_jobs_of_a_model_survive_being_a_trace(tmp_path):
 
 def test_memory_that_no_job_asks_for_is_unknown():
     assert set(trace_of_jobs(LUBLIN["batch"].draw(10, np.random.default_rng(0))).requested_memory.tolist()) == {-1.0}
+
+
+def test_windows_that_share_no_job_are_the_middles_of_equal_parts(lublin):
+    ten = take(lublin, np.arange(10))
+    assert disjoint_begins(ten, 3, 2) == [1, 6]  # of jobs 0 to 4 and 5 to 9
+    assert disjoint_begins(ten, 3, 3) == [0, 3, 6]
+    assert disjoint_begins(ten, 3, 60) == [0, 3, 6]  # there are no more
+    assert disjoint_begins(ten, 4, 1) == [3]
+    assert disjoint_begins(ten, 10, 5) == [0]
+    with pytest.raises(WorkloadError, match="windows of 11 jobs cannot be had from 10 jobs"):
+        disjoint_begins(ten, 11, 1)
+
+
+@pytest.mark.parametrize("jobs", [1, 7, 50, 99])
+def test_no_number_of_disjoint_windows_makes_two_share_a_job(lublin, jobs):
+    for count in range(1, 500 // jobs + 1):
+        begins = disjoint_begins(lublin, jobs, count)
+        assert len(begins) == count
+        assert begins[0] >= 0
+        assert begins[-1] + jobs <= 500
+        assert all(second - first >= jobs for first, second in pairwise(begins))

@@ -15,8 +15,9 @@ from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.studies.compare import run as comparing
 from hdeeprm_like.studies.compare.policies import policies_named
-from hdeeprm_like.studies.compare.run import Comparison, compare, windows_named
-from hdeeprm_like.studies.compare.statistics import half_width, p_values_of
+from hdeeprm_like.studies.compare.run import Comparison, compare
+from hdeeprm_like.studies.compare.sampling import Windows, windows_named
+from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of
 
 AGENTS = Path(__file__).parents[2] / "agents"
 LEARNING = AGENTS.parent / "platforms" / "learning.json"
@@ -36,7 +37,7 @@ def trace(tmp_path):
 
 
 def comparison(trace, policies="fcfs,sjf+easy,f1+conservative", **more):
-    return Comparison(trace, policies_named(policies), **{"windows": 3, "jobs": 40, "seed": 1, **more})
+    return Comparison(trace, policies_named(policies), **{"windows": Windows(3, 40), "seed": 1, **more})
 
 
 def test_all_policies_run_the_same_windows_and_the_folder_holds_tables_and_pictures(trace, tmp_path):
@@ -46,7 +47,7 @@ def test_all_policies_run_the_same_windows_and_the_folder_holds_tables_and_pictu
     assert ((summary.utilization > 0) & (summary.utilization <= 1)).all()
     results = pd.read_csv(tmp_path / "out" / "results.csv")
     assert results.groupby("policy").window.apply(list).tolist() == [[0, 1, 2]] * 3
-    assert set(tests.test) == {"ANOVA", "Welch", "Wilcoxon"}
+    assert set(tests.test) == {"Friedman", "Wilcoxon"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "results.csv",
         "summary.csv",
@@ -224,7 +225,7 @@ def test_wrong_policies_are_one_line(policies, message):
 
 
 def test_windows_are_two_numbers():
-    assert windows_named("10x1024") == (10, 1024)
+    assert windows_named("10x1024") == Windows(10, 1024, "random")
     with pytest.raises(OptionsError, match="as 10x1024"):
         windows_named("10")
 
@@ -234,15 +235,158 @@ def test_equal_policies_do_not_differ_and_far_ones_do():
         {
             "policy": ["a"] * 8 + ["b"] * 8 + ["c"] * 8,
             "window": [*range(8)] * 3,
-            **{name: [*range(8), *range(8), *range(100, 108)] for name in ("bounded_slowdown", "wait", "utilization")},
+            **{name: [*range(8), *range(8), *range(100, 108)] for name in TESTED},
         }
     )
-    tests = p_values_of(table).set_index(["figure", "first", "second", "test"]).p
+    tests = p_values_of(table, unpaired=True).set_index(["figure", "first", "second", "test"]).p
     assert tests["wait", "a", "b", "Wilcoxon"] == tests["wait", "a", "b", "Welch"] == 1.0
     assert tests["wait", "a", "c", "Wilcoxon"] == pytest.approx(2 / 2**8)  # all eight differences have one sign
     assert tests["wait", "", "", "ANOVA"] < 1e-10
 
 
-def test_the_interval_of_a_mean_is_students():
-    assert half_width(np.array([1.0, 2.0, 3.0])) == pytest.approx(4.303 / np.sqrt(3), rel=1e-3)
-    assert np.isnan(half_width(np.array([1.0])))
+def test_a_reference_must_be_compared(trace, tmp_path):
+    with pytest.raises(OptionsError, match=r"saf\+easy is none of the policies that are compared: fcfs\+str"):
+        compare(comparison(trace, reference="saf+easy"), tmp_path / "out", progress=False)
+    summary, _ = compare(comparison(trace, reference="fcfs"), tmp_path / "out", progress=False)
+    assert set(summary.reference) == {"fcfs+strict"}
+
+
+def test_anova_stays_behind_an_option(trace, tmp_path):
+    _, tests = compare(comparison(trace, tests="anova"), tmp_path / "out", progress=False)
+    assert set(tests.test) == {"Friedman", "Wilcoxon", "ANOVA", "Welch"}
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Three jobs on 4 cores: one core after 5 s for 10 s, four at once for 20 s, two after 30 s for 10 s."""
+    lines = ["; MaxProcs: 4"]
+    for number, submit, wait, run, size in ((1, 0, 5, 10, 1), (2, 20, 0, 20, 4), (3, 20, 30, 10, 2)):
+        lines.append(f"{number} {submit} {wait} {run} {size} -1 -1 {size} {run} -1 1 -1 -1 -1 -1 -1 -1 -1")
+    path = tmp_path / "recorded.swf"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_actual_schedule_is_the_one_that_the_trace_records(recorded, tmp_path):
+    asked = comparison(recorded, "fcfs,actual", windows=windows_named("all"))
+    summary, _ = compare(asked, tmp_path / "out", progress=False)
+    actual = summary.set_index("policy").loc["actual"]
+    assert actual.wait == pytest.approx((5 + 0 + 30) / 3)
+    assert actual.wait_max == 30.0
+    assert actual.utilization == pytest.approx((10 * 1 + 20 * 4 + 10 * 2) / (60 * 4))
+    assert actual.area_weighted_response_time == pytest.approx((10 * 15 + 80 * 20 + 20 * 40) / 110)
+    assert np.isnan(actual.energy)
+    again, _ = compare(asked, tmp_path / "out", progress=False)
+    pd.testing.assert_frame_equal(again, summary)
+
+
+def test_more_busy_cores_in_the_record_than_there_are_are_all_of_them(recorded, tmp_path, caplog):
+    recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 10 10 2"))
+    compare(comparison(recorded, "actual", windows=windows_named("all")), tmp_path / "out", progress=False)
+    assert "records up to 6 busy cores of 4" in caplog.text
+    assert pd.read_csv(tmp_path / "out" / "results.csv").utilization.tolist() == [(10 * 1 + 20 * 4) / (40 * 4)]
+
+
+def test_the_actual_schedule_needs_all_waiting_times_of_the_windows_and_the_traces_machine(recorded, tmp_path):
+    recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 -1 10 2"))
+    with pytest.raises(WorkloadError, match=r"no waiting time \(field 3\) of 1 of the 3 jobs of the windows, job 3 is"):
+        compare(comparison(recorded, "actual", windows=windows_named("all")), tmp_path / "out", progress=False)
+    compare(comparison(recorded, "actual", windows=Windows(1, 2, "disjoint")), tmp_path / "two", progress=False)
+    with pytest.raises(OptionsError, match=r"actual: was on the trace's own machine; compare it without --platform"):
+        compare(
+            comparison(recorded, "actual", windows=Windows(1, 2, "disjoint"), platform=LEARNING), tmp_path / "three"
+        )
+
+
+def test_an_order_of_equal_jobs_decides_the_results_and_so_another_is_refused(trace, tmp_path):
+    compare(comparison(trace, jobs_by="id"), tmp_path / "out", progress=False)
+    with pytest.raises(ResultsError, match="another jobs_by"):
+        compare(comparison(trace), tmp_path / "out", progress=False)
+
+
+def test_other_windows_are_another_comparison_whatever_names_them(trace, tmp_path):
+    first = comparison(trace, windows=windows_named("disjoint:2x30"))
+    compare(first, tmp_path / "out", progress=False)
+    listed = tmp_path / "offsets.csv"
+    listed.write_text("start_index\n5\n45\n")  # the same: the middles of 0 to 39 and of 40 to 79
+    compare(comparison(trace, windows=windows_named("2x30", listed)), tmp_path / "out", progress=False)
+    with pytest.raises(ResultsError, match="another begins"):
+        compare(comparison(trace, windows=windows_named("disjoint:1x30")), tmp_path / "out", progress=False)
+
+
+def test_an_interrupted_comparison_goes_on_where_it_stopped(trace, tmp_path, monkeypatch):
+    asked = comparison(trace, "fcfs,sjf", windows=windows_named("disjoint:4x20"))
+    whole, run = comparing.schedule, []
+
+    def interrupted(*given):
+        run.append(given[2].name)
+        if len(run) == 6:
+            raise KeyboardInterrupt
+        return whole(*given)
+
+    monkeypatch.setattr(comparing, "schedule", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compare(asked, tmp_path / "out", progress=False)
+    assert len(pd.read_csv(tmp_path / "out" / "results.csv")) == 4
+    compare(asked, tmp_path / "out", progress=False)
+    assert len(run) == 6 + 4
+    compare(asked, tmp_path / "whole", progress=False)
+    for name in ("results.csv", "summary.csv", "tests.csv", "compare.json"):
+        assert (tmp_path / "out" / name).read_text() == (tmp_path / "whole" / name).read_text()
+
+
+def test_the_command_compares_with_a_reference_over_windows_that_share_no_job(trace, tmp_path, capsys):
+    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easy,saf+easy", "--windows", "disjoint:4x20"]
+    assert main([*line, "--output", str(tmp_path / "out"), "--reference", "fcfs", "--tests", "anova"]) == 0
+    told = capsys.readouterr().out
+    for title in ("bounded slowdown", "p95", "mean wait", "max wait", "AWRT", "utilization"):
+        assert title in told.splitlines()[0]
+    assert "against fcfs+strict:\n" in told
+    assert "by Holm's method over pairs with the reference" in told
+    assert "p of Friedman's test over all policies: mean bounded slowdown" in told
+    assert "mean over 4 windows of 20 jobs" in told
+    assert main([*line, "--output", str(tmp_path / "out")]) == 0
+    assert "which has the lowest mean bounded slowdown:\n" in capsys.readouterr().out
+
+
+def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys):
+    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easy", "--windows", "all"]
+    assert main([*line, "--output", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert "one window of 80 jobs, which gives no intervals" in told
+    assert "nan" not in told
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--windows", "disjoint:x"], "two numbers are needed"),
+        (["--windows", "disjoint:3x90"], "windows of 90 jobs cannot be had from 80 jobs"),
+        (["--offsets", "nowhere.csv"], "nowhere.csv: no such file"),
+        (["--reference", "sfj"], "did you mean 'sjf'"),
+        (["--policies", "actual"], r"t.swf: tells no waiting time (field 3) of 80 of the 80 jobs"),
+        (["--jobs-by", "size"], "--jobs-by"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line_and_status_2(trace, tmp_path, capsys, more, message):
+    line = [
+        "compare",
+        "--trace",
+        str(trace),
+        "--policies",
+        "fcfs",
+        "--windows",
+        "all",
+        "--output",
+        str(tmp_path / "out"),
+    ]
+    if "--offsets" in more:
+        line[line.index("all")] = "1x10"
+    try:
+        status = main([*line, *more])
+    except SystemExit as left:  # argparse's way
+        status = left.code
+    told = capsys.readouterr().err.splitlines()
+    assert status == 2
+    assert len(told) == 1
+    assert message in told[0]

@@ -1,12 +1,15 @@
-"""The tests of the comparison against those of scipy, which are the same to the last digit."""
+"""The statistics of the comparison: on paper, and against those of scipy, which are the same to the last digit."""
 
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from hdeeprm_like.studies.compare.statistics import anova, half_width, welch, wilcoxon
+from hdeeprm_like.studies.compare.bootstrap import intervals
+from hdeeprm_like.studies.compare.significance import anova, friedman, holm, welch, wilcoxon
+from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of, summary_of
 
 
 def samples(kind, rows, size, seed):
@@ -34,11 +37,58 @@ def test_p_values_are_those_of_scipy(kind, size):
             assert ours[1][row] == (stats.wilcoxon(a, b).pvalue if (a != b).any() else 1.0)
 
 
-@pytest.mark.parametrize("size", [2, 3, 10, 100])
-def test_the_half_width_of_the_interval_is_that_of_scipy(size):
-    values = samples("distinct", 1, size, seed=size)[0]
-    error = np.std(values, ddof=1) / np.sqrt(size)
-    assert half_width(values) == stats.t.ppf(0.975, size - 1) * error
+@pytest.mark.parametrize("size", [2, 3, 10, 60])
+@pytest.mark.parametrize("kind", ["distinct", "ties", "constant"])
+def test_friedmans_p_is_that_of_scipy(kind, size):
+    groups = samples(kind, 6, size, seed=size)
+    with np.errstate(all="ignore"):
+        assert friedman(groups) == pytest.approx(stats.friedmanchisquare(*groups).pvalue, rel=1e-12, nan_ok=True)
+
+
+def test_friedmans_p_on_paper():
+    """Three policies ranked alike in all of four windows: 12 / (4 * 3 * 4) * (4^2 + 8^2 + 12^2) - 3 * 4 * 4 = 8."""
+    alike = np.array([[1.0, 2.0, 3.0, 4.0]] * 3) + np.array([[0.0], [0.1], [0.2]])
+    assert friedman(alike) == pytest.approx(np.exp(-8.0 / 2.0))  # of chi squared with two degrees of freedom
+    assert np.isnan(friedman(alike[:2]))
+    assert np.isnan(friedman(np.ones((3, 4))))
+
+
+def test_holms_correction_on_paper():
+    assert holm(np.array([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])  # 3 * 0.01, 2 * 0.03
+    assert holm(np.array([0.5, 0.6])).tolist() == [1.0, 1.0]
+    assert holm(np.array([np.nan, 0.02, 0.01])).tolist() == pytest.approx([np.nan, 0.02, 0.02], nan_ok=True)
+    assert len(holm(np.zeros(0))) == 0
+
+
+def test_the_interval_of_a_constant_is_that_constant():
+    low, high = intervals(np.array([[0.1, -7.0]] * 9))
+    assert low.tolist() == high.tolist() == [0.1, -7.0]
+
+
+def test_the_interval_of_two_windows_holds_both():
+    """A resample has the first window twice in a quarter of the cases, and the second in another."""
+    low, high = intervals(np.array([[1.0, 10.0], [3.0, 0.0]]))
+    assert (low.tolist(), high.tolist()) == ([1.0, 0.0], [3.0, 10.0])
+
+
+def test_intervals_stay_where_the_values_are():
+    slowdowns = np.array([[1.0], [1.0], [1.0], [1.0], [40.0]])  # Student's interval would begin at -12.8
+    low, high = intervals(slowdowns)
+    assert low[0] == 1.0
+    assert 1.0 < high[0] < 40.0
+
+
+def test_the_interval_is_near_students_where_values_are_normal():
+    values = np.random.default_rng(5).normal(10.0, 2.0, 200)
+    low, high = intervals(values[:, np.newaxis])
+    half = stats.t.ppf(0.975, 199) * values.std(ddof=1) / np.sqrt(200)
+    assert (low[0], high[0]) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.03)
+
+
+def test_intervals_are_the_same_each_time_and_of_one_column_as_beside_others():
+    values = samples("distinct", 3, 12, seed=1).T
+    assert np.array_equal(intervals(values), intervals(values))
+    assert np.allclose(np.array(intervals(values[:, 1:2]))[:, 0], np.array(intervals(values))[:, 1])
 
 
 def test_a_single_window_tells_nothing():
@@ -46,3 +96,62 @@ def test_a_single_window_tells_nothing():
     assert np.isnan(anova(one))
     assert np.isnan(welch(one, one + 1.0)).all()
     assert np.isnan(wilcoxon(one, one + 1.0)).all()
+    assert np.isnan(friedman(np.array([[1.0], [2.0], [3.0]])))
+    assert np.isnan(intervals(np.array([[1.0, 2.0]]))).all()
+
+
+def table_of(**slowdowns):
+    """Results whose tested figures are all the same: a list of values, window by window, for each policy."""
+    rows = [
+        {"policy": policy, "window": window, **dict.fromkeys(TESTED, float(value))}
+        for policy, values in slowdowns.items()
+        for window, value in enumerate(values)
+    ]
+    return pd.DataFrame(rows)
+
+
+def summarized(table, reference=None):
+    return summary_of(table, p_values_of(table), reference).set_index("policy")
+
+
+def test_a_constant_difference_is_its_own_interval_and_so_is_a_constant_ratio():
+    base = [1.0, 4.0, 9.0, 2.0]
+    summary = summarized(table_of(a=base, b=[value + 3.0 for value in base], c=[2.0 * value for value in base]), "a")
+    difference = summary.loc["b", ["wait_difference", "wait_difference_low", "wait_difference_high"]]
+    ratio = summary.loc["c", ["wait_ratio", "wait_ratio_low", "wait_ratio_high"]]
+    assert difference.tolist() == pytest.approx([3.0] * 3)
+    assert ratio.tolist() == pytest.approx([2.0] * 3)
+    assert summary.wait_std["a"] == pytest.approx(np.sqrt(38.0 / 3.0))  # 9, 0, 25, 4 around a mean of 4
+    assert summary.wait_difference["a"] == 0.0
+    assert summary.wait_ratio["a"] == 1.0
+    assert np.isnan(summary.wait_p["a"])
+
+
+def test_the_ratio_is_the_geometric_mean_so_twice_and_half_make_one():
+    summary = summarized(table_of(a=[2.0, 2.0], b=[4.0, 1.0]), "a")
+    assert summary.bounded_slowdown_ratio["b"] == pytest.approx(1.0)
+    assert summary.bounded_slowdown_difference["b"] == 0.5
+
+
+def test_a_ratio_to_nothing_is_not_known():
+    summary = summarized(table_of(a=[0.0, 2.0], b=[4.0, 1.0]), "a")
+    assert np.isnan(summary.wait_ratio["b"])
+    assert np.isnan(summary.wait_ratio_low["b"])
+    assert summary.wait_difference["b"] == 1.5
+
+
+def test_a_named_reference_is_tested_on_its_own_pairs_and_one_that_was_looked_for_on_all():
+    """Eight windows with one sign each: p is 2 / 2^8 before any correction, of two pairs or of three."""
+    table = table_of(a=range(1, 9), b=range(2, 10), c=range(4, 12))
+    assert summarized(table, "a").wait_p[["b", "c"]].tolist() == pytest.approx([2 * 2 / 2**8] * 2)
+    found = summarized(table)
+    assert set(found.reference) == {"a"}
+    assert found.wait_p[["b", "c"]].tolist() == pytest.approx([3 * 2 / 2**8] * 2)
+
+
+def test_the_tests_of_all_pairs_are_corrected_for_each_figure():
+    tests = p_values_of(table_of(a=range(1, 9), b=range(2, 10), c=range(4, 12)))
+    pairs = tests[tests.test == "Wilcoxon"]
+    assert pairs.groupby("figure").size().tolist() == [3] * len(TESTED)
+    assert pairs.p_holm.tolist() == pytest.approx([3 * 2 / 2**8] * 3 * len(TESTED))
+    assert tests[tests.test == "Friedman"].p.tolist() == pytest.approx([np.exp(-16.0 / 2.0)] * len(TESTED))

@@ -69,10 +69,10 @@ def draw_ranking(table: pd.DataFrame, save: Path) -> None:
         for place, policy in enumerate(order):
             own = [float(ranks[name][policy]) for name in RANKED]
             axes.plot([min(own), max(own)], [place, place], color=GREY, linewidth=1.0, zorder=1)
-        for (name, colour), marker in zip(RANKED.items(), "osD", strict=True):
-            axes.scatter(
+        for (name, colour), marker, beside in zip(RANKED.items(), "osD", (-0.15, 0.0, 0.15), strict=True):
+            axes.scatter(  # beside one another, for equal ranks would hide all but one
                 ranks[name][order],
-                places,
+                places + beside,
                 color=colour,
                 marker=marker,
                 s=55,
@@ -80,7 +80,7 @@ def draw_ranking(table: pd.DataFrame, save: Path) -> None:
                 zorder=2,
             )
         axes.set_yticks(places, list(order))
-        axes.invert_yaxis()
+        axes.set_ylim(len(order) - 0.5, -0.5)
         axes.set_xlim(0.7, len(order) + 0.3)
         axes.set_xlabel("average rank over the windows (1 is the best)")
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, fontsize=9, borderaxespad=0.1)

@@ -1,5 +1,6 @@
-"""What is compared, by the names of the command line: baselines, and agents that ``train`` has left in a folder."""
+"""What is compared, by the names of the command line: baselines, agents that ``train`` has left, and the record."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -8,6 +9,7 @@ from hdeeprm_like.decision.names import Baseline, baseline
 from hdeeprm_like.errors import OptionsError
 
 AGENT = "agent:"
+ACTUAL = "actual"
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,14 @@ class Trained:
         return f"{AGENT}{self.folder}"
 
 
-Policy: TypeAlias = Baseline | Trained
+@dataclass(frozen=True)
+class Recorded:
+    """What the trace's own machine did: each job starts as long after its submission as the trace says."""
+
+    name: str = ACTUAL
+
+
+Policy: TypeAlias = Baseline | Trained | Recorded
 
 
 def agent_named(policy: str) -> Trained | None:
@@ -42,16 +51,38 @@ def agent_named(policy: str) -> Trained | None:
     return Trained(Path(policy.removeprefix(AGENT)))
 
 
+def policy_named(name: str) -> Policy:
+    """Return the policy of a name.
+
+    Raises:
+        OptionsError: it is not known, or the folder of an agent is missing.
+    """
+    return Recorded() if name == ACTUAL else agent_named(name) or baseline(name)
+
+
 def policies_named(text: str) -> tuple[Policy, ...]:
-    """Return the policies of ``"fcfs,sjf+easy,agent:runs/training"``.
+    """Return the policies of ``"fcfs,sjf+easy,agent:runs/training,actual"``.
 
     Raises:
         OptionsError: one is not known or listed twice, or the folder of an agent is missing.
     """
     found: list[Policy] = []
     for name in (part.strip() for part in text.split(",")):
-        policy = agent_named(name) or baseline(name)
+        policy = policy_named(name)
         if policy in found:
             raise OptionsError(f"policies: {policy.name} is listed twice")
         found.append(policy)
     return tuple(found)
+
+
+def reference_named(name: str, policies: Sequence[Policy]) -> str:
+    """Return the full name of the policy that the others are compared with.
+
+    Raises:
+        OptionsError: it is none of those that are compared.
+    """
+    found = policy_named(name.strip()).name
+    if found not in (policy.name for policy in policies):
+        known = ", ".join(policy.name for policy in policies)
+        raise OptionsError(f"reference: {found} is none of the policies that are compared: {known}")
+    return found

@@ -7,34 +7,40 @@ comparison goes on where it stopped), `SUMMARY`, `TESTS`, `RECORD` and two pictu
 import csv
 import hashlib
 import io
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, figures
-from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import platform_from
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.swf_cuts import take, window_begins
-from hdeeprm_like.formats.windows import Window, sizes, usable, window
+from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.windows import JobsBy, Window, run_times, sizes, usable, window, with_requested_times
 from hdeeprm_like.run.simulator import Clock
-from hdeeprm_like.studies.compare.policies import Policy, Trained
+from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained, reference_named
+from hdeeprm_like.studies.compare.sampling import Windows, places_of
 from hdeeprm_like.studies.compare.windows import schedule
+
+log = logging.getLogger(__name__)
 
 RESULTS, SUMMARY, TESTS, RECORD = "results.csv", "summary.csv", "tests.csv", "compare.json"
 POLICY, WINDOW = "policy", "window"
+Tests: TypeAlias = Literal["friedman", "anova"]
 SMALL = 500_000  # jobs to schedule up to which starting processes does not pay
 
 
@@ -43,31 +49,24 @@ class Comparison:
     """What is compared.
 
     Attributes:
-        trace: the file. policies: what is compared. windows, jobs: how many windows of how many jobs each.
-        seed: of the places where windows begin. cores: of the pool; None for what the header of the trace says.
+        trace: the file. policies: what is compared. windows: on which jobs of it.
+        seed: of the places where random windows begin. cores: of the pool; None for what the header of the trace says.
         clock: one of `run.simulator.CLOCKS`. platform: the file of a machine, in place of a pool.
+        jobs_by: as of `formats.windows.window`.
+        reference: the policy that all are compared with; None for the best, see `statistics.best_of`.
+        tests: ``"anova"`` adds the unpaired tests to ``"friedman"`` and Wilcoxon's.
     """
 
     trace: Path
     policies: tuple[Policy, ...]
-    windows: int
-    jobs: int
+    windows: Windows
     seed: int
     cores: int | None = None
     clock: Clock = "textbook"
     platform: Path | None = None
-
-
-def windows_named(text: str) -> tuple[int, int]:
-    """Return how many windows of how many jobs ``"10x1024"`` means.
-
-    Raises:
-        OptionsError: it means nothing.
-    """
-    match = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})", text, re.ASCII)
-    if not match:
-        raise OptionsError(f"windows: {text!r}: two numbers are needed, windows and jobs of each, as 10x1024")
-    return int(match[1]), int(match[2])
+    jobs_by: JobsBy = "file"
+    reference: str | None = None
+    tests: Tests = "friedman"
 
 
 def machine_of(comparison: Comparison, trace: Trace) -> Platform:
@@ -93,6 +92,43 @@ def machine_size(trace: Trace) -> int:
     return int(sizes(trace).max())
 
 
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What the policies of a comparison get: a machine, and windows of a trace.
+
+    Attributes:
+        trace: the jobs that can be used. begins: the place in it of the first job of each window. jobs: of each window.
+    """
+
+    comparison: Comparison
+    trace: Trace
+    machine: Platform
+    begins: list[int]
+    jobs: int
+
+    def window(self, number: int) -> Window:
+        """Return a window for the machine."""
+        jobs = take(self.trace, np.arange(self.begins[number], self.begins[number] + self.jobs))
+        platform = None if self.comparison.platform is None else self.machine
+        return window(jobs, self.machine.cores, platform, self.comparison.jobs_by)
+
+
+def inputs_of(comparison: Comparison) -> Inputs:
+    """Read what a comparison needs, and refuse what its policies cannot use before anything is run.
+
+    Raises:
+        HDeepRMError: the trace or the machine cannot be used, or a policy does not fit them.
+    """
+    trace = usable(load_trace(comparison.trace))
+    begins, jobs = places_of(comparison.windows, trace, comparison.seed)
+    inputs = Inputs(comparison, trace, machine_of(comparison, trace), begins, jobs)
+    if any(isinstance(policy, Recorded) for policy in comparison.policies):
+        check_recorded(inputs)
+    inputs = replace(inputs, trace=with_requested_times(trace))
+    check_agents(inputs)
+    return inputs
+
+
 def compare(
     comparison: Comparison, output: Path, processes: int | None = None, progress: bool = True
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -110,36 +146,14 @@ def compare(
     from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
     from hdeeprm_like.studies.compare.statistics import p_values_of, summary_of
 
-    trace = usable(load_trace(comparison.trace))
-    machine = machine_of(comparison, trace)
-    begins = window_begins(trace, comparison.jobs, comparison.windows, np.random.default_rng(comparison.seed))
-    check_agents(comparison, machine, cut_out(trace, begins[0], comparison.jobs))
-    record = description(comparison, machine, begins)
+    reference = None if comparison.reference is None else reference_named(comparison.reference, comparison.policies)
+    inputs = inputs_of(comparison)
+    record = description(inputs)
     done = read_results(output, record)
     write_json(output / RECORD, record)
-    names = [policy.name for policy in comparison.policies]
-    missing = [
-        (number, [p for p in comparison.policies if (p.name, number) not in done]) for number in range(len(begins))
-    ]
-    work = [(number, policies) for number, policies in missing if policies]
-    rows = [done[name, number] for name in names for number in range(len(begins)) if (name, number) in done]
-
-    def ranks(row: dict[str, Any]) -> tuple[int, int]:
-        return names.index(row[POLICY]), row[WINDOW]
-
-    total = sum(len(policies) for _, policies in work)
-    with tqdm(total=total, unit=" schedules", desc="comparing", delay=1.0, disable=not progress, leave=False) as bar:
-        windows = (
-            (number, jobs_of(cut_out(trace, begins[number], comparison.jobs), machine, comparison), own)
-            for number, own in work
-        )
-        for found in run_all(windows, machine, comparison, total, processes):
-            rows += found
-            write_rows(output / RESULTS, sorted(rows, key=ranks))
-            bar.update(len(found))
-    rows.sort(key=ranks)
-    table = pd.DataFrame(rows)
-    summary, tests = summary_of(table), p_values_of(table)
+    table = pd.DataFrame(results_of(inputs, done, output / RESULTS, processes, progress))
+    tests = p_values_of(table, unpaired=comparison.tests == "anova")
+    summary = summary_of(table, tests, reference)
     for frame, name in ((summary, SUMMARY), (tests, TESTS)):
         with replacing(output / name) as file:
             frame.to_csv(file, index=False)
@@ -148,24 +162,62 @@ def compare(
     return summary, tests
 
 
-def cut_out(trace: Trace, begin: int, jobs: int) -> Trace:
-    """Return consecutive jobs of a trace."""
-    return take(trace, np.arange(begin, begin + jobs))
+def results_of(
+    inputs: Inputs, done: dict[tuple[str, int], dict[str, Any]], save: Path, processes: int | None, progress: bool
+) -> list[dict[str, Any]]:
+    """Return the rows of all policies and windows in that order; run those that are missing, and save each as it comes.
+
+    Args:
+        done: what is known already, by policy and window.
+    """
+    names = [policy.name for policy in inputs.comparison.policies]
+    numbers = range(len(inputs.begins))
+    missing = [(number, [p for p in inputs.comparison.policies if (p.name, number) not in done]) for number in numbers]
+    work = [(number, policies) for number, policies in missing if policies]
+    rows = [done[name, number] for name in names for number in numbers if (name, number) in done]
+
+    def ranks(row: dict[str, Any]) -> tuple[int, int]:
+        return names.index(row[POLICY]), row[WINDOW]
+
+    total = sum(len(policies) for _, policies in work)
+    with tqdm(total=total, unit=" schedules", desc="comparing", delay=1.0, disable=not progress, leave=False) as bar:
+        for found in run_all(inputs, work, processes):
+            rows += found
+            write_rows(save, sorted(rows, key=ranks))
+            bar.update(len(found))
+    return sorted(rows, key=ranks)
 
 
-def jobs_of(trace: Trace, machine: Platform, comparison: Comparison) -> Window:
-    """Return a window for the machine of a comparison."""
-    return window(trace, machine.cores, None if comparison.platform is None else machine)
-
-
-def check_agents(comparison: Comparison, machine: Platform, trace: Trace) -> None:
-    """Refuse agents that cannot be loaded or do not fit the machine, before anything is run."""
-    agents = [policy for policy in comparison.policies if isinstance(policy, Trained)]
+def check_agents(inputs: Inputs) -> None:
+    """Refuse agents that cannot be loaded or do not fit the machine."""
+    agents = [policy for policy in inputs.comparison.policies if isinstance(policy, Trained)]
     if agents:
         from hdeeprm_like.studies.compare.trained import system_of
 
         for policy in agents:
-            system_of(policy, machine, jobs_of(trace, machine, comparison).workload)
+            system_of(policy, inputs.machine, inputs.window(0).workload)
+
+
+def check_recorded(inputs: Inputs) -> None:
+    """Refuse the policy ``actual`` where the trace does not tell it; warn where more cores were busy than there are."""
+    comparison = inputs.comparison
+    if comparison.platform is not None:
+        raise OptionsError(f"policy {ACTUAL}: was on the trace's own machine; compare it without --platform")
+    rows = np.unique(np.concatenate([np.arange(begin, begin + inputs.jobs) for begin in inputs.begins]))
+    jobs = take(inputs.trace, rows)
+    unknown = jobs.wait < 0.0
+    if unknown.any():
+        raise WorkloadError(
+            f"{comparison.trace}: tells no waiting time (field 3) of {unknown.sum()} of the {len(jobs)} jobs of the "
+            f"windows, job {jobs.job[np.argmax(unknown)]} is the first; the policy {ACTUAL} needs those of all"
+        )
+    start = jobs.submit + jobs.wait
+    busiest = int(metrics.load(start, start + run_times(jobs), sizes(jobs))[1].max())
+    if busiest > inputs.machine.cores:
+        log.warning(
+            "%s: records up to %d busy cores of %d; the utilization of the policy %s counts no more than all",
+            *(comparison.trace, busiest, inputs.machine.cores, ACTUAL),
+        )
 
 
 def schedule_window(
@@ -178,23 +230,26 @@ def schedule_window(
 
 
 def run_all(
-    windows: Iterator[tuple[int, Window, list[Policy]]],
-    machine: Platform,
-    comparison: Comparison,
-    schedules: int,
-    processes: int | None,
+    inputs: Inputs, work: list[tuple[int, list[Policy]]], processes: int | None
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of each window as they come in: in other processes if that pays."""
-    workers = min(processes or os.cpu_count() or 1, comparison.windows)
-    if workers == 1 or (processes is None and schedules * comparison.jobs <= SMALL):
+    """Yield the rows of each window as they come in: in other processes if that pays.
+
+    Args:
+        work: the numbers of windows, and the policies to run on each.
+    """
+    machine, clock = inputs.machine, inputs.comparison.clock
+    workers = min(processes or os.cpu_count() or 1, len(work))
+    schedules = sum(len(policies) for _, policies in work)
+    windows = ((number, inputs.window(number), policies) for number, policies in work)
+    if workers <= 1 or (processes is None and schedules * inputs.jobs <= SMALL):
         for number, jobs, policies in windows:
-            yield schedule_window(number, jobs, policies, machine, comparison.clock)
+            yield schedule_window(number, jobs, policies, machine, clock)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
         try:
             for number, jobs, policies in windows:
-                running.add(executor.submit(schedule_window, number, jobs, policies, machine, comparison.clock))
+                running.add(executor.submit(schedule_window, number, jobs, policies, machine, clock))
                 if len(running) > 2 * workers:
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from (future.result() for future in finished)
@@ -205,16 +260,18 @@ def run_all(
             executor.shutdown(cancel_futures=True)
 
 
-def description(comparison: Comparison, machine: Platform, begins: list[int]) -> dict[str, Any]:
+def description(inputs: Inputs) -> dict[str, Any]:
     """Return what decides the results, the names of policies apart."""
+    comparison = inputs.comparison
     found = {
         "trace": comparison.trace.name,
         "sha256": digest(comparison.trace),
-        "cores": machine.cores,
+        "cores": inputs.machine.cores,
         "clock": comparison.clock,
-        "jobs": comparison.jobs,
-        "seed": comparison.seed,
-        "begins": begins,
+        "jobs": inputs.jobs,
+        "jobs_by": comparison.jobs_by,
+        "seed": comparison.seed if comparison.windows.sampling == "random" else None,
+        "begins": inputs.begins,
     }
     if comparison.platform is not None:
         found["platform"] = digest(comparison.platform)

@@ -1,8 +1,4 @@
-"""How sure the differences between policies are; all policies ran the same windows, so they are compared in pairs.
-
-The tests are written here, over the distribution functions of ``scipy.special``, for all pairs of policies at once:
-``scipy.stats`` takes 0.8 s of CPU time to import, and 2 ms for each pair. They give its numbers to the last digit.
-"""
+"""How sure the differences between policies are; all policies ran the same windows, so they are compared in pairs."""
 
 from itertools import combinations
 from typing import Any
@@ -11,185 +7,129 @@ import numpy as np
 import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
+from hdeeprm_like.studies.compare.bootstrap import intervals
+from hdeeprm_like.studies.compare.significance import anova, friedman, holm, welch, wilcoxon
 from hdeeprm_like.types import Floats
 
-CONFIDENCE = 0.95
-TESTED = ("bounded_slowdown", "wait", "utilization")
-EXACT = 50  # windows up to which the distribution of Wilcoxon's statistic is counted out
-EXACT_TIES = 13  # the same where differences are zero or of equal size
+RANKED_BY = "bounded_slowdown"  # the lowest mean of it makes the reference where none is named
+TESTED = (RANKED_BY, "wait", "area_weighted_response_time", "utilization")
 
 
-def half_width(values: Floats) -> float:
-    """Half of the interval that holds the mean with 95 % confidence (Student's t); NaN for a single value."""
-    from scipy.special import stdtrit
-
-    if len(values) < 2:
-        return float("nan")
-    error = float(np.std(values, ddof=1)) / np.sqrt(len(values))
-    return float(stdtrit(len(values) - 1.0, 0.5 + CONFIDENCE / 2.0)) * float(error)
+def policies_in(table: pd.DataFrame) -> list[str]:
+    """Return the policies of a table of results in its order."""
+    return list(dict.fromkeys(table["policy"]))
 
 
-def summary_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per policy: the mean over the windows of each figure, and the interval of the tested ones.
+def values_of(table: pd.DataFrame, figure: str) -> Floats:
+    """Return (policies, windows) values of a figure."""
+    wide = table.pivot(index="window", columns="policy", values=figure)
+    return np.ascontiguousarray(wide[policies_in(table)].to_numpy(np.float64).T)
 
-    Columns: ``policy``, ``windows``, then for each figure its mean (the maximum where the worst counts, as for
-    ``*_max``), and for those in `TESTED` ``*_low`` and ``*_high``.
+
+def best_of(table: pd.DataFrame) -> str:
+    """Return the policy with the lowest mean bounded slowdown, the first of several."""
+    return policies_in(table)[int(np.argmin(values_of(table, RANKED_BY).mean(axis=1)))]
+
+
+def summary_of(table: pd.DataFrame, tests: pd.DataFrame, reference: str | None = None) -> pd.DataFrame:
+    """Return one row per policy: how it did, and how it differs from a reference.
+
+    Columns: ``policy``, ``windows``, ``reference``; for each figure its mean over the windows (the maximum where the
+    worst counts, as for ``*_max``). The figures of `TESTED` have more: ``*_std``, the standard deviation over the
+    windows; ``*_low`` and ``*_high``, the interval of the mean; ``*_difference``, the mean difference to the reference,
+    and ``*_ratio``, the geometric mean of the ratios to it, both with ``_low`` and ``_high``; ``*_p`` of Wilcoxon's
+    test against the reference, corrected by Holm's method. Intervals are those of `bootstrap.intervals`.
+
+    Args:
+        tests: of `p_values_of`.
+        reference: the name of a policy. It is corrected for the pairs that the reference is in. None takes the best,
+            see `best_of`; having looked for it, it is corrected for all pairs.
     """
-    rows = []
-    for policy, own in table.groupby("policy", sort=False):
-        row: dict[str, Any] = {"policy": policy, "windows": len(own)}
-        for name in own.columns.drop(["policy", "window"]):
-            values = own[name].to_numpy(np.float64)
-            row[name] = float(values.max() if FIGURES[name].worst_of else values.mean())
-            if name in TESTED:
-                half = half_width(values)
-                row[f"{name}_low"], row[f"{name}_high"] = row[name] - half, row[name] + half
-        rows.append(row)
-    return pd.DataFrame(rows)
+    policies = policies_in(table)
+    against = best_of(table) if reference is None else reference
+    figures = table.columns.drop(["policy", "window"])
+    own = [table.loc[table["policy"] == policy, figures].to_numpy(np.float64) for policy in policies]
+    columns: dict[str, Any] = {"policy": policies, "windows": [len(values) for values in own], "reference": against}
+    for place, name in enumerate(figures):
+        worst = FIGURES[name].worst_of
+        columns[name] = [float(np.max(values[:, place]) if worst else np.mean(values[:, place])) for values in own]
+        if name in TESTED:
+            columns |= bounds_of(name, values_of(table, name), policies.index(against))
+            columns[f"{name}_p"] = p_against(tests[tests["figure"] == name], policies, against, reference is None)
+    return pd.DataFrame(columns)
 
 
-def p_values_of(table: pd.DataFrame) -> pd.DataFrame:
+def bounds_of(name: str, values: Floats, reference: int) -> dict[str, Floats]:
+    """Return what `summary_of` has of a tested figure besides its mean and p.
+
+    Args:
+        values: (policies, windows). reference: its row.
+    """
+    differences = values - values[reference]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where((values > 0.0) & (values[reference] > 0.0), values / values[reference], np.nan)
+    logarithms = np.log(ratios)
+    low, high = (np.split(bound, 3) for bound in intervals(np.concatenate([values, differences, logarithms]).T))
+    return {
+        f"{name}_std": np.std(values, axis=1, ddof=1) if values.shape[1] > 1 else np.full(len(values), np.nan),
+        f"{name}_low": low[0],
+        f"{name}_high": high[0],
+        f"{name}_difference": differences.mean(axis=1),
+        f"{name}_difference_low": low[1],
+        f"{name}_difference_high": high[1],
+        f"{name}_ratio": np.exp(logarithms.mean(axis=1)),
+        f"{name}_ratio_low": np.exp(low[2]),
+        f"{name}_ratio_high": np.exp(high[2]),
+    }
+
+
+def p_against(tests: pd.DataFrame, policies: list[str], reference: str, found_by_looking: bool) -> list[float]:
+    """Return the corrected p of Wilcoxon's test of each policy against a reference, NaN for itself.
+
+    Args:
+        tests: of one figure. found_by_looking: corrects for all pairs, else for those with the reference.
+    """
+    pairs = tests[tests["test"] == "Wilcoxon"]
+    pairs = pairs[(pairs["first"] == reference) | (pairs["second"] == reference)]
+    others = np.where(pairs["first"] == reference, pairs["second"], pairs["first"]).tolist()
+    corrected = pairs["p_holm"].to_numpy(np.float64) if found_by_looking else holm(pairs["p"].to_numpy(np.float64))
+    by_policy = dict(zip(others, corrected.tolist(), strict=True))
+    return [by_policy.get(policy, np.nan) for policy in policies]
+
+
+def p_values_of(table: pd.DataFrame, unpaired: bool = False) -> pd.DataFrame:
     """Return one row per figure and pair of policies, after a row per figure on all policies at once.
 
-    Columns: ``figure``, ``first``, ``second``, ``difference`` of the means (second less first), ``test``, ``p``. The
-    tests are ANOVA over all (``first`` and ``second`` are empty then), Welch's t-test, and Wilcoxon's signed ranks of
-    the differences window by window. Nothing is corrected for the number of tests. p is NaN for fewer than two windows.
+    Columns: ``figure``, ``first``, ``second``, ``difference`` of the means (second less first), ``test``, ``p`` and
+    ``p_holm``, corrected for all pairs of a figure by Holm's method. The tests are Friedman's over all (``first`` and
+    ``second`` are empty then), and Wilcoxon's signed ranks of the differences window by window. p is NaN for fewer than
+    two windows, and Friedman's for fewer than three policies.
 
-    Sources: ANOVA, then pairs, is how the KSU paper compares schedulers (III.C); Welch, 1947; Wilcoxon, 1945.
+    Args:
+        unpaired: adds ANOVA over all and Welch's t-test of the pairs, which take the windows of each policy for others
+            than those of the next. That is how the KSU paper compares schedulers (III.C).
+
+    Sources: Friedman, 1937; Wilcoxon, 1945; Welch, 1947; which to take: Demsar, "Statistical comparisons of classifiers
+    over multiple data sets", 2006.
     """
     rows: list[dict[str, Any]] = []
-    policies = list(dict.fromkeys(table["policy"]))
+    policies = policies_in(table)
     pairs = list(combinations(range(len(policies)), 2))
     firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
     for name in TESTED:
-        wide = table.pivot(index="window", columns="policy", values=name)
-        values = np.ascontiguousarray(wide[policies].to_numpy(np.float64).T)  # (policies, windows)
-        if len(policies) > 1:
-            p = anova(values)
-            rows.append({"figure": name, "first": "", "second": "", "difference": np.nan, "test": "ANOVA", "p": p})
-        welchs, wilcoxons = welch(values[firsts], values[seconds]), wilcoxon(values[firsts], values[seconds])
+        values = values_of(table, name)
+        over_all = {"Friedman": friedman(values)} | ({"ANOVA": anova(values)} if unpaired else {})
+        for test, p in over_all.items() if len(policies) > 1 else ():
+            all_of = {"figure": name, "first": "", "second": "", "difference": np.nan}
+            rows.append({**all_of, "test": test, "p": p, "p_holm": p})
+        of_pairs = {"Wilcoxon": np.array(wilcoxon(values[firsts], values[seconds]))}
+        if unpaired:
+            of_pairs["Welch"] = welch(values[firsts], values[seconds])
+        corrected = {test: holm(found) for test, found in of_pairs.items()}
         means = values.mean(axis=1)
-        for (first, second), p_welch, p_wilcoxon in zip(pairs, welchs.tolist(), wilcoxons, strict=True):
-            pair = {"figure": name, "first": policies[first], "second": policies[second]}
+        for place, (first, second) in enumerate(pairs):
+            pair: dict[str, Any] = {"figure": name, "first": policies[first], "second": policies[second]}
             pair["difference"] = float(means[second] - means[first])
-            rows.append({**pair, "test": "Welch", "p": p_welch})
-            rows.append({**pair, "test": "Wilcoxon", "p": p_wilcoxon})
-    return pd.DataFrame(rows, columns=["figure", "first", "second", "difference", "test", "p"])
-
-
-def anova(groups: Floats) -> float:
-    """Return the p-value of a one-way analysis of variance.
-
-    Args:
-        groups: (G, n) the values of each group.
-
-    Returns:
-        0 where all groups are constant but not equal; NaN where all values are equal, or n is 1.
-
-    Source: Fisher, "Statistical Methods for Research Workers", 1925.
-    """
-    from scipy.special import fdtrc
-
-    count, size = groups.shape
-    if size < 2 or (groups == groups[0, 0]).all():
-        return float("nan")
-    if (groups == groups[:, :1]).all():
-        return 0.0
-    values = groups.ravel()
-    offset = values.mean()  # p does not depend on it, but the sums of squares lose fewer digits around 0
-    values = values - offset
-    of_all = values.sum() ** 2 / values.size
-    total = values @ values - of_all
-    between = sum((group - offset).sum() ** 2 / size for group in groups) - of_all
-    within = total - between
-    with np.errstate(divide="ignore", invalid="ignore"):
-        f = (between / (count - 1)) / (within / (values.size - count))
-    return float(fdtrc(count - 1, values.size - count, f))
-
-
-def welch(first: Floats, second: Floats) -> Floats:
-    """Return the p-values of Welch's t-test, two-sided.
-
-    Args:
-        first, second: (pairs, n) the values of both samples of each pair.
-
-    Returns:
-        (pairs,) NaN where n is 1, or both samples are constant and equal.
-
-    Source: Welch, "The generalization of 'Student's' problem when several different population variances are
-    involved", 1947.
-    """
-    from scipy.special import stdtr
-
-    size = first.shape[1]
-    if size < 2:
-        return np.full(len(first), np.nan)
-    one, two = variance(first) / size, variance(second) / size
-    with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = (one + two) ** 2 / (one**2 / (size - 1) + two**2 / (size - 1))
-        t = (first.mean(axis=1) - second.mean(axis=1)) / np.sqrt(one + two)
-    p: Floats = 2.0 * stdtr(np.where(np.isnan(freedom), 1.0, freedom), -np.abs(t))
-    return p
-
-
-def variance(samples: Floats) -> Floats:
-    """Return the (rows,) unbiased variance of each row of (rows, n) samples."""
-    size = samples.shape[1]
-    centred = samples - samples.mean(axis=1, keepdims=True)
-    return np.asarray(np.mean(centred**2, axis=1) * (size / (size - 1.0)))
-
-
-def wilcoxon(first: Floats, second: Floats) -> list[float]:
-    """Return the p-value of Wilcoxon's signed-rank test for each pair of samples, two-sided.
-
-    Args:
-        first, second: (pairs, n) values that belong together.
-
-    Returns:
-        (pairs,) 1 where the samples are equal, NaN where n is 1.
-
-    Source: Wilcoxon, "Individual comparisons by ranking methods", 1945.
-    """
-    if first.shape[1] < 2:
-        return [float("nan")] * len(first)
-    return [signed_ranks(differences) if differences.any() else 1.0 for differences in first - second]
-
-
-def signed_ranks(differences: Floats) -> float:
-    """Return the p-value of Wilcoxon's test on (n,) differences that are not all 0; zeros are left out.
-
-    For few values it is counted out: with ranks r, each of the 2^n choices of signs is equally likely if there is no
-    difference. For more it is that of the normal distribution with a correction for ties.
-    """
-    from scipy.special import ndtr
-
-    sizes = np.abs(differences[differences != 0.0])
-    _, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[place]  # equal sizes share their mean rank
-    positive = ranks[differences[differences != 0.0] > 0.0].sum()
-    n = len(sizes)
-    distinct = len(counts) == len(differences)
-    if len(differences) <= (EXACT if distinct else EXACT_TIES):
-        probabilities = sums_of_ranks(np.rint(2.0 * ranks).astype(np.int64))
-        at = round(2.0 * positive)
-        return float(min(1.0, 2.0 * min(probabilities[: at + 1].sum(), probabilities[at:].sum())))
-    deviation = np.sqrt((n * (n + 1.0) * (2.0 * n + 1.0) - np.sum(counts**3.0 - counts) / 2.0) / 24.0)
-    z = (positive - n * (n + 1.0) * 0.25) / deviation
-    return float(2.0 * ndtr(-np.abs(z)))
-
-
-def sums_of_ranks(doubled: np.ndarray) -> Floats:
-    """Return how likely each sum of ranks is where each rank is added or not with equal chances.
-
-    Args:
-        doubled: (n,) twice the ranks, whole numbers.
-
-    Returns:
-        (sum of *doubled* + 1,) by twice the sum.
-    """
-    probabilities = np.zeros(int(doubled.sum()) + 1)
-    probabilities[0] = 1.0
-    for rank in doubled.tolist():
-        probabilities[rank:] = (probabilities[rank:] + probabilities[: len(probabilities) - rank]) / 2.0
-        probabilities[:rank] /= 2.0
-    return probabilities
+            for test, found in of_pairs.items():
+                rows.append({**pair, "test": test, "p": float(found[place]), "p_holm": float(corrected[test][place])})
+    return pd.DataFrame(rows, columns=["figure", "first", "second", "difference", "test", "p", "p_holm"])

@@ -1,5 +1,6 @@
 """A comparison as text."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -7,40 +8,101 @@ import pandas as pd
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.report import format_table, labelled, unit_of_energy
 from hdeeprm_like.studies.compare.run import POLICY
+from hdeeprm_like.studies.compare.statistics import RANKED_BY
+
+PER_HOUR = 3600.0
+SHOWN_P = 0.0001  # smaller ones are only said to be smaller
 
 
-def format_summary(summary: pd.DataFrame) -> str:
-    """Return the main figures of a summary as text; mean and tail stand side by side, so that starvation shows."""
-    titles = [
-        "policy",
-        "bounded slowdown",
-        "95 % interval",
-        "p95",
-        "max",
-        "mean wait",
-        "p95 wait",
-        "max wait",
-        "utilization",
-        "energy",
-    ]
-    lines = [titles]
-    rows: list[dict[str, Any]] = summary.to_dict("records")  # type: ignore[assignment]
+def format_summary(summary: pd.DataFrame, energy: bool = False) -> str:
+    """Return the main figures of a summary as text; mean and tail stand side by side, so that starvation shows.
+
+    Args:
+        energy: shows it, too, which on a pool of cores says nothing that the utilization does not.
+    """
+    titles = ["policy", "bounded slowdown", "95 % interval", "std. dev.", "p95", "max", "mean wait", "p95 wait"]
+    titles += ["max wait", "AWRT", "utilization"]
+    hours = ("wait", "wait_p95", "wait_max", "area_weighted_response_time")
+    lines = [titles + ["energy"] * energy]
     scale, unit = unit_of_energy(summary["energy"].max())
-    for row in rows:
-        low, high = row["bounded_slowdown_low"], row["bounded_slowdown_high"]
+    for row in records(summary):
+        line = [
+            row[POLICY],
+            f"{row[RANKED_BY]:,.2f}",
+            interval(row, RANKED_BY),
+            known(row[f"{RANKED_BY}_std"], ",.2f"),
+            f"{row['bounded_slowdown_p95']:,.1f}",
+            f"{row['bounded_slowdown_max']:,.1f}",
+            *(f"{row[name] / PER_HOUR:,.2f} h" for name in hours),
+            f"{100 * row['utilization']:.1f} %",
+        ]
+        lines.append(line + [f"{known(row['energy'] / scale, ',.2f')} {unit}"] * energy)
+    return aligned(lines)
+
+
+def format_differences(summary: pd.DataFrame, tests: pd.DataFrame, named: bool) -> str:
+    """Return how the policies differ from the reference as text, and whether any differ at all.
+
+    Args:
+        tests: of `statistics.p_values_of`.
+        named: whether the user has named the reference.
+    """
+    reference = summary["reference"].iloc[0]
+    why = "" if named else ", which has the lowest mean bounded slowdown"
+    pairs = "pairs with the reference" if named else "all pairs"
+    titles = ["bounded slowdown", "95 % interval", "ratio", "95 % interval", "p", "mean wait", "95 % interval", "p"]
+    lines = [["policy", *titles]]
+    for row in records(summary):
+        if row[POLICY] == reference:
+            continue
         lines.append(
             [
                 row[POLICY],
-                f"{row['bounded_slowdown']:,.2f}",
-                f"{low:,.2f} to {high:,.2f}",
-                f"{row['bounded_slowdown_p95']:,.1f}",
-                f"{row['bounded_slowdown_max']:,.1f}",
-                *(f"{row[name] / 3600:,.2f} h" for name in ("wait", "wait_p95", "wait_max")),
-                f"{100 * row['utilization']:.1f} %",
-                f"{row['energy'] / scale:,.2f} {unit}",
+                f"{row[f'{RANKED_BY}_difference']:+,.2f}",
+                interval(row, f"{RANKED_BY}_difference"),
+                known(row[f"{RANKED_BY}_ratio"], ",.3f"),
+                interval(row, f"{RANKED_BY}_ratio", digits=3),
+                p_value(row[f"{RANKED_BY}_p"]),
+                f"{row['wait_difference'] / PER_HOUR:+,.2f} h",
+                interval(row, "wait_difference", PER_HOUR),
+                p_value(row["wait_p"]),
             ]
         )
-    widths = [max(len(line[place]) for line in lines) for place in range(len(titles))]
+    if len(lines) == 1:
+        return ""
+    text = f"against {reference}{why}:\n{aligned(lines)}"
+    if summary["windows"].iloc[0] > 1:
+        text += f"intervals by the bootstrap over the windows; p of Wilcoxon's test, by Holm's method over {pairs}\n"
+    over_all = tests[(tests["test"] == "Friedman") & tests["p"].notna()]
+    told = [f"{FIGURES[row['figure']].title.lower()} {p_value(row['p'])}" for row in records(over_all)]
+    return text + (f"p of Friedman's test over all policies: {', '.join(told)}\n" if told else "")
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table by the names of its columns."""
+    found: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
+    return found
+
+
+def interval(row: dict[str, Any], name: str, scale: float = 1.0, digits: int = 2) -> str:
+    """Return the bounds of an interval."""
+    low, high = row[f"{name}_low"] / scale, row[f"{name}_high"] / scale
+    return "-" if pd.isna(low) else f"{low:,.{digits}f} to {high:,.{digits}f}"
+
+
+def known(value: float, form: str) -> str:
+    """Return a number, or a dash where it is not known."""
+    return "-" if pd.isna(value) else format(value, form)
+
+
+def p_value(p: float) -> str:
+    """Return a p-value with two digits that count."""
+    return f"< {SHOWN_P:.4f}" if p < SHOWN_P else known(p, ".4f")
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Return lines of cells, the first cell of each on the left and the others on the right of their columns."""
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     return "".join(
         "  ".join(
             [line[0].ljust(widths[0]), *(text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))]

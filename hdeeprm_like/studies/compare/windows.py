@@ -1,4 +1,4 @@
-"""What a policy makes of a window of a trace, for baselines and for trained agents."""
+"""What a policy makes of a window of a trace: baselines, trained agents, and what the trace records."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock
-from hdeeprm_like.studies.compare.policies import Policy, Trained
+from hdeeprm_like.studies.compare.policies import Policy, Recorded, Trained
 
 
 def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook") -> Schedule:
@@ -22,8 +22,10 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "
 
     Raises:
         OptionsError: a trained agent does not fit the machine.
-        WorkloadError: a job was never run.
+        WorkloadError: a job was never run, or the trace does not tell how long one waited.
     """
+    if isinstance(policy, Recorded):
+        return recorded(machine, window)
     jobs = window.workload
     if isinstance(policy, Trained):
         from hdeeprm_like.studies.compare.trained import play_trained
@@ -46,3 +48,24 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "
             f"{machine.name}: it asks for {jobs.size[job]} cores with {jobs.memory[job]:g} MB each"
         )
     return schedule_of(simulator, jobs)
+
+
+def recorded(machine: Platform, window: Window) -> Schedule:
+    """Return the schedule of a window that the trace records; nobody knows its energy.
+
+    Raises:
+        WorkloadError: the trace does not tell how long a job waited.
+    """
+    jobs, wait = window.workload, window.wait
+    if wait is None or (wait < 0.0).any():
+        raise WorkloadError(f"the window that begins at {window.epoch:g} s: not all waiting times (field 3) are known")
+    return Schedule(
+        jobs.submit,
+        jobs.submit + wait,
+        jobs.submit + wait + jobs.delay,
+        jobs.size,
+        machine.cores,
+        requested_time=jobs.requested_time,
+        user=jobs.user if (jobs.user >= 0).any() else None,
+        recorded=True,
+    )

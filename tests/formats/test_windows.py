@@ -1,0 +1,85 @@
+"""Windows of traces: in what order the jobs come, and what stands in for requested times that a trace lacks."""
+
+import logging
+
+import pytest
+
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.experiment import jobs_in
+from hdeeprm_like.formats.swf import FIELDS, read_swf
+from hdeeprm_like.formats.windows import usable, window, with_requested_times
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """Return what makes a trace out of jobs, each a dict of its fields."""
+
+    def make(*jobs):
+        known = {"processors": 1, "submit": 0}
+        lines = [
+            " ".join(str((known | {"job": number} | job).get(name, -1)) for name in FIELDS)
+            for number, job in enumerate(jobs, start=1)
+        ]
+        path = tmp_path / "some.swf"
+        path.write_text("; MaxProcs: 4\n" + "\n".join(lines) + "\n")
+        return read_swf(path)
+
+    return make
+
+
+def requested(trace, caplog):
+    """Return the requested times that are taken, and what is said about them."""
+    found = with_requested_times(trace).requested_time.tolist()
+    return found, [record.getMessage().partition(": ")[2] for record in caplog.records]
+
+
+def test_jobs_of_one_time_are_in_the_order_of_the_file_or_of_their_numbers(trace):
+    given = trace(
+        {"job": 8, "submit": 5, "run": 80}, {"job": 3, "submit": 5, "run": 30}, {"job": 9, "submit": 1, "run": 90}
+    )
+    assert window(given, 4).workload.delay.tolist() == [90.0, 80.0, 30.0]
+    assert window(given, 4, jobs_by="id").workload.delay.tolist() == [90.0, 30.0, 80.0]
+
+
+def test_waiting_times_follow_the_jobs(trace):
+    given = trace({"submit": 5, "run": 10, "wait": 7}, {"submit": 0, "run": 10, "wait": -1})
+    assert window(given, 4).wait.tolist() == [-1.0, 7.0]
+
+
+def test_requested_times_that_are_there_are_taken_silently(trace, caplog):
+    given = trace({"run": 10, "requested_time": 5, "cpu_time": 20})
+    assert requested(given, caplog) == ([5.0], [])
+
+
+def test_run_times_stand_in_for_requested_times_and_one_line_says_so(trace, caplog):
+    found, said = requested(trace({"run": 10}, {"run": 20, "requested_time": 0}), caplog)
+    assert found == [10.0, 20.0]
+    assert said == ["tells no requested times (field 9); the run times stand in, which makes these estimates perfect"]
+
+
+def test_some_missing_requested_times_are_counted(trace, caplog):
+    found, said = requested(trace({"run": 10, "cpu_time": 15}, {"run": 20, "requested_time": 30}), caplog)
+    assert found == [10.0, 30.0]
+    assert len(said) == 1
+    assert "(field 9) of 1 of 2 jobs; the run times stand in" in said[0]
+
+
+def test_field_6_is_the_request_where_it_is_never_below_the_run_time(trace, caplog):
+    found, said = requested(trace({"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": 20}), caplog)
+    assert found == [60.0, 20.0]
+    assert said == ["tells no requested times (field 9); taken from field 6, which is nowhere below the run time"]
+
+
+@pytest.mark.parametrize("cpu_time", [19, -1])
+def test_field_6_is_a_cpu_time_where_one_is_below_the_run_time_or_missing(trace, caplog, cpu_time):
+    found, said = requested(trace({"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": cpu_time}), caplog)
+    assert found == [10.0, 20.0]
+    assert "the run times stand in" in said[0]
+
+
+def test_a_run_on_a_pool_takes_the_same_requested_times(trace, caplog):
+    path = trace({"run": 10, "cpu_time": 60}).path
+    with caplog.at_level(logging.WARNING):
+        assert jobs_in(path, pool(4)).workload.requested_time.tolist() == [60.0]
+    assert "taken from field 6" in caplog.text
+    assert len(usable(read_swf(path))) == 1
