@@ -102,12 +102,15 @@ class LookAhead:
         when: ``exact``: while every ended job ran as long as requested; ``always``; ``never``.
         arrivals: so many of the last submitted jobs are played as if they came again.
         queue: at most so many waiting jobs are played, the first by the score. candidates: policies to play.
+        budget: µs that the plays of one decision may take, counted in steps so that every machine decides alike; what is
+            left then is not played.
         wait: what a second of waiting costs beside 1 / max(run time, 10 s), for a day's wait to weigh in.
     """
 
     when: str = "exact"
     arrivals: int = 16
     queue: int = 256
+    budget: int = 1000
     candidates: tuple[Candidate, ...] = ()
     wait: float = 0.0
 
@@ -244,7 +247,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     if when not in WHEN:
         raise OptionsError(f"{where}: when: {when!r} is not known{did_you_mean(str(when), WHEN)}")
     counts = {}
-    for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000)):
+    for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000), ("budget", 1, 10**9)):
         counts[key] = value = given.get(key, getattr(usual, key))
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise OptionsError(f"{where}: {key}: an integer from {least} to {most} is needed, not {value!r:.60}")
@@ -252,7 +255,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     if not isinstance(listed, list) or not listed:
         raise OptionsError(f"{where}: candidates: a list of policies is needed, not {listed!r:.60}")
     candidates = tuple(candidate_of(one, f"{where}: candidate {i}") for i, one in enumerate(listed))
-    return LookAhead(when, counts["arrivals"], counts["queue"], candidates, number(given.get("wait", 0.0), where))
+    return LookAhead(when=when, candidates=candidates, wait=number(given.get("wait", 0.0), where), **counts)
 
 
 def candidate_of(content: Any, where: str) -> Candidate:

@@ -26,6 +26,7 @@ SCORE = np.dtype(
         ("lookahead", "i8"),  # NEVER, WHILE_EXACT or ALWAYS
         ("arrivals", "i8"),  # past submissions that are played again
         ("most", "i8"),  # waiting jobs that are played
+        ("budget", "i8"),  # µs that plays of a decision may take
         ("first", "i8"),  # candidates: Scores.candidates[first : last]
         ("last", "i8"),
         ("wait", "f8"),  # what a second of waiting costs beside 1 / run time
@@ -77,6 +78,7 @@ def new_scores(policies: Sequence[ScoredPolicy | None], jobs: int) -> Scores:
         params[k]["lookahead"] = WHEN[ahead.when] if ahead else NEVER
         if ahead:
             params[k]["arrivals"], params[k]["most"], params[k]["wait"] = ahead.arrivals, ahead.queue, ahead.wait
+            params[k]["budget"] = ahead.budget
             candidates += [(one.time, one.cores, one.wait, one.backfill) for one in ahead.candidates]
         params[k]["last"] = len(candidates)
         for kind, score in enumerate(kinds[k]):
