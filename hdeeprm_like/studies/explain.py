@@ -22,28 +22,52 @@ from hdeeprm_like.types import Floats
 
 def explained(policy: ScoredPolicy) -> Iterator[str]:
     """Yield a learned policy in lines that an operator can read."""
-    yield f"The job with the smallest score is first: {formula(policy.queue)}"
-    if policy.backfill is not None:
-        yield f"Behind the head of the queue the smallest is first of: {formula(policy.backfill)}"
-    if policy.gate is not None:
-        yield f"Behind the head only those may start for which this is not negative: {formula(policy.gate)}"
-    ahead = policy.lookahead
-    if ahead is not None and ahead.when != "never":
-        when = "While every job has run as long as requested" if ahead.when == "exact" else "At each decision"
+    if policy.exact is not None:
+        yield "While every job that has ended ran as long as requested:"
+        yield from stage_explained(policy.exact)
+        yield "From the first one on that did not:"
+    yield from stage_explained(policy)
+    used = {
+        name
+        for stage in (policy, policy.exact)
+        if stage is not None
+        for score in (stage.queue, stage.backfill, stage.gate)
+        if score is not None
+        for weights in (score.weights, *(unit.weights for unit in score.hidden))
+        for name, weight in weights
+        if weight
+    }
+    yield "Of these,"
+    for name in FEATURES:
+        if name in used:
+            yield f"  {name} = {FEATURES[name]}"
+
+
+def stage_explained(stage: ScoredPolicy) -> Iterator[str]:
+    """Yield what is done in one stage."""
+    yield f"  The job with the smallest score is first: {formula(stage.queue)}"
+    if stage.backfill is not None:
+        yield f"  Behind the head of the queue the smallest is first of: {formula(stage.backfill)}"
+    if stage.gate is not None:
+        yield f"  Behind the head only those may start for which this is not negative: {formula(stage.gate)}"
+    keep, ahead = stage.keep, stage.lookahead
+    if keep is not None:
         yield (
-            f"{when}, what waits and the last {ahead.arrivals} arrivals are played to the end, and the first step of "
-            f"the cheapest of {len(ahead.candidates)} candidates is done:"
+            f"  Cores are kept free before a job for those at least {(keep.bins + 1) / 2:g} shorter in ln: what these "
+            f"occupy, {keep.deviations:g} standard deviations more, at most {100 * keep.most:g} % of the machine, "
+            f"times (1 + backlog in h)^{-keep.backlog:g}"
+        )
+        if keep.widest < 1.0:
+            yield f"  Jobs on more than {100 * keep.widest:g} % of the cores start without regard to that"
+    if ahead is not None:
+        yield (
+            f"  What waits and the last {ahead.arrivals} arrivals are played to the end, and the first step of the "
+            f"cheapest of {len(ahead.candidates)} candidates is done:"
         )
         for one in ahead.candidates:
             how = "with backfilling" if one.backfill else "in strict order"
             wait = f" / (1 + wait / time)^{one.wait:g}" if one.wait else ""
-            yield f"  time^{one.time:g} * cores^{one.cores:g}{wait}, {how}"
-    parts = [score for score in (policy.queue, policy.backfill, policy.gate) if score is not None]
-    sums = [weights for score in parts for weights in (score.weights, *(unit.weights for unit in score.hidden))]
-    used = {name for weights in sums for name, _ in weights}
-    for name in FEATURES:
-        if name in used:
-            yield f"  {name} = {FEATURES[name]}"
+            yield f"    time^{one.time:g} * cores^{one.cores:g}{wait}, {how}"
 
 
 @dataclass(frozen=True)
@@ -80,10 +104,11 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
         if state.now >= at and len(state.waiting) + len(state.started_now) > 1:
             break
     plans = run.choices.plans  # type: ignore[union-attr]
+    s = int(plans.history.past["inexact"][0] == 0)
     rows = np.concatenate([state.started_now, state.waiting]).astype(np.int64)
     features, scores = np.zeros((len(rows), COUNT)), np.zeros(len(rows))
-    write_all(state.tables, plans, rows, features, scores)
-    weights = dict(learned.queue.weights)
+    write_all(state.tables, plans, s, rows, features, scores)
+    weights = dict((learned.exact or learned if s else learned).queue.weights)
     moved = {
         name: weights[name] * (features[:, i] - features[:, i].mean())
         for i, name in enumerate(FEATURES)
@@ -104,11 +129,11 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
 
 
 @compiled
-def write_all(tables, plans, rows, features: Floats, scores: Floats) -> None:  # type: ignore[no-untyped-def]
-    """Write (R, F) features and (R,) scores of the queue of some jobs, as baseline 0 sees them."""
-    look_at_queue(tables, plans.scores, 0)
+def write_all(tables, plans, s, rows, features: Floats, scores: Floats) -> None:  # type: ignore[no-untyped-def]
+    """Write (R, F) features and (R,) scores of the queue of some jobs, as the first policy sees them in stage *s*."""
+    look_at_queue(tables, plans.scores, s)
     for i in range(len(rows)):
-        write_features(tables, plans.history, plans.scores, 0, rows[i])
-        scores[i] = weigh(plans.scores, 0, QUEUE)
+        write_features(tables, plans.history, plans.scores, s, rows[i])
+        scores[i] = weigh(plans.scores, s, QUEUE)
         for n in range(features.shape[1]):
             features[i, n] = plans.scores.features[n]

@@ -97,25 +97,25 @@ def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wai
 
 
 @compiled
-def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, k: int, v: int) -> int:
+def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int) -> int:
     """Write the first waiting jobs of a list to be played; return how many."""
     count = 0
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
         for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
-            if count == scores.params[k].most:
+            if count == scores.params[s].played:
                 return count
             j = tables.waiting.jobs[v, i]
-            put_played(tables, ahead, count, j, tables.jobs[j].submit, scores.params[k].wait, False)
+            put_played(tables, ahead, count, j, tables.jobs[j].submit, scores.params[s].wait, False)
             count += 1
     return count
 
 
 @compiled
-def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, k: int, waiting: int) -> int:
+def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, s: int, waiting: int) -> int:
     """Write the last submitted jobs behind the waiting ones, to come again; return how many."""
     clock = tables.clock[0]
-    count = min(scores.params[k].arrivals, clock.submitted)
+    count = min(scores.params[s].arrivals, clock.submitted)
     if clock.submitted < FEW_SEEN or count == 0:
         return 0
     first = clock.submitted - count
@@ -125,7 +125,7 @@ def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, k: int, waiting: 
         if tables.jobs[j].status == REJECTED:
             continue
         arrival = clock.now + (tables.jobs[j].submit - begin) + gap
-        put_played(tables, ahead, i, j, arrival, scores.params[k].wait, True)
+        put_played(tables, ahead, i, j, arrival, scores.params[s].wait, True)
         i += 1
     return i - waiting
 
@@ -282,22 +282,22 @@ def play_on(
 
 
 @compiled
-def choose_ahead(tables: Tables, scores: Scores, ahead: Ahead, k: int, v: int, ends: int) -> int:
+def choose_ahead(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int, ends: int) -> int:
     """Mark the waiting jobs that the best candidate starts now; return how many jobs were played.
 
     Args:
         v: list of the waiting jobs. ends: list of the running ones by requested ends.
     """
-    waiting = put_waiting(tables, scores, ahead, k, v)
-    coming, running = put_arrivals(tables, scores, ahead, k, waiting), put_running(tables, ahead, ends)
-    best, budget = np.inf, scores.params[k].budget * STEPS
+    waiting = put_waiting(tables, scores, ahead, s, v)
+    coming, running = put_arrivals(tables, scores, ahead, s, waiting), put_running(tables, ahead, ends)
+    best, budget = np.inf, scores.params[s].budget * STEPS
     ahead.play[0].steps = 0
-    for candidate in range(scores.params[k].first, scores.params[k].last):
+    for candidate in range(scores.params[s].first, scores.params[s].last):
         open_play(tables, scores, ahead, candidate, waiting, running)
         start_by_candidate(ahead)
         for i in range(waiting):
             ahead.played[i].now = ahead.played[i].starts
-        first = candidate == scores.params[k].first
+        first = candidate == scores.params[s].first
         cost = play_on(scores, ahead, candidate, waiting, coming, best, budget)
         if first or cost < best * (1.0 - MARGIN):
             best = cost
