@@ -53,7 +53,7 @@ def stage_explained(stage: ScoredPolicy) -> Iterator[str]:
     keep, ahead = stage.keep, stage.lookahead
     if keep is not None:
         yield (
-            f"  Cores are kept free before a job for those at least {(keep.bins + 1) / 2:g} shorter in ln: what these "
+            f"  Cores are kept free before a job for those at least {keep.bins / 2:g} shorter in ln: what these "
             f"occupy, {keep.deviations:g} standard deviations more, at most {100 * keep.most:g} % of the machine, "
             f"times (1 + backlog in h)^{-keep.backlog:g}"
         )
