@@ -11,7 +11,6 @@ import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RUN_TIMES
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, Tables, longer
@@ -293,7 +292,8 @@ def find_siblings(tables: Tables, history: History) -> None:
     past.siblings_at = now
     for place in range(tables.running.lists[0].blocks):
         b = tables.running.directory[0, place]
-        for i in range(b * BLOCK, b * BLOCK + tables.running.sizes[0, b]):
+        begin = tables.running.begins[0, b]
+        for i in range(begin, begin + tables.running.sizes[0, b]):
             j = tables.running.jobs[0, i]
             group, start = history.groups[history.jobs[j].group], tables.jobs[j].start
             group.oldest = min(group.oldest, start) if group.oldest_at == now else start

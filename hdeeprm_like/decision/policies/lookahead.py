@@ -13,7 +13,6 @@ import numpy as np
 from hdeeprm_like.decision.policies.scores import Scores
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.tables import REJECTED, Tables
 from hdeeprm_like.types import Ints, Records
 
@@ -102,7 +101,8 @@ def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int) ->
     count = 0
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
+        begin = tables.waiting.begins[v, b]
+        for i in range(begin, begin + tables.waiting.sizes[v, b]):
             if count == scores.params[s].played:
                 return count
             j = tables.waiting.jobs[v, i]
@@ -136,7 +136,8 @@ def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
     count, now = 0, tables.clock[0].now
     for place in range(tables.running.lists[v].blocks):
         b = tables.running.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + tables.running.sizes[v, b]):
+        begin = tables.running.begins[v, b]
+        for i in range(begin, begin + tables.running.sizes[v, b]):
             job = tables.jobs[tables.running.jobs[v, i]]
             end = job.start + job.requested_time
             add_end(ahead.running, count, end if end > now else now + OVERDUE, job.size, 0)

@@ -17,7 +17,7 @@ from hdeeprm_like.decision.policies.scores import (
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import BLOCK, job_at, next_fitting, sort_by_keys
+from hdeeprm_like.engine.job_lists import job_at, next_fitting, sort_by_keys
 from hdeeprm_like.engine.tables import NOTHING, Tables
 
 
@@ -61,7 +61,8 @@ def sort_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
     find_siblings(tables, history)
     for place in range(lists.lists[v].blocks):
         b = lists.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + lists.sizes[v, b]):
+        begin = lists.begins[v, b]
+        for i in range(begin, begin + lists.sizes[v, b]):
             write_features(tables, history, plans.scores, s, lists.jobs[v, i])
             lists.keys[v, i] = weigh(plans.scores, s, QUEUE)
     sort_by_keys(lists, v)
