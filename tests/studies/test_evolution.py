@@ -20,6 +20,7 @@ from hdeeprm_like.studies.evolution.search import (
     Search,
     costs_of,
     log_ratios,
+    ratios_on,
     weights_in,
     with_weights,
 )
