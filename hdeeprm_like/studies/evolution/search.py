@@ -8,6 +8,7 @@ Source of the search: Hansen and Ostermeier, "Completely derandomized self-adapt
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -233,6 +234,17 @@ def replace_jobs(options: EvolutionOptions, jobs: int = 10) -> EvolutionOptions:
     return options.model_copy(update={"windows": options.windows.model_copy(update={"jobs": jobs})})
 
 
+def end_with_parent(parent: int) -> None:
+    """Let this process end when the one that began it is no more; else it would wait for work for ever."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def lines_of(path: Path) -> list[dict[str, Any]]:
     """Return what is known of each generation; a line that was being written when the process ended is dropped."""
     if not path.exists():
@@ -272,7 +284,12 @@ def evolve(path: Path | None, output: Path, processes: int | None = None, progre
     search.compile()
     begun, first = time.perf_counter(), search.generation
     with (
-        ProcessPoolExecutor(processes or os.cpu_count() or 1, mp_context=get_context("spawn")) as executor,
+        ProcessPoolExecutor(
+            processes or os.cpu_count() or 1,
+            mp_context=get_context("spawn"),
+            initializer=end_with_parent,
+            initargs=(os.getpid(),),
+        ) as executor,
         tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
     ):
         try:
