@@ -6,6 +6,7 @@
 | ``backfill`` | the same for the jobs behind the head; that of the queue if missing |
 | ``gate`` | a job behind the head may only start where this is not negative; all may if missing |
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
+| ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
 | ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
 | ``exact`` | all of this once more, for as long as every job that has ended ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
@@ -57,6 +58,7 @@ FEATURES = {
 }
 """What a score can look at; the last three are 0 but in ``backfill`` and ``gate``."""
 
+MANY = 10**9  # jobs
 ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
 
 
@@ -140,13 +142,15 @@ class ScoredPolicy:
 
     Attributes:
         queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
-        lookahead: None where it plays nothing. exact: what holds while every job ran as requested, None for the same.
+        reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
+        exact: what holds while every job ran as requested, None for the same.
     """
 
     queue: Score
     backfill: Score | None = None
     gate: Score | None = None
     keep: Keep | None = None
+    reservations: int = 1
     lookahead: LookAhead | None = None
     exact: "ScoredPolicy | None" = None
 
@@ -212,17 +216,18 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     Raises:
         OptionsError: it stands for none; the message begins with *where*.
     """
-    known = ("queue", "backfill", "gate", "keep", "lookahead", "exact", "made_by")
+    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "exact", "made_by")
     given = mapping(content, known, where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
     scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill", "gate") if key in given}
     ahead = lookahead_of(given["lookahead"], f"{where}: lookahead") if "lookahead" in given else None
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
+    reservations = whole(given.get("reservations", 1), 1, MANY, f"{where}: reservations")
     exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
     if exact is not None and exact.exact is not None:
         raise OptionsError(f"{where}: exact: has an 'exact' of its own, which nobody looks at")
-    return ScoredPolicy(**scores, keep=keep, lookahead=ahead, exact=exact)
+    return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, exact=exact)
 
 
 def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
@@ -240,6 +245,13 @@ def number(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e12 or value != value:
         raise OptionsError(f"{where}: a number is needed, not {value!r:.60}")
     return float(value)
+
+
+def whole(value: Any, least: int, most: int, where: str) -> int:
+    """Return a whole number of a file."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise OptionsError(f"{where}: an integer from {least} to {most} is needed, not {value!r:.60}")
+    return value
 
 
 def weights_of(content: Any, where: str) -> tuple[tuple[str, float], ...]:
@@ -277,9 +289,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     given = mapping(content, [field.name for field in fields(LookAhead)], where)
     counts = {}
     for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000), ("budget", 1, 10**9)):
-        counts[key] = value = given.get(key, getattr(usual, key))
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise OptionsError(f"{where}: {key}: an integer from {least} to {most} is needed, not {value!r:.60}")
+        counts[key] = whole(given.get(key, getattr(usual, key)), least, most, f"{where}: {key}")
     listed = given.get("candidates")
     if not isinstance(listed, list) or not listed:
         raise OptionsError(f"{where}: candidates: a list of policies is needed, not {listed!r:.60}")

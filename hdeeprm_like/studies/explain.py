@@ -51,6 +51,8 @@ def stage_explained(stage: ScoredPolicy) -> Iterator[str]:
     if stage.gate is not None:
         yield f"  Behind the head only those may start for which this is not negative: {formula(stage.gate)}"
     keep, ahead = stage.keep, stage.lookahead
+    if stage.reservations > 1:
+        yield f"  Cores are reserved for the first {stage.reservations} jobs that do not fit"
     if keep is not None:
         yield (
             f"  Cores are kept free before a job for those at least {keep.bins / 2:g} shorter in ln: what these "

@@ -73,6 +73,19 @@ def test_jobs_behind_the_head_may_have_a_score_of_their_own(policy):
     )
 
 
+def test_reservations_for_all_are_conservative_backfilling(policy):
+    many = policy(queue={"log_time": 1.0}, reservations=1000)
+    assert starts(contended(), many) == starts(contended(), "sjf+conservative")
+
+
+def test_with_two_reservations_nobody_delays_the_second_job_that_does_not_fit(policy):
+    # 0 has 4 of 8 cores until 10, then 1 has 5 until 20, then 2 has 6. 3 would have 3 cores from 2 to 27: these are left
+    # over beside 1, so that EASY starts it, and 2 waits for it
+    workload = jobs(submit=[0, 1, 1, 2], seconds=[10, 10, 10, 25], size=[4, 5, 6, 3])
+    assert starts(workload, policy(queue={"one": 1})) == [0, 10, 27, 2]
+    assert starts(workload, policy(queue={"one": 1}, reservations=2)) == [0, 10, 20, 30]
+
+
 def test_a_gate_may_compare_with_the_head(policy):
     # 1 waits for all cores; 2 and 3 would both start behind it, but only what is no wider than an eighth of it may
     workload = jobs(submit=[0, 1, 2, 2], seconds=[10, 5, 2, 2], size=[5, 8, 2, 1])
@@ -196,6 +209,7 @@ def test_a_score_reads_as_a_formula():
         ({"queue": {"weights": {}, "hidden": [{"weights": {}}]}}, "hidden 0: out: a number is needed"),
         ({"queue": {"weights": {}, "hidden": {}}}, "a list of units is needed"),
         ({"queue": {}, "lookahead": {"candidates": []}}, "candidates: a list of policies is needed"),
+        ({"queue": {}, "reservations": 0}, "reservations: an integer from 1 to 1000000000 is needed"),
         ({"queue": {}, "keep": {"most": "all"}}, "keep: most: a number is needed, not 'all'"),
         ({"queue": {}, "exact": {"queue": {}, "exact": {"queue": {}}}}, "has an 'exact' of its own"),
         ({"queue": {}, "exact": {}}, "exact: 'queue' is missing"),

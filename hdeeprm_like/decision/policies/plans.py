@@ -149,7 +149,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
     plans["held"], plans["stale"] = -1, 1
     learned = [baseline.learned for baseline in baselines]
     commits = np.isin(plans["mode"], (COMMIT, COMMIT_BACKFILL)).any()
-    plans_ahead = (plans["mode"] == CONSERVATIVE).any()
+    plans_ahead = (plans["mode"] == CONSERVATIVE).any() or any(map(plans_profiles, learned))
     return Plans(
         plans=plans,
         tie_key=np.zeros((count, jobs if commits else 0)),
@@ -166,6 +166,11 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         scores=new_scores(learned, jobs, DEMANDS) if any(learned) else absent(Scores),
         ahead=new_ahead(played_by(learned, jobs), jobs) if any(learned) else absent(Ahead),
     )
+
+
+def plans_profiles(policy: ScoredPolicy | None) -> bool:
+    """Tell whether a learned policy has more than one reservation, for which a profile of free cores is needed."""
+    return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
 
 
 def played_by(learned: Sequence[ScoredPolicy | None], jobs: int) -> int:

@@ -1,10 +1,13 @@
 """How a learned policy starts jobs: by its scores with a reservation for the head of the queue, or by looking ahead."""
 
+import numpy as np
+
+from hdeeprm_like.decision.policies.conservative import earliest, is_free_now, new_profile, occupy
 from hdeeprm_like.decision.policies.easy import backfill_one, reservation
 from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
-from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
     GATE,
@@ -17,7 +20,7 @@ from hdeeprm_like.decision.policies.scores import (
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import job_at, next_fitting, sort_by_keys
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting, sort_by_keys
 from hdeeprm_like.engine.tables import NOTHING, Tables
 
 
@@ -37,6 +40,9 @@ def start_scored(tables: Tables, plans: Plans, k: int) -> None:
         return
     if params.keeps == 1:
         find_kept(tables, plans.history, plans.scores, s)
+    if params.reservations > 1:
+        start_with_reservations(tables, plans, k, s)
+        return
     start_in_scored_order(tables, plans, k, s)
     if tables.clock[0].waiting > 1 and tables.clock[0].free_cores > 0:
         backfill_by_score(tables, plans, k, s)
@@ -84,7 +90,7 @@ def start_in_scored_order(tables: Tables, plans: Plans, k: int, s: int) -> None:
 def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
     """Start jobs behind the head that pass the gate and do not delay it, in the order of their own score (EASY)."""
     scores, v, clock = plans.scores, plans.plans[k].list, tables.clock[0]
-    params, head = scores.params[s], job_at(tables.waiting, v, 0, 0)
+    head = job_at(tables.waiting, v, 0, 0)
     shadow, spare = reservation(tables, plans, k, head, needed_cores(tables, plans.history, scores, s, head))
     count, place, i = 0, 0, 1
     while True:
@@ -93,22 +99,65 @@ def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
             break
         j = job_at(tables.waiting, v, place, i)
         i += 1
-        if needed_cores(tables, plans.history, scores, s, j) > clock.free_cores:
-            continue
-        key = float(count)
-        if params.gate == 1 or params.own_backfill == 1:
-            write_features(tables, plans.history, scores, s, j)
-            compare_with_head(tables, scores, j, head, shadow)
-            if params.gate == 1 and weigh(scores, s, GATE) < 0.0:
-                continue
-            if params.own_backfill == 1:
-                key = weigh(scores, s, BACKFILL)
-        insert_candidate(plans, count, j, key)
-        count += 1
+        count += add_candidate(tables, plans, s, j, head, shadow, count)
     for n in range(count):
         j = plans.queue[n]
         if needed_cores(tables, plans.history, scores, s, j) <= clock.free_cores:
             spare -= backfill_one(tables, plans, k, j, head, shadow, spare)
+
+
+@compiled
+def start_with_reservations(tables: Tables, plans: Plans, k: int, s: int) -> None:
+    """Start jobs in order, reserve cores for the first that do not fit, and start others that delay none of these."""
+    scores, now = plans.scores, tables.clock[0].now
+    waiting = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
+    new_profile(tables, plans, k)
+    held, i, head, shadow = 0, 0, -1, 0.0
+    while i < waiting and held < scores.params[s].reservations:
+        j = plans.queue[i]
+        need, time = needed_cores(tables, plans.history, scores, s, j), planned_time(tables, plans, k, j)
+        begin = earliest(plans, k, need, time)
+        if begin < np.inf:
+            occupy(plans, k, begin, begin + time, tables.jobs[j].size)
+        if begin == now:
+            start_if_fits(tables, plans, k, j)
+        else:
+            held += 1
+            if head < 0:
+                head, shadow = j, begin
+        i += 1
+    count = 0
+    while i < waiting:
+        j = plans.queue[i]
+        i += 1
+        count += add_candidate(tables, plans, s, j, head, shadow, count)
+    for n in range(count):
+        j = plans.queue[n]
+        need, time = needed_cores(tables, plans.history, scores, s, j), planned_time(tables, plans, k, j)
+        if is_free_now(plans, k, need, time) and start_if_fits(tables, plans, k, j) == NOTHING:
+            occupy(plans, k, now, now + time, tables.jobs[j].size)
+
+
+@compiled
+def add_candidate(tables: Tables, plans: Plans, s: int, j: int, head: int, shadow: float, count: int) -> int:
+    """Put a job into the sorted candidates for backfilling if it may start; return 1 if it does, else 0.
+
+    Args:
+        head: the head of the queue. shadow: s, when that starts. count: candidates before this one.
+    """
+    scores, key = plans.scores, float(count)
+    params = scores.params[s]
+    if needed_cores(tables, plans.history, scores, s, j) > tables.clock[0].free_cores:
+        return 0
+    if params.gate == 1 or params.own_backfill == 1:
+        write_features(tables, plans.history, scores, s, j)
+        compare_with_head(tables, scores, j, head, shadow)
+        if params.gate == 1 and weigh(scores, s, GATE) < 0.0:
+            return 0
+        if params.own_backfill == 1:
+            key = weigh(scores, s, BACKFILL)
+    insert_candidate(plans, count, j, key)
+    return 1
 
 
 @compiled

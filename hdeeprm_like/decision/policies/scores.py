@@ -36,6 +36,7 @@ SCORE = np.dtype(
         ("most", "f8"),
         ("backlog", "f8"),
         ("widest", "f8"),
+        ("reservations", "i8"),  # jobs that have cores reserved
         ("looks_ahead", "i8"),  # 1 where the future is played, see `score_files.LookAhead`
         ("arrivals", "i8"),  # past submissions that are played again
         ("played", "i8"),  # waiting jobs that are played at most
@@ -123,6 +124,7 @@ def write_params(row: np.void, stage: ScoredPolicy, exact: bool) -> None:
     row["keeps"], row["looks_ahead"] = stage.keep is not None, stage.lookahead is not None
     row["deviations"], row["bins"], row["most"] = keep.deviations, int(keep.bins), keep.most
     row["backlog"], row["widest"] = keep.backlog, keep.widest
+    row["reservations"] = stage.reservations
     row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
     row["wait"] = ahead.wait
 
