@@ -79,8 +79,8 @@ def test_reservations_for_all_are_conservative_backfilling(policy):
 
 
 def test_with_two_reservations_nobody_delays_the_second_job_that_does_not_fit(policy):
-    # 0 has 4 of 8 cores until 10, then 1 has 5 until 20, then 2 has 6. 3 would have 3 cores from 2 to 27: these are left
-    # over beside 1, so that EASY starts it, and 2 waits for it
+    # 0 has 4 of 8 cores until 10, then 1 has 5 until 20, then 2 has 6. 3 would have 3 cores from 2 to 27: these are
+    # left over beside 1, so that EASY starts it, and 2 waits for it
     workload = jobs(submit=[0, 1, 1, 2], seconds=[10, 10, 10, 25], size=[4, 5, 6, 3])
     assert starts(workload, policy(queue={"one": 1})) == [0, 10, 27, 2]
     assert starts(workload, policy(queue={"one": 1}, reservations=2)) == [0, 10, 20, 30]
