@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, is_baseline
-from hdeeprm_like.decision.score_files import SCORED, is_scored
+from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, holds_file, is_baseline
+from hdeeprm_like.decision.score_files import SCORED
+from hdeeprm_like.decision.tree_files import LEARNED, with_files
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.formats.open import names
@@ -326,7 +327,7 @@ class Options(Section):
                 "pybatsim.agent.policy_pair, or select one pair in pybatsim.env.actions.selection"
             )
         job = self.classic_pair[0] if agent.type == "CLASSIC" else ""
-        if ":" in job and not is_scored(job):
+        if ":" in job and not holds_file(job):
             raise ValueError(f"pybatsim.env.actions: {job!r} is for LEARNING agents to choose")
         return self
 
@@ -362,7 +363,7 @@ def split_policy(text: str) -> Pair:
         ValueError: one of them does not exist.
     """
     job, _, core = text.rpartition("-")
-    if ":" not in job or is_scored(text):
+    if ":" not in job or holds_file(text):
         return split_pair(text)
     check_name(core, CORE_POLICY_NAMES, "core policy")
     return job, core
@@ -398,13 +399,15 @@ def read_options(path: Path) -> Options:
 
 
 def beside(content: Any, folder: Path) -> Any:
-    """Return the content of an options file with the files of learned policies named from its folder."""
+    """Return the content of an options file with the files of learned policies and predictors named from its folder."""
     if isinstance(content, dict):
         return {key: beside(value, folder) for key, value in content.items()}
     if isinstance(content, list):
         return [beside(value, folder) for value in content]
     if isinstance(content, str) and content.startswith(SCORED):
         return SCORED + str((folder / content.removeprefix(SCORED)).absolute())
+    if isinstance(content, str) and holds_file(content):
+        return with_files(content, lambda path: LEARNED + str((folder / path).absolute()))
     return content
 
 

@@ -59,6 +59,7 @@ ONLY_IN = {  # package: where it may be imported
     "matplotlib": ("results/", "studies/"),
     "numba": ("engine/compiled.py", "engine/bundles.py", "engine/inner.py"),
     "llvmlite": (),
+    "sklearn": ("studies/prediction/training.py",),
 }
 
 

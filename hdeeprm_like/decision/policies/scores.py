@@ -102,12 +102,11 @@ def look_at_queue(tables: Tables, scores: Scores, k: int) -> None:
 
 
 @compiled
-def write_features(tables: Tables, history: History, scores: Scores, k: int, j: int) -> None:
-    """Write the features of a waiting job that do not compare it with the head of the queue."""
+def describe_job(tables: Tables, history: History, f: Floats, j: int) -> None:
+    """Write the first features of a waiting job, those that tell of it and its user: ``score_files.OF_JOB``."""
     bring_estimate(tables, history, j)
-    f, job, found, clock = scores.features, tables.jobs[j], history.jobs[j], tables.clock[0]
-    user, cores = history.groups[found.user], float(len(tables.core_job))
-    request, wait = max(job.requested_time, 1.0), clock.now - job.submit
+    job, found = tables.jobs[j], history.jobs[j]
+    user, cores, request = history.groups[found.user], float(len(tables.core_job)), max(job.requested_time, 1.0)
     f[0] = 1.0
     f[1], f[2] = np.log(request / HOUR), np.log(job.size / cores)
     f[3], f[4] = np.log(found.time / HOUR), np.log(found.rate * HOUR)
@@ -118,6 +117,14 @@ def write_features(tables: Tables, history: History, scores: Scores, k: int, j: 
     f[9] = np.log(max(last, 1.0) / request) if last > 0.0 else 0.0
     f[10] = np.log1p(longest_elapsed(tables, history, j) / 60.0)
     f[11], f[12], f[13] = np.log1p(float(user.running)), np.log1p(float(user.waiting)), user.cores / cores
+
+
+@compiled
+def write_features(tables: Tables, history: History, scores: Scores, k: int, j: int) -> None:
+    """Write the features of a waiting job that do not compare it with the head of the queue."""
+    f, job, found, clock = scores.features, tables.jobs[j], history.jobs[j], tables.clock[0]
+    describe_job(tables, history, f, j)
+    cores, request, wait = float(len(tables.core_job)), max(job.requested_time, 1.0), clock.now - job.submit
     f[14] = np.log1p(wait / max(1.0 / found.rate, 60.0))
     f[15], f[16] = np.log1p(wait / max(request, 10.0)), min(wait / DAY, 10.0)
     now = scores.params[k]
