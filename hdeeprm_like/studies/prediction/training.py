@@ -109,8 +109,9 @@ def rows_of(recording: Recording) -> tuple[Floats, Floats]:
                 f"{recording.trace.path}: {ended.sum()} of the first {recording.first} jobs have ended when the next "
                 f"one is submitted; {LEAST} are needed to learn from"
             )
-    features, targets = zip(*found, strict=True)
-    return np.concatenate(features), np.concatenate(targets)
+    features, targets = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    features[:, np.isnan(features).all(axis=0)] = 0.0  # scikit-learn takes no column that is never known
+    return features, targets
 
 
 def content_of(model: Any, made_by: dict[str, Any]) -> dict[str, Any]:
