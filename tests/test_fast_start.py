@@ -28,6 +28,7 @@ COMMANDS = (
     "compare",
     "example",
     "jobstat",
+    "predict",
     "generate",
     "cut",
     "fetch-trace",

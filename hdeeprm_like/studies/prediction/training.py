@@ -60,6 +60,7 @@ def train(recording: Recording, path: Path, quantile: float | None = None) -> st
     check_training(path, quantile)
     from sklearn import __version__ as version
     from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
 
     features, target = rows_of(recording)
     loss: dict[str, Any] = {"loss": "squared_error"} if quantile is None else {"loss": "quantile", "quantile": quantile}
@@ -71,7 +72,9 @@ def train(recording: Recording, path: Path, quantile: float | None = None) -> st
         early_stopping=False,
         random_state=0,
         **loss,
-    ).fit(features, target)
+    )
+    with threadpool_limits(1):  # OpenMP's threads wait actively, which takes far longer where other processes run
+        model.fit(features, target)
     made_by = {
         "command": "predict --train",
         "version": __version__,
