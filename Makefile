@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo test test-all bench format clean
+.PHONY: demo test test-all bench zoo format clean
 
 demo: .venv/installed
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --quiet
@@ -27,6 +27,13 @@ test-all: .venv/tested
 
 bench: .venv/tested
 	$(BIN)/python -m pytest tests/bench/bench_*.py -m bench -s -p no:warnings
+
+# The learned policies, made again: some 20 minutes of CPU each. One of their traces is not shipped, and is fetched.
+zoo: .venv/tested
+	test -f traces/CTC-SP2-1996-3.1-cln.swf.gz || $(BIN)/hdeeprm-like fetch-trace CTC-SP2-1996-3.1-cln --folder traces
+	for aim in slowdown balanced; do \
+	  $(BIN)/hdeeprm-like train --method evolution --options agents/zoo/evolution/$$aim.json --output runs/zoo-$$aim \
+	  && cp runs/zoo-$$aim/best.json agents/zoo/$$aim.json || exit 1; done
 
 format: .venv/tested
 	$(BIN)/ruff check --fix .

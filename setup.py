@@ -12,5 +12,8 @@ EXAMPLES = {f"hdeeprm_like.examples.{name}": name for name in ("agents", "platfo
 setup(
     packages=[*find_packages(include=["hdeeprm_like", "hdeeprm_like.*"]), *EXAMPLES],
     package_dir=EXAMPLES,
-    package_data={"hdeeprm_like": ["data/*.json", "py.typed"], **{package: ["*"] for package in EXAMPLES}},
+    package_data={
+        "hdeeprm_like": ["data/*.json", "py.typed"],
+        **{package: ["*", "zoo/*.json", "zoo/evolution/*.json"] for package in EXAMPLES},
+    },
 )

@@ -22,6 +22,7 @@ SLOW = {
     r"decision/test_baselines.*take_turns|plays_a_baseline.*\[(?!sjf\+easy\])": "too",
     r"decision/test_views.*in_compiled_code.*(normal|small|image|backfilling|machines)": "another observation",
     r"learning/test_training.*kill_9|learning/test_ppo.*(maskable|other_layers)|test_learned.*killed": "minutes",
+    r"studies/test_evolution.*kill_9": "starts many processes",
     r"test_learned.*published_space.*(DeepRM|CompactRM|DeepBackfilling|JobMachine)": "another published space",
     r"batsim/test_launch_batsim.*(any_moment.*(9-batsim|15-endpoint)|over_a_socket.*bfbp)": "one more of them",
     r"engine/test_compiled.*documents_gives": "compiles everything in numba's own way",

@@ -10,6 +10,7 @@ from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_E
 from hdeeprm_like.cli.comparison import add_compare
 from hdeeprm_like.cli.compilation import add_compile
 from hdeeprm_like.cli.example import add_example
+from hdeeprm_like.cli.explanation import add_explain
 from hdeeprm_like.cli.launch import add_clean, add_launch
 from hdeeprm_like.cli.learning import add_train
 from hdeeprm_like.cli.prediction import add_predict
@@ -79,6 +80,7 @@ def parser() -> Parser:
     add_visual(commands)
     add_metrics(commands)
     add_compare(commands)
+    add_explain(commands)
     add_jobstat(commands)
     add_predict(commands)
     add_workload_commands(commands)

@@ -5,10 +5,12 @@
 | ``queue`` | the score that orders the queue: feature -> weight; the smallest score is first |
 | ``backfill`` | the same for the jobs behind the head; that of the queue if missing |
 | ``gate`` | a job behind the head may only start where this is not negative; all may if missing |
+| ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
 | ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
+| ``exact`` | all of this once more, for as long as every job that has ended ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
 
-Each of the three may be an object with ``weights``, and ``hidden``: units of a small network, each with ``weights`` of
+A score may be an object with ``weights``, and ``hidden``: units of a small network, each with ``weights`` of
 features and what it weighs in the score, ``out``: score = weights . features + sum of out * tanh(weights . features).
 
 This module reads them and imports nothing heavy; `policies.scores` and `policies.lookahead` compute them.
@@ -41,6 +43,7 @@ FEATURES = {
     "user_share": "share of the machine's cores that the user has",
     "log_wait": "ln(1 + wait / estimated run time), this no less than 60 s",
     "log_wait_request": "ln(1 + wait / requested time), this no less than 10 s",
+    "log_wait_hours": "ln(1 + wait in h)",
     "wait_days": "wait in days, at most 10",
     "log_time_queue": "log_time * queue",
     "log_cores_queue": "log_cores * queue",
@@ -55,9 +58,6 @@ FEATURES = {
 """What a score can look at; the last three are 0 but in ``backfill`` and ``gate``."""
 
 OF_JOB = 14  # the first so many tell of a job and its user, not of its wait or of the machine
-
-NEVER, WHILE_EXACT, ALWAYS = range(3)
-WHEN = {"never": NEVER, "exact": WHILE_EXACT, "always": ALWAYS}
 
 ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
 
@@ -101,17 +101,39 @@ class LookAhead:
     """How far and for whom the future is played.
 
     Attributes:
-        when: ``exact``: while every ended job ran as long as requested; ``always``; ``never``.
         arrivals: so many of the last submitted jobs are played as if they came again.
         queue: at most so many waiting jobs are played, the first by the score. candidates: policies to play.
+        budget: µs that the plays of one decision may take, counted in steps so that all machines decide alike; what
+            is left then is not played.
         wait: what a second of waiting costs beside 1 / max(run time, 10 s), for a day's wait to weigh in.
     """
 
-    when: str = "exact"
     arrivals: int = 16
     queue: int = 256
+    budget: int = 1000
     candidates: tuple[Candidate, ...] = ()
     wait: float = 0.0
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Cores that are kept free before a job for shorter ones that are to come, as a telephone exchange keeps lines.
+
+    Jobs that ran much shorter than it would occupy so many cores, in the mean and its standard deviation, if each
+    started at once (square-root staffing). The job starts only where so many cores stay free.
+
+    Attributes:
+        deviations: so many standard deviations are kept beside the mean. bins: so many half powers of e a job must be
+            shorter beside one. most: share of the machine that is kept at most.
+        backlog: what is kept is divided by (1 + h that the waiting jobs keep the machine busy) ^ backlog.
+        widest: jobs wider than this share of the machine start without regard to what is kept.
+    """
+
+    deviations: float = 0.0
+    bins: float = 0.0
+    most: float = 0.0
+    backlog: float = 0.0
+    widest: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -119,13 +141,16 @@ class ScoredPolicy:
     """A learned policy.
 
     Attributes:
-        queue, backfill, gate: scores, None where the file has none. lookahead: None where it plays nothing.
+        queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
+        lookahead: None where it plays nothing. exact: what holds while every job ran as requested, None for the same.
     """
 
     queue: Score
     backfill: Score | None = None
     gate: Score | None = None
+    keep: Keep | None = None
     lookahead: LookAhead | None = None
+    exact: "ScoredPolicy | None" = None
 
 
 def is_scored(name: str) -> bool:
@@ -197,13 +222,17 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     Raises:
         OptionsError: it stands for none; the message begins with *where*.
     """
-    known = ("queue", "backfill", "gate", "lookahead", "made_by")
+    known = ("queue", "backfill", "gate", "keep", "lookahead", "exact", "made_by")
     given = mapping(content, known, where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
     scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill", "gate") if key in given}
     ahead = lookahead_of(given["lookahead"], f"{where}: lookahead") if "lookahead" in given else None
-    return ScoredPolicy(**scores, lookahead=ahead)
+    keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
+    exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
+    if exact is not None and exact.exact is not None:
+        raise OptionsError(f"{where}: exact: has an 'exact' of its own, which nobody looks at")
+    return ScoredPolicy(**scores, keep=keep, lookahead=ahead, exact=exact)
 
 
 def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
@@ -246,15 +275,18 @@ def score_of(content: Any, where: str) -> Score:
     return Score(weights_of(given["weights"], where), tuple(hidden))
 
 
+def keep_of(content: Any, where: str) -> Keep:
+    """Return how many cores are kept free."""
+    given = mapping(content, [field.name for field in fields(Keep)], where)
+    return Keep(**{key: number(value, f"{where}: {key}") for key, value in given.items()})
+
+
 def lookahead_of(content: Any, where: str) -> LookAhead:
     """Return how the future is played."""
     usual = LookAhead()
     given = mapping(content, [field.name for field in fields(LookAhead)], where)
-    when = given.get("when", usual.when)
-    if when not in WHEN:
-        raise OptionsError(f"{where}: when: {when!r} is not known{did_you_mean(str(when), WHEN)}")
     counts = {}
-    for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000)):
+    for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000), ("budget", 1, 10**9)):
         counts[key] = value = given.get(key, getattr(usual, key))
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise OptionsError(f"{where}: {key}: an integer from {least} to {most} is needed, not {value!r:.60}")
@@ -262,7 +294,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     if not isinstance(listed, list) or not listed:
         raise OptionsError(f"{where}: candidates: a list of policies is needed, not {listed!r:.60}")
     candidates = tuple(candidate_of(one, f"{where}: candidate {i}") for i, one in enumerate(listed))
-    return LookAhead(when, counts["arrivals"], counts["queue"], candidates, number(given.get("wait", 0.0), where))
+    return LookAhead(candidates=candidates, wait=number(given.get("wait", 0.0), where), **counts)
 
 
 def candidate_of(content: Any, where: str) -> Candidate:

@@ -1,9 +1,10 @@
 """Lists of jobs that stay sorted: the waiting jobs by each key that somebody asked for, the running ones by their ends.
 
 A list is cut into blocks of at most `BLOCK` jobs, so that a job that comes or leaves moves few others, and a search for
-a job that fits passes over blocks in which none is small enough. Within a list jobs are sorted by their key; of equal
-keys the lower rank comes first. A *place* in a list is a pair: the place of the block in the list, and the place in the
-block. When the job at a place is taken out, the next one stands there (or at the beginning of the next block).
+a job that fits passes over blocks in which none is small enough. There may be room on both sides of the jobs of a
+block, so that the first one leaves without moving others. Within a list jobs are sorted by their key; of equal keys the
+lower rank comes first. A *place* in a list is a pair: the place of the block in the list, and the place in the block.
+When the job at a place is taken out, the next one stands there (or at the beginning of the next block).
 
 Coming, leaving and looking up take O(log n + BLOCK + n / BLOCK) with small constants; n jobs in the list.
 """
@@ -35,7 +36,8 @@ class JobLists(Bundle):
     Attributes:
         lists: (V,) LIST.
         directory: (V, K) the blocks of each list in order, behind them those that were used and are free again.
-        sizes: (V, K) jobs in each block. least: (V, K) no more than the fewest cores that one of them asks for.
+        begins: (V, K) entry of the first job of each block. sizes: (V, K) jobs in it.
+        least: (V, K) no more than the fewest cores that one of them asks for.
         jobs, cores: (V, K * BLOCK) the jobs in the blocks, and the cores that they ask for.
         keys, ranks: (V, K * BLOCK) what they are sorted by.
         key_of: (V, J) the key of each job. rank_of: (V, J) its rank.
@@ -43,6 +45,7 @@ class JobLists(Bundle):
 
     lists: Records
     directory: Ints
+    begins: Ints
     sizes: Ints
     least: Ints
     jobs: Ints
@@ -78,6 +81,7 @@ def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int) -> JobLists:
     return JobLists(
         lists=lists,
         directory=np.zeros((count, blocks), np.int32),
+        begins=np.zeros((count, blocks), np.int32),
         sizes=np.zeros((count, blocks), np.int32),
         least=np.zeros((count, blocks), np.int32),
         jobs=np.zeros((count, entries), np.int32),
@@ -92,7 +96,7 @@ def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int) -> JobLists:
 def make_room(lists: JobLists, jobs: int) -> None:
     """Let lists have room for so many jobs."""
     blocks, entries = blocks_for(jobs)
-    sizes = dict.fromkeys(("directory", "sizes", "least"), blocks) | {"key_of": jobs, "rank_of": jobs}
+    sizes = dict.fromkeys(("directory", "begins", "sizes", "least"), blocks) | {"key_of": jobs, "rank_of": jobs}
     for name, columns in (sizes | dict.fromkeys(("jobs", "cores", "keys", "ranks"), entries)).items():
         old = getattr(lists, name)
         grown = np.zeros((len(old), columns), old.dtype)
@@ -112,7 +116,7 @@ def block_of(lists: JobLists, v: int, key: float, rank: int) -> int:
     low, high = 1, lists.lists[v].blocks
     while low < high:
         middle = (low + high) >> 1
-        first = lists.directory[v, middle] * BLOCK
+        first = lists.begins[v, lists.directory[v, middle]]
         if comes_before(key, rank, lists.keys[v, first], lists.ranks[v, first]):
             high = middle
         else:
@@ -121,17 +125,16 @@ def block_of(lists: JobLists, v: int, key: float, rank: int) -> int:
 
 
 @inlined
-def place_in(lists: JobLists, v: int, b: int, key: float, rank: int) -> int:
-    """Return how many jobs of a block come before a key."""
-    low, high = 0, lists.sizes[v, b]
+def entry_for(lists: JobLists, v: int, b: int, key: float, rank: int) -> int:
+    """Return the entry of a block before which all jobs come before a key, and behind which none does."""
+    low, high = lists.begins[v, b], lists.begins[v, b] + lists.sizes[v, b]
     while low < high:
         middle = (low + high) >> 1
-        at = b * BLOCK + middle
-        if comes_before(lists.keys[v, at], lists.ranks[v, at], key, rank):
+        if comes_before(lists.keys[v, middle], lists.ranks[v, middle], key, rank):
             low = middle + 1
         else:
             high = middle
-    return low
+    return int(low)
 
 
 @compiled
@@ -146,7 +149,7 @@ def add_block(lists: JobLists, v: int, place: int) -> int:
     for i in range(row.blocks, place, -1):
         lists.directory[v, i] = lists.directory[v, i - 1]
     lists.directory[v, place] = b
-    lists.sizes[v, b], lists.least[v, b] = 0, 2**31 - 1
+    lists.begins[v, b], lists.sizes[v, b], lists.least[v, b] = b * BLOCK, 0, 2**31 - 1
     row.blocks += 1
     return int(b)
 
@@ -162,6 +165,8 @@ def move(lists: JobLists, v: int, source: int, target: int) -> None:
 def shift(lists: JobLists, v: int, first: int, end: int, by: int) -> None:
     """Move the entries from *first* to before *end* by so many places."""
     count = end - first
+    if count == 0:
+        return
     copy_entries(lists.jobs[v], first + by, lists.jobs[v], first, count)
     copy_entries(lists.cores[v], first + by, lists.cores[v], first, count)
     copy_entries(lists.keys[v], first + by, lists.keys[v], first, count)
@@ -171,8 +176,9 @@ def shift(lists: JobLists, v: int, first: int, end: int, by: int) -> None:
 @compiled
 def find_least(lists: JobLists, v: int, b: int) -> None:
     """Find the fewest cores that a job of a block asks for; it must hold a job."""
-    least = lists.cores[v, b * BLOCK]
-    for i in range(b * BLOCK, b * BLOCK + lists.sizes[v, b]):
+    begin = lists.begins[v, b]
+    least = lists.cores[v, begin]
+    for i in range(begin, begin + lists.sizes[v, b]):
         if lists.cores[v, i] < least:  # of one type, so that it becomes a few instructions of eight each
             least = lists.cores[v, i]
     lists.least[v, b] = least
@@ -199,17 +205,21 @@ def insert(lists: JobLists, v: int, j: int, key: float, rank: int, cores: int) -
     b = 0
     if row.jobs == 0:
         row.blocks, row.made = 1, 1
-        lists.directory[v, 0], lists.sizes[v, 0], lists.least[v, 0] = 0, 0, 2**31 - 1
+        lists.directory[v, 0], lists.begins[v, 0], lists.sizes[v, 0], lists.least[v, 0] = 0, 0, 0, 2**31 - 1
     else:
         b = room_for(lists, v, key, rank)
-    end, first = b * BLOCK + lists.sizes[v, b], b * BLOCK
-    at, keys, ranks = end, lists.keys[v], lists.ranks[v]
-    while at > first and comes_before(key, rank, keys[at - 1], ranks[at - 1]):
+    begin, size = lists.begins[v, b], lists.sizes[v, b]
+    at = end = begin + size
+    if size > 0 and comes_before(key, rank, lists.keys[v, end - 1], lists.ranks[v, end - 1]):
+        at = entry_for(lists, v, b, key, rank)
+    if begin > b * BLOCK and (end == b * BLOCK + BLOCK or at - begin < end - at):
+        shift(lists, v, begin, at, -1)
+        lists.begins[v, b] = begin - 1
         at -= 1
-    if at < end:
+    elif at < end:
         shift(lists, v, at, end, 1)
     lists.jobs[v, at], lists.cores[v, at], lists.keys[v, at], lists.ranks[v, at] = j, cores, key, rank
-    lists.sizes[v, b] += 1
+    lists.sizes[v, b] = size + 1
     lists.least[v, b] = min(lists.least[v, b], cores)
     row.jobs += 1
 
@@ -220,15 +230,22 @@ def room_for(lists: JobLists, v: int, key: float, rank: int) -> int:
     blocks = lists.lists[v].blocks
     place = 0 if blocks == 1 else block_of(lists, v, key, rank)
     b = lists.directory[v, place]
-    return b if lists.sizes[v, b] < BLOCK else block_beside(lists, v, place, key, rank)
+    end = lists.begins[v, b] + lists.sizes[v, b]
+    return b if end < b * BLOCK + BLOCK else block_beside(lists, v, place, key, rank)
 
 
 @compiled
 def block_beside(lists: JobLists, v: int, place: int, key: float, rank: int) -> int:
-    """Return the block that a job belongs to whose own one is full: a new one at the end, or half of the full one."""
-    last = lists.directory[v, place] * BLOCK + BLOCK - 1
+    """Return the block that a job belongs to whose own one is filled to its end.
+
+    That is a new one at the end of the list, the same if there is room at its front, or half of it if it is full.
+    """
+    b = lists.directory[v, place]
+    last = b * BLOCK + BLOCK - 1
     if place == lists.lists[v].blocks - 1 and comes_before(lists.keys[v, last], lists.ranks[v, last], key, rank):
         return add_block(lists, v, place + 1)  # what only grows at its end fills its blocks
+    if lists.sizes[v, b] < BLOCK:
+        return int(b)
     split(lists, v, place)
     return int(lists.directory[v, block_of(lists, v, key, rank)])
 
@@ -241,19 +258,25 @@ def remove(lists: JobLists, v: int, j: int) -> None:
     if row.jobs == 0:
         row.blocks = 0
         return
-    key, rank = lists.key_of[v, j], lists.rank_of[v, j]
-    place = 0 if row.blocks == 1 else block_of(lists, v, key, rank)
-    b = lists.directory[v, place]
-    size = lists.sizes[v, b] - 1
-    at, end = b * BLOCK, b * BLOCK + size
-    if size < FEW:
-        while lists.jobs[v, at] != j:
-            at += 1
-    else:
-        at += place_in(lists, v, b, key, rank)
+    place, b = 0, lists.directory[v, 0]
+    at = lists.begins[v, b]
+    if lists.jobs[v, at] != j:
+        key, rank = lists.key_of[v, j], lists.rank_of[v, j]
+        place = 0 if row.blocks == 1 else block_of(lists, v, key, rank)
+        b = lists.directory[v, place]
+        at = lists.begins[v, b]
+        if lists.sizes[v, b] <= FEW:
+            while lists.jobs[v, at] != j:
+                at += 1
+        else:
+            at = entry_for(lists, v, b, key, rank)
+    begin, size = lists.begins[v, b], lists.sizes[v, b] - 1
     lists.sizes[v, b] = size
-    if at < end:
-        shift(lists, v, at + 1, end + 1, -1)
+    if at - begin < begin + size - at:
+        shift(lists, v, begin, at, 1)
+        lists.begins[v, b] = begin + 1
+    elif at < begin + size:
+        shift(lists, v, at + 1, begin + size + 1, -1)
     if size == 0:
         row.blocks -= 1
         for i in range(place, row.blocks):
@@ -264,7 +287,7 @@ def remove(lists: JobLists, v: int, j: int) -> None:
 @inlined
 def job_at(lists: JobLists, v: int, place: int, i: int) -> int:
     """Return the job at a place of a list."""
-    return int(lists.jobs[v, lists.directory[v, place] * BLOCK + i])
+    return int(lists.jobs[v, lists.begins[v, lists.directory[v, place]] + i])
 
 
 @compiled
@@ -287,9 +310,9 @@ def next_fitting(lists: JobLists, v: int, place: int, i: int, free: int) -> tupl
     while place < blocks:
         b = lists.directory[v, place]
         if lists.least[v, b] <= free:
-            size, whole = lists.sizes[v, b], i == 0
+            begin, size, whole = lists.begins[v, b], lists.sizes[v, b], i == 0
             while i < size:
-                if lists.cores[v, b * BLOCK + i] <= free:
+                if lists.cores[v, begin + i] <= free:
                     return place, i
                 i += 1
             if whole:
@@ -304,7 +327,8 @@ def copy_jobs(lists: JobLists, v: int, out: Ints) -> int:
     count = 0
     for place in range(lists.lists[v].blocks):
         b = lists.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + lists.sizes[v, b]):
+        begin = lists.begins[v, b]
+        for i in range(begin, begin + lists.sizes[v, b]):
             out[count] = lists.jobs[v, i]
             count += 1
     return count
@@ -321,22 +345,23 @@ def sort_by_keys(lists: JobLists, v: int) -> None:
     for place in range(row.blocks):
         b = lists.directory[v, place]
         find_least(lists, v, b)
-        for i in range(b * BLOCK, b * BLOCK + lists.sizes[v, b]):
+        begin = lists.begins[v, b]
+        for i in range(begin, begin + lists.sizes[v, b]):
             lists.key_of[v, lists.jobs[v, i]] = lists.keys[v, i]
 
 
 @compiled
 def sink(lists: JobLists, v: int, place: int, i: int) -> None:
     """Move the job at a place towards the front of its list to where it belongs among those before it."""
-    at = lists.directory[v, place] * BLOCK + i
+    at = lists.begins[v, lists.directory[v, place]] + i
     j, cores, key, rank = lists.jobs[v, at], lists.cores[v, at], lists.keys[v, at], lists.ranks[v, at]
     while True:
         if i == 0 and place == 0:
             break
-        before = lists.directory[v, place] * BLOCK + i - 1
+        before = at - 1
         if i == 0:
             b = lists.directory[v, place - 1]
-            before = b * BLOCK + lists.sizes[v, b] - 1
+            before = lists.begins[v, b] + lists.sizes[v, b] - 1
         if not comes_before(key, rank, lists.keys[v, before], lists.ranks[v, before]):
             break
         move(lists, v, before, at)

@@ -94,8 +94,18 @@ def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -
 
 def run_choices(simulator: Simulator, choices: Choices) -> Iterator[int]:
     """Run to the end by the constant action of some choices; yield now and then how many jobs are over."""
+    state, run = simulator.state, constant_run(simulator, choices)
+    state.make_room()
+    while advance(run, INSTANTS) != OVER:
+        state.make_room()
+        yield simulator.over
+    yield simulator.over
+
+
+def constant_run(simulator: Simulator, choices: Choices) -> Run:
+    """Return a run of which nothing is seen and in which the constant action of some choices is taken."""
     state = simulator.state
-    run = Run(
+    return Run(
         core=Core(state.tables, NoJobWindow(state).arrays, no_reward()),
         simulation=simulator.simulation,
         clock=simulator.clock,
@@ -104,8 +114,3 @@ def run_choices(simulator: Simulator, choices: Choices) -> Iterator[int]:
         observation=np.zeros(0, np.float32),
         mask=np.zeros(0, np.bool_),
     )
-    state.make_room()
-    while advance(run, INSTANTS) != OVER:
-        state.make_room()
-        yield simulator.over
-    yield simulator.over

@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import jobs, platform, run_baseline
 
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies import estimates as made
+from hdeeprm_like.decision.policies.history import read_history
 from hdeeprm_like.decision.policies.plans import new_plans
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError
@@ -84,15 +87,19 @@ def estimated(past, running, job, now, shares):
     the user with the same request has run, 0 for none.
     """
     request, cores, submit = job
-    points = [(4.0 * share / sum(shares), max(request * math.exp(-0.3 * b), 1.0)) for b, share in enumerate(shares)]
+    points = [
+        (made.JOBS_OF_ALL * share / sum(shares), max(request * math.exp(-0.3 * b), 1.0))
+        for b, share in enumerate(shares)
+    ]
     for i, (run_time, its_request, its_cores, its_submit) in enumerate(past[:32]):
-        unlike = abs(math.log(its_request / request)) / 0.5 + abs(math.log(its_cores / cores))
-        weight = math.exp(-i / 16) * max(0.1, math.exp(-unlike))
-        weight *= 1 + 1.5 * math.exp(-abs(submit - its_submit) / 7200)
+        unlike = abs(math.log(its_request / request)) / made.ALIKE_TIME
+        unlike += abs(math.log(its_cores / cores)) / made.ALIKE_CORES
+        weight = math.exp(-i / made.FORGETTING) * max(made.LEAST_ALIKE, math.exp(-unlike))
+        weight *= 1 + made.BURST * math.exp(-abs(submit - its_submit) / made.BURST_TIME)
         time = min(max(run_time, 1.0), request)
-        points.append((weight * (0.5 if time < running else 1.0), time))
+        points.append((weight * (made.OUTLIVED if time < running else 1.0), time))
     if running:
-        points += [(0.5 / 3, running * (request / running) ** ((g + 0.5) / 3)) for g in range(3)]
+        points += [(made.SIBLING / 3, running * (request / running) ** ((g + 0.5) / 3)) for g in range(3)]
     total = sum(weight for weight, _ in points)
     mean = sum(weight * time for weight, time in points) / total
     rate = sum(weight / max(time, 10.0) for weight, time in points) / total
@@ -104,14 +111,9 @@ def prior():
 
 
 def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
-    from hdeeprm_like.decision.policies.estimates import bring_estimate
-    from hdeeprm_like.decision.policies.history import read_history
-
     rows = jobs(submit=[0, 1, 2, 50], seconds=1.0, estimate=[900, 300, 900, 900], size=[1, 2, 1, 1])
     rows = replace(rows, user=np.array([5, 5, 5, 5]))
     policy = baseline("sjf@expected+greedy")
-    from hdeeprm_like.decision.actions import PolicyActions
-
     actions = PolicyActions([policy])
     state = State(platform(*FOUR), rows, needs=actions.needs)
     plans = new_plans(state, [policy])
@@ -124,7 +126,7 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
     state.receive(Instant(45.0, [2], 0, False))  # job 2 has run 25 s
     state.receive(Instant(50.0, [], 1, True))  # job 0 has been running for 50 s
     read_history(state.tables, plans.history)
-    bring_estimate(state.tables, plans.history, 3)
+    made.bring_estimate(state.tables, plans.history, 3)
     shares = [10 * share for share in prior()]
     for run_time, request in ((19.0, 300.0), (25.0, 900.0)):  # both requests are in the range up to 1800 s
         shares = [share * 0.998 for share in shares]

@@ -92,7 +92,7 @@ def test_a_gate_may_compare_with_the_head(policy):
     ],
 )
 def test_looking_ahead_with_one_candidate_is_that_candidate(policy, candidate, name, clock):
-    ahead = {"when": "always", "arrivals": 0, "candidates": [candidate]}
+    ahead = {"arrivals": 0, "candidates": [candidate]}
     workload = contended(exact=True)
     mine = starts(workload, policy(queue={"one": 1}, lookahead=ahead), clock=clock)
     assert np.allclose(mine, starts(workload, name, clock=clock), atol=1e-3)
@@ -103,9 +103,9 @@ def test_the_candidate_whose_future_costs_less_decides(policy):
     # each of the ten jobs of 10 s wait 100 s more, which costs far more
     workload = jobs(submit=[0, *[1] * 11], seconds=[5, 100, *[10] * 10], size=8)
     candidates = [{"time": 0.0, "backfill": False}, {"time": 1.0, "backfill": False}]
-    name = policy(queue={"one": 1}, lookahead={"when": "always", "arrivals": 0, "candidates": candidates})
+    name = policy(queue={"one": 1}, lookahead={"arrivals": 0, "candidates": candidates})
     assert starts(workload, name) == starts(workload, "sjf")
-    first = policy(queue={"one": 1}, lookahead={"when": "always", "arrivals": 0, "candidates": candidates[:1]})
+    first = policy(queue={"one": 1}, lookahead={"arrivals": 0, "candidates": candidates[:1]})
     assert starts(workload, first) == starts(workload, "fcfs")
 
 
@@ -113,7 +113,7 @@ def test_what_came_comes_again_in_the_play(policy):
     # long jobs of 4 cores and short ones of 8 take turns; 5 long ones wait when the last short one is over. Without
     # looking at what may come, two of them start; if the short ones come again, starting one less costs nothing
     candidates = [{"time": 1.0}, {"time": 1.0, "cores": 1.0}]
-    ahead = {"when": "always", "candidates": candidates}
+    ahead = {"candidates": candidates}
     workload = contended(300, exact=True)
     none, some = (policy(queue={"one": 1}, lookahead=ahead | {"arrivals": n}) for n in (0, 16))
     assert starts(workload, none) != starts(workload, some)
@@ -121,15 +121,32 @@ def test_what_came_comes_again_in_the_play(policy):
 
 def test_looking_ahead_ends_with_the_first_job_that_did_not_run_as_requested(policy):
     candidates = [{"time": -1.0, "backfill": False}]  # longest first
-    name = policy(queue={"log_time": 1.0}, lookahead={"when": "exact", "candidates": candidates})
-    exact = jobs(submit=0, seconds=[1, 2, 3, 4], size=8)
-    assert starts(exact, name) == [9, 7, 4, 0]
+    exact = {"queue": {"one": 1}, "lookahead": {"candidates": candidates}}
+    name = policy(queue={"log_time": 1.0}, exact=exact)
+    assert starts(jobs(submit=0, seconds=[1, 2, 3, 4], size=8), name) == [9, 7, 4, 0]
     inexact = jobs(submit=0, seconds=[1, 2, 3, 4], size=8, estimate=[1, 2, 3, 9])
     assert starts(inexact, name) == [4, 5, 7, 0]  # shortest first from 4 s on
 
 
+def test_cores_are_kept_before_long_jobs_for_the_short_ones_that_come(policy):
+    # every 10 s a job of 2 cores comes and runs 10 s, so that 2 of 8 cores are busy in the mean; of the jobs that then
+    # come for all the others, only those that run much longer find 2 more cores kept
+    short = 60
+    submit, size = [*range(0, 10 * short, 10), 595, 596], [2] * short + [6, 4]
+    workload = jobs(submit=submit, seconds=[10] * short + [1000, 1000], size=size)
+    none = policy(queue={"one": 1})
+    some = policy(queue={"one": 1}, keep={"deviations": 0, "bins": 1, "most": 0.5})
+    little = policy(queue={"one": 1}, keep={"deviations": 0, "bins": 1, "most": 0.1})
+    assert starts(workload, none)[-2:] == [595, 1595]
+    assert starts(workload, some)[-2:] == [600, 1600]  # 6 + 2 kept: when the last short one is over
+    assert starts(workload, little)[-2:] == [595, 1595]  # 0.8 cores are none
+    assert starts(workload, policy(queue={"one": 1}, keep={"bins": 20, "most": 0.5}))[-2:] == [595, 1595]
+    wide = policy(queue={"one": 1}, keep={"bins": 1, "most": 0.5, "widest": 0.5})
+    assert starts(workload, wide)[-2:] == [595, 1595]  # 6 of 8 cores are more than half
+
+
 def test_no_more_jobs_are_played_than_allowed(policy):
-    ahead = {"when": "always", "queue": 3, "candidates": [{"time": 1.0}]}
+    ahead = {"queue": 3, "candidates": [{"time": 1.0}]}
     workload = contended(exact=True)
     name = policy(queue={"log_time": 1.0}, lookahead=ahead)
     assert run_baseline(platform(*EIGHT), workload, name, "textbook").unfinished == 0
@@ -179,7 +196,9 @@ def test_a_score_reads_as_a_formula():
         ({"queue": {"weights": {}, "hidden": [{"weights": {}}]}}, "hidden 0: out: a number is needed"),
         ({"queue": {"weights": {}, "hidden": {}}}, "a list of units is needed"),
         ({"queue": {}, "lookahead": {"candidates": []}}, "candidates: a list of policies is needed"),
-        ({"queue": {}, "lookahead": {"when": "often", "candidates": [{}]}}, "when: 'often' is not known"),
+        ({"queue": {}, "keep": {"most": "all"}}, "keep: most: a number is needed, not 'all'"),
+        ({"queue": {}, "exact": {"queue": {}, "exact": {"queue": {}}}}, "has an 'exact' of its own"),
+        ({"queue": {}, "exact": {}}, "exact: 'queue' is missing"),
         ({"queue": {}, "lookahead": {"queue": 0, "candidates": [{}]}}, "queue: an integer from 1 to 100000"),
         ({"queue": {}, "lookahead": {"candidates": [{"backfill": 1}]}}, "backfill: true or false"),
     ],

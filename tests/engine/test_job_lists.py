@@ -100,7 +100,8 @@ def test_a_list_is_sorted_by_new_keys(seed):
     new = rng.integers(0, 30, 300).astype(float)
     for place in range(int(q.lists["blocks"][0])):
         b = q.directory[0, place]
-        for i in range(b * BLOCK, b * BLOCK + q.sizes[0, b]):
+        begin = q.begins[0, b]
+        for i in range(begin, begin + q.sizes[0, b]):
             q.keys[0, i] = new[q.jobs[0, i]]
     sort_by_keys(q, 0)
     expected = sorted(there, key=lambda j: (new[j], j))

@@ -85,7 +85,7 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
     Source: Lifka, "The ANL/IBM SP scheduling system", 1995; Tsafrir et al., 2007, for other orders of the candidates.
     """
     plan, clock, head = plans.plans[k], tables.clock[0], job_at(tables.waiting, plans.plans[k].list, 0, 0)
-    shadow, spare = reservation(tables, plans, k, head)
+    shadow, spare = reservation(tables, plans, k, head, tables.jobs[head].size)
     tried = 0
     if clock.free_cores <= plan.tried_cores and spare <= plan.tried_spare and shadow <= plan.tried_shadow:
         tried = plan.tried
@@ -134,15 +134,18 @@ def backfill_one(tables: Tables, plans: Plans, k: int, j: int, head: int, shadow
 
 
 @compiled
-def reservation(tables: Tables, plans: Plans, k: int, j: int) -> tuple[float, int]:
+def reservation(tables: Tables, plans: Plans, k: int, j: int, size: int) -> tuple[float, int]:
     """Return when a job that does not fit is expected to, and how many cores are left over then.
 
     Cores that are released at that very time, but not needed for it, are not left over.
+
+    Args:
+        size: cores that must be free for it.
     """
     count = sort_releases(tables, plans, k)
     if tables.jobs[j].memory > 0.0 or tables.jobs[j].gpus > 0.0:
         return reservation_on_nodes(tables, plans, k, j, count)
-    size, free = tables.jobs[j].size, tables.clock[0].free_cores
+    free = tables.clock[0].free_cores
     for i in range(count):
         other = plans.releases[i]
         free += tables.jobs[other].size

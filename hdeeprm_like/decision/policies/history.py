@@ -17,7 +17,6 @@ from hdeeprm_like.decision.policies.trees import Trees, new_trees
 from hdeeprm_like.decision.tree_files import Predictor
 from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, Tables, longer
@@ -29,7 +28,9 @@ RANGE_ENDS = (1800.0, 14400.0, 50000.0)  # s
 BIN = 0.3  # width of a bin in ln(requested / run time)
 FADING = 0.998  # of what is known of all users, with each job that ends
 PRIOR = 10.0  # jobs that the distribution before the first one is worth: any share of the request is as likely
-EXACT = 1.0  # s that a job may miss its request by and still have run exactly as long as requested
+DEMANDS = 40  # lengths of jobs: number k ran from e^(k / 2) to e^((k + 1) / 2) s
+RECENT = 0.99  # what a job that came or ended weighs beside the next one, in what jobs of each length occupy
+MISSED = 1.0  # s that a job may miss its request by and still have run exactly as long as requested
 ANY = -1.0  # in place of a requested time: the group of all jobs of a user
 NONE = -1  # in place of a job or a group
 
@@ -41,6 +42,11 @@ PAST = np.dtype(
         ("users", "i8"),  # of these are of all jobs of a user
         ("siblings_at", "f8"),  # s, when the longest running job of each group was last found
         ("fair_as_of", "f8"),  # s, of GROUP.used
+        ("arrivals", "f8"),  # jobs submitted, those of late weighing more,
+        ("gaps", "f8"),  # s between these, weighing the same,
+        ("last_submit", "f8"),  # s, submission of the last one
+        ("lengths", "f8"),  # jobs in History.demand
+        ("refreshed", "i8"),  # estimates made anew in this decision
     ],
     align=True,
 )
@@ -87,6 +93,7 @@ class History(Bundle):
 
     Attributes:
         past: (1,) PAST. groups: (2J,) GROUP. places: (2^n,) hash table: the group, NONE where nothing stands.
+        demand: (2, DEMANDS) core seconds, and cores squared times s, of ended jobs of each length, fading.
         shares: (RANGES, BINS) how many jobs of all users ran which share of their request, fading.
         jobs: (J,) KNOWN of each job that has been submitted.
         planned: (P, J) s that each job was last predicted to run, 0 if it never was.
@@ -96,6 +103,7 @@ class History(Bundle):
     past: Records
     groups: Records
     places: Ints
+    demand: Floats
     shares: Floats
     jobs: Records
     planned: Floats
@@ -117,6 +125,7 @@ def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
         past=past,
         groups=np.zeros(2 * jobs, GROUP),
         places=empty_places(jobs),
+        demand=np.zeros((2, DEMANDS)),
         shares=np.tile(PRIOR * shares, (RANGES, 1)),
         jobs=np.zeros(jobs, KNOWN),
         planned=np.zeros((BUILT_IN + len(predictors), jobs)),
@@ -200,6 +209,7 @@ def range_of(request: float) -> int:
 def read_history(tables: Tables, history: History) -> None:
     """Take in what has happened to jobs since the last look."""
     past, clock = history.past[0], tables.clock[0]
+    past.refreshed = 0
     if past.cursor == 0:  # in a batch the table still holds the groups of the run before
         for place in range(len(history.places)):
             history.places[place] = NONE
@@ -225,6 +235,12 @@ def open_record(tables: Tables, history: History, j: int) -> None:
     known.log_request, known.log_cores = np.log(max(job.requested_time, 1.0)), np.log(float(job.size))
     for predictor in range(len(history.planned)):
         history.planned[predictor, j] = 0.0
+    past = history.past[0]
+    if past.arrivals == 0.0:
+        past.last_submit = job.submit
+    past.arrivals = past.arrivals * RECENT + 1.0
+    past.gaps = past.gaps * RECENT + (job.submit - past.last_submit)
+    past.last_submit = job.submit
 
 
 @compiled
@@ -247,16 +263,36 @@ def remember(tables: Tables, history: History, j: int) -> None:
     """Take in how long a job ran that has ended."""
     job, known = tables.jobs[j], history.jobs[j]
     run_time, request = job.finish - job.start, max(job.requested_time, 1.0)
-    if abs(run_time - request) >= EXACT:
+    if abs(run_time - request) >= MISSED:
         history.past[0].inexact += 1
     log_ratio = np.log(max(run_time, 1.0) / request)
     known.before = history.groups[known.user].latest
     note_end(history, known.user, j, run_time, log_ratio)
     note_end(history, known.group, j, run_time, log_ratio)
+    note_length(history, float(job.size), run_time)
     kind = range_of(request)
     for i in range(BINS):
         history.shares[kind, i] *= FADING
     history.shares[kind, max(0, min(BINS - 1, int(0.5 - log_ratio / BIN)))] += 1.0
+
+
+@compiled
+def length_of(log_time: float) -> int:
+    """Return the number of the length of a job, of ln of the s that it runs."""
+    return max(0, min(DEMANDS - 1, int(2.0 * log_time)))
+
+
+@compiled
+def note_length(history: History, cores: float, run_time: float) -> None:
+    """Note what a job occupied that has ended."""
+    time = max(run_time, 1.0)
+    for length in range(DEMANDS):
+        history.demand[0, length] *= RECENT
+        history.demand[1, length] *= RECENT
+    history.past[0].lengths = history.past[0].lengths * RECENT + 1.0
+    length = length_of(np.log(time))
+    history.demand[0, length] += cores * time
+    history.demand[1, length] += cores * cores * time
 
 
 @compiled
@@ -277,7 +313,8 @@ def find_siblings(tables: Tables, history: History) -> None:
     past.siblings_at = now
     for place in range(tables.running.lists[0].blocks):
         b = tables.running.directory[0, place]
-        for i in range(b * BLOCK, b * BLOCK + tables.running.sizes[0, b]):
+        begin = tables.running.begins[0, b]
+        for i in range(begin, begin + tables.running.sizes[0, b]):
             j = tables.running.jobs[0, i]
             group, start = history.groups[history.jobs[j].group], tables.jobs[j].start
             group.oldest = min(group.oldest, start) if group.oldest_at == now else start

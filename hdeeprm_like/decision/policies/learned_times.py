@@ -6,7 +6,7 @@ anew when a job of the user has ended, and when it is a quarter of an hour old, 
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.estimates import FRESH
+from hdeeprm_like.decision.policies.estimates import FRESH, MOST_REFRESHED
 from hdeeprm_like.decision.policies.history import History, find_siblings
 from hdeeprm_like.decision.policies.scores import describe_job
 from hdeeprm_like.decision.policies.trees import sum_of_trees
@@ -37,7 +37,8 @@ def time_by_trees(tables: Tables, history: History, times: int, j: int) -> float
     """Return for how many s a predictor takes a waiting job to run: what it told before, while that is fresh."""
     trees, m, now, request = history.trees, times - LEARNED, tables.clock[0].now, tables.jobs[j].requested_time
     before, ended = history.planned[times - FIRST_PREDICTED, j], history.groups[history.jobs[j].user].ended
-    if before > 0.0 and trees.seen[m, j] == ended and now - trees.made[m, j] <= FRESH:
+    fresh = trees.seen[m, j] == ended and now - trees.made[m, j] <= FRESH
+    if before > 0.0 and (fresh or history.past[0].refreshed >= MOST_REFRESHED):
         return float(before)
     trees.seen[m, j], trees.made[m, j] = ended, now
     describe_for_trees(tables, history, trees.features, j)
@@ -48,7 +49,7 @@ def time_by_trees(tables: Tables, history: History, times: int, j: int) -> float
 def describe_for_trees(tables: Tables, history: History, f: Floats, j: int) -> None:
     """Write the features of a waiting job, in the order of ``tree_files.FEATURES``; nan where one is not known."""
     find_siblings(tables, history)
-    describe_job(tables, history, f, j)
+    describe_job(tables, history, f, j, True)
     known, now = history.jobs[j], tables.clock[0].now
     user, group = history.groups[known.user], history.groups[known.group]
     for i in range(OF_JOB, len(f)):

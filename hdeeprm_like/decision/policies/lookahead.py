@@ -3,7 +3,9 @@
 Played are the waiting jobs as they were requested, and the last submitted jobs as if they came again from now on with
 the gaps they had. The play is a light one, for this is done at each decision: cores are counted, all else is left out.
 It costs what jobs wait, each second weighing 1 / max(run time, 10 s), the summand of the mean bounded slowdown. A play
-is cut off where it costs more than the best one until then.
+is cut off where it costs more than the best one until then, and all plays of a decision together where their budget is
+used up. The budget is counted in steps, of which a processor does some `STEPS` in a microsecond: so the same decision
+is made on a slow machine and on a fast one.
 """
 
 import numpy as np
@@ -11,7 +13,6 @@ import numpy as np
 from hdeeprm_like.decision.policies.scores import Scores
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.tables import REJECTED, Tables
 from hdeeprm_like.types import Ints, Records
 
@@ -19,6 +20,7 @@ LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
 LEAST_TIME = 1.0  # s
 OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
 FEW_SEEN = 5  # submissions before which none is played again
+STEPS = 100  # entries of queue and ends that are looked at or moved in a µs, as measured
 MARGIN = 1e-9  # share by which a candidate must be better than those before it
 
 PLAYED = np.dtype(
@@ -50,6 +52,7 @@ PLAY = np.dtype(
         ("running", "i8"),  # used entries of Ahead.ends
         ("backfill", "i8"),
         ("first", "i8"),  # entry of Ahead.ends before which all jobs have ended
+        ("steps", "i8"),  # of this decision
     ],
     align=True,
 )
@@ -93,25 +96,26 @@ def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wai
 
 
 @compiled
-def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, k: int, v: int) -> int:
+def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int) -> int:
     """Write the first waiting jobs of a list to be played; return how many."""
     count = 0
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
-            if count == scores.params[k].most:
+        begin = tables.waiting.begins[v, b]
+        for i in range(begin, begin + tables.waiting.sizes[v, b]):
+            if count == scores.params[s].played:
                 return count
             j = tables.waiting.jobs[v, i]
-            put_played(tables, ahead, count, j, tables.jobs[j].submit, scores.params[k].wait, False)
+            put_played(tables, ahead, count, j, tables.jobs[j].submit, scores.params[s].wait, False)
             count += 1
     return count
 
 
 @compiled
-def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, k: int, waiting: int) -> int:
+def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, s: int, waiting: int) -> int:
     """Write the last submitted jobs behind the waiting ones, to come again; return how many."""
     clock = tables.clock[0]
-    count = min(scores.params[k].arrivals, clock.submitted)
+    count = min(scores.params[s].arrivals, clock.submitted)
     if clock.submitted < FEW_SEEN or count == 0:
         return 0
     first = clock.submitted - count
@@ -121,7 +125,7 @@ def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, k: int, waiting: 
         if tables.jobs[j].status == REJECTED:
             continue
         arrival = clock.now + (tables.jobs[j].submit - begin) + gap
-        put_played(tables, ahead, i, j, arrival, scores.params[k].wait, True)
+        put_played(tables, ahead, i, j, arrival, scores.params[s].wait, True)
         i += 1
     return i - waiting
 
@@ -132,22 +136,24 @@ def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
     count, now = 0, tables.clock[0].now
     for place in range(tables.running.lists[v].blocks):
         b = tables.running.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + tables.running.sizes[v, b]):
+        begin = tables.running.begins[v, b]
+        for i in range(begin, begin + tables.running.sizes[v, b]):
             job = tables.jobs[tables.running.jobs[v, i]]
             end = job.start + job.requested_time
-            add_end(ahead.running, count, end if end > now else now + OVERDUE, job.size)
+            add_end(ahead.running, count, end if end > now else now + OVERDUE, job.size, 0)
             count += 1
     return count
 
 
 @compiled
-def add_end(ends: Records, count: int, time: float, cores: int, first: int = 0) -> None:
-    """Put an end into sorted ones, of which there are *count*."""
+def add_end(ends: Records, count: int, time: float, cores: int, first: int) -> int:
+    """Put an end into sorted ones, *count* of them from *first* on; return how many moved."""
     at = count
     while at > first and ends[at - 1].time > time:
         ends[at].time, ends[at].cores = ends[at - 1].time, ends[at - 1].cores
         at -= 1
     ends[at].time, ends[at].cores = time, cores
+    return int(count - at)
 
 
 @compiled
@@ -162,6 +168,7 @@ def sort_in(ahead: Ahead, i: int) -> None:
         ahead.queue[at] = ahead.queue[at - 1]
         at -= 1
     ahead.queue[at] = i
+    play.steps += play.waiting - at + 1
     play.waiting += 1
 
 
@@ -171,7 +178,7 @@ def start_played(ahead: Ahead, i: int) -> None:
     play, job = ahead.play[0], ahead.played[i]
     play.free -= job.cores
     play.cost += (play.now - job.arrival) * job.weight
-    add_end(ahead.ends, play.running, play.now + job.time, job.cores, play.first)
+    play.steps += 1 + add_end(ahead.ends, play.running, play.now + job.time, job.cores, play.first)
     play.running += 1
 
 
@@ -180,6 +187,7 @@ def start_by_candidate(ahead: Ahead) -> None:
     """Start the jobs of the play that the candidate starts at its present time."""
     play = ahead.play[0]
     kept, i = 0, 0
+    play.steps += play.waiting + 1
     while i < play.waiting and ahead.played[ahead.queue[i]].cores <= play.free:
         ahead.played[ahead.queue[i]].starts = 1
         start_played(ahead, ahead.queue[i])
@@ -206,6 +214,7 @@ def backfill_played(ahead: Ahead, head: int, kept: int, i: int) -> tuple[int, in
         if free >= wanted:
             break
         at += 1
+    play.steps += at - play.first
     shadow = ahead.ends[at].time if at < play.running else np.inf
     spare = free - wanted
     while i < play.waiting and play.free > 0:
@@ -230,6 +239,7 @@ def open_play(tables: Tables, scores: Scores, ahead: Ahead, candidate: int, wait
     play, by, now = ahead.play[0], scores.candidates[candidate], tables.clock[0].now
     play.now, play.cost, play.free = now, 0.0, tables.clock[0].free_cores
     play.waiting, play.running, play.first, play.backfill = 0, running, 0, by.backfill
+    play.steps += running
     for i in range(running):
         ahead.ends[i].time, ahead.ends[i].cores = ahead.running[i].time, ahead.running[i].cores
     for i in range(waiting):
@@ -242,8 +252,14 @@ def open_play(tables: Tables, scores: Scores, ahead: Ahead, candidate: int, wait
 
 
 @compiled
-def play_on(scores: Scores, ahead: Ahead, candidate: int, waiting: int, coming: int, limit: float) -> float:
-    """Play to the end, or until it costs more than a limit; return the cost."""
+def play_on(
+    scores: Scores, ahead: Ahead, candidate: int, waiting: int, coming: int, limit: float, budget: int
+) -> float:
+    """Play to the end and return the cost; infinite where the budget was used up before.
+
+    Args:
+        limit: a cost beyond which nobody wants to know. budget: steps of all plays of this decision.
+    """
     play, by = ahead.play[0], scores.candidates[candidate]
     for i in range(waiting, waiting + coming):
         ahead.played[i].key = by.time * ahead.played[i].log_time + by.cores * ahead.played[i].log_cores
@@ -261,28 +277,33 @@ def play_on(scores: Scores, ahead: Ahead, candidate: int, waiting: int, coming: 
             sort_in(ahead, waiting + arrived)
             arrived += 1
         start_by_candidate(ahead)
+        if play.steps > budget:
+            return np.inf
     return float(play.cost)
 
 
 @compiled
-def choose_ahead(tables: Tables, scores: Scores, ahead: Ahead, k: int, v: int, ends: int) -> int:
+def choose_ahead(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int, ends: int) -> int:
     """Mark the waiting jobs that the best candidate starts now; return how many jobs were played.
 
     Args:
         v: list of the waiting jobs. ends: list of the running ones by requested ends.
     """
-    waiting = put_waiting(tables, scores, ahead, k, v)
-    coming, running = put_arrivals(tables, scores, ahead, k, waiting), put_running(tables, ahead, ends)
-    best = np.inf
-    for candidate in range(scores.params[k].first, scores.params[k].last):
+    waiting = put_waiting(tables, scores, ahead, s, v)
+    coming, running = put_arrivals(tables, scores, ahead, s, waiting), put_running(tables, ahead, ends)
+    best, budget = np.inf, scores.params[s].budget * STEPS
+    ahead.play[0].steps = 0
+    for candidate in range(scores.params[s].first, scores.params[s].last):
         open_play(tables, scores, ahead, candidate, waiting, running)
         start_by_candidate(ahead)
         for i in range(waiting):
             ahead.played[i].now = ahead.played[i].starts
-        first = candidate == scores.params[k].first
-        cost = play_on(scores, ahead, candidate, waiting, coming, best)
+        first = candidate == scores.params[s].first
+        cost = play_on(scores, ahead, candidate, waiting, coming, best, budget)
         if first or cost < best * (1.0 - MARGIN):
             best = cost
             for i in range(waiting):
                 ahead.played[i].chosen = ahead.played[i].now
+        if ahead.play[0].steps > budget:
+            break
     return waiting

@@ -22,7 +22,7 @@ from hdeeprm_like.decision.names import (
     Baseline,
     number_of_times,
 )
-from hdeeprm_like.decision.policies.history import History, new_history
+from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
 from hdeeprm_like.decision.policies.lookahead import Ahead, new_ahead
 from hdeeprm_like.decision.policies.run_times import expected_time
@@ -166,7 +166,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
         history=history_of(state, baselines, predictors),
-        scores=new_scores(learned, jobs) if any(learned) else absent(Scores),
+        scores=new_scores(learned, jobs, DEMANDS) if any(learned) else absent(Scores),
         ahead=new_ahead(played_by(learned, jobs), jobs) if any(learned) else absent(Ahead),
     )
 
@@ -180,7 +180,8 @@ def history_of(state: State, baselines: Sequence[Baseline], predictors: Sequence
 
 def played_by(learned: Sequence[ScoredPolicy | None], jobs: int) -> int:
     """Return how many jobs learned policies play at most."""
-    ahead = [policy.lookahead for policy in learned if policy and policy.lookahead]
+    stages = [stage for policy in learned if policy for stage in (policy, policy.exact) if stage]
+    ahead = [stage.lookahead for stage in stages if stage.lookahead]
     return max((one.queue + one.arrivals for one in ahead), default=0)
 
 

@@ -9,7 +9,7 @@ from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_keys import lasting_key, unicep, wfp3
-from hdeeprm_like.engine.job_lists import BLOCK, sort_by_keys
+from hdeeprm_like.engine.job_lists import sort_by_keys
 from hdeeprm_like.engine.numbers import FIRST_CHANGING, MULTIFACTOR, UNICEP, WFP3
 from hdeeprm_like.engine.tables import Tables
 
@@ -52,7 +52,8 @@ def sort_again(tables: Tables, plans: Plans, v: int, order: int, times: int) -> 
     used = float(used_by_all(plans.history))
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
+        begin = tables.waiting.begins[v, b]
+        for i in range(begin, begin + tables.waiting.sizes[v, b]):
             j = tables.waiting.jobs[v, i]
             time = float(expected_time(tables, plans.history, times, j))
             tables.waiting.keys[v, i] = changing_key(tables, plans, order, time, j, used)

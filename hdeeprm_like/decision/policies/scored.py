@@ -1,101 +1,112 @@
 """How a learned policy starts jobs: by its scores with a reservation for the head of the queue, or by looking ahead."""
 
-from hdeeprm_like.decision.policies.easy import backfill, backfill_one, reservation, start_in_order
+from hdeeprm_like.decision.policies.easy import backfill_one, reservation
 from hdeeprm_like.decision.policies.history import find_siblings
+from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
     GATE,
     QUEUE,
+    STAGES,
     compare_with_head,
     look_at_queue,
     weigh,
     write_features,
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
-from hdeeprm_like.decision.score_files import ALWAYS, WHILE_EXACT
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import BLOCK, job_at, next_fitting, sort_by_keys
-from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.job_lists import job_at, next_fitting, sort_by_keys
+from hdeeprm_like.engine.tables import NOTHING, Tables
 
 
 @compiled
 def start_scored(tables: Tables, plans: Plans, k: int) -> None:
     """Start what the learned policy *k* starts now."""
-    ahead = looks_ahead(plans, k)
-    if not ahead or tables.clock[0].waiting > plans.scores.params[k].most:
-        sort_by_score(tables, plans, k)
-    if ahead:
-        start_ahead(tables, plans, k)
-        return
-    start_in_order(tables, plans, k)
-    if tables.clock[0].waiting > 1 and tables.clock[0].free_cores > 0:
-        if plans.scores.params[k].own_backfill or plans.scores.params[k].gate:
-            backfill_by_score(tables, plans, k)
-        else:
-            backfill(tables, plans, k)
-
-
-@compiled
-def looks_ahead(plans: Plans, k: int) -> bool:
-    """Tell whether the future is played: always, or while every job that has ended ran as long as requested."""
-    when = plans.scores.params[k].lookahead
-    return bool(when == ALWAYS or (when == WHILE_EXACT and plans.history.past[0].inexact == 0))
-
-
-@compiled
-def start_ahead(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what the best candidate starts."""
-    v, ahead = plans.plans[k].list, plans.ahead
+    v = plans.plans[k].list
     place, _ = next_fitting(tables.waiting, v, 0, 0, tables.clock[0].free_cores)
     if place >= tables.waiting.lists[v].blocks:
         return
-    count = choose_ahead(tables, plans.scores, ahead, k, v, plans.plans[k].ends)
+    s = k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0)
+    params = plans.scores.params[s]
+    if params.looks_ahead == 0 or tables.clock[0].waiting > params.played:
+        sort_by_score(tables, plans, k, s)
+    if params.looks_ahead == 1:
+        start_ahead(tables, plans, k, s)
+        return
+    if params.keeps == 1:
+        find_kept(tables, plans.history, plans.scores, s)
+    start_in_scored_order(tables, plans, k, s)
+    if tables.clock[0].waiting > 1 and tables.clock[0].free_cores > 0:
+        backfill_by_score(tables, plans, k, s)
+
+
+@compiled
+def start_ahead(tables: Tables, plans: Plans, k: int, s: int) -> None:
+    """Start what the best candidate starts."""
+    ahead = plans.ahead
+    count = choose_ahead(tables, plans.scores, ahead, s, plans.plans[k].list, plans.plans[k].ends)
     for i in range(count):
         if ahead.played[i].chosen == 1:
             start_if_fits(tables, plans, k, ahead.played[i].job)
 
 
 @compiled
-def sort_by_score(tables: Tables, plans: Plans, k: int) -> None:
+def sort_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
     """Sort the waiting jobs by their scores now."""
-    v, lists = plans.plans[k].list, tables.waiting
-    look_at_queue(tables, plans.scores, k)
-    find_siblings(tables, plans.history)
+    v, lists, history = plans.plans[k].list, tables.waiting, plans.history
+    look_at_queue(tables, plans.scores, s)
+    find_siblings(tables, history)
     for place in range(lists.lists[v].blocks):
         b = lists.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + lists.sizes[v, b]):
-            write_features(tables, plans.history, plans.scores, k, lists.jobs[v, i])
-            lists.keys[v, i] = weigh(plans.scores, k, QUEUE)
+        begin = lists.begins[v, b]
+        for i in range(begin, begin + lists.sizes[v, b]):
+            write_features(tables, history, plans.scores, s, lists.jobs[v, i])
+            lists.keys[v, i] = weigh(plans.scores, s, QUEUE)
     sort_by_keys(lists, v)
 
 
 @compiled
-def backfill_by_score(tables: Tables, plans: Plans, k: int) -> None:
+def start_in_scored_order(tables: Tables, plans: Plans, k: int, s: int) -> None:
+    """Start jobs until one does not fit, the cores kept before it included."""
+    clock = tables.clock[0]
+    while clock.waiting > 0:
+        j = job_at(tables.waiting, plans.plans[k].list, 0, 0)
+        if needed_cores(tables, plans.history, plans.scores, s, j) > clock.free_cores:
+            return
+        if start_if_fits(tables, plans, k, j) != NOTHING:
+            return
+
+
+@compiled
+def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
     """Start jobs behind the head that pass the gate and do not delay it, in the order of their own score (EASY)."""
-    scores, v = plans.scores, plans.plans[k].list
-    head = job_at(tables.waiting, v, 0, 0)
-    shadow, spare = reservation(tables, plans, k, head)
+    scores, v, clock = plans.scores, plans.plans[k].list, tables.clock[0]
+    params, head = scores.params[s], job_at(tables.waiting, v, 0, 0)
+    shadow, spare = reservation(tables, plans, k, head, needed_cores(tables, plans.history, scores, s, head))
     count, place, i = 0, 0, 1
     while True:
-        place, i = next_fitting(tables.waiting, v, place, i, tables.clock[0].free_cores)
+        place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
         if place >= tables.waiting.lists[v].blocks:
             break
         j = job_at(tables.waiting, v, place, i)
         i += 1
-        write_features(tables, plans.history, scores, k, j)
-        compare_with_head(tables, scores, j, head, shadow)
-        if scores.params[k].gate == 1 and weigh(scores, k, GATE) < 0.0:
+        if needed_cores(tables, plans.history, scores, s, j) > clock.free_cores:
             continue
         key = float(count)
-        if scores.params[k].own_backfill == 1:
-            key = weigh(scores, k, BACKFILL)
+        if params.gate == 1 or params.own_backfill == 1:
+            write_features(tables, plans.history, scores, s, j)
+            compare_with_head(tables, scores, j, head, shadow)
+            if params.gate == 1 and weigh(scores, s, GATE) < 0.0:
+                continue
+            if params.own_backfill == 1:
+                key = weigh(scores, s, BACKFILL)
         insert_candidate(plans, count, j, key)
         count += 1
     for n in range(count):
         j = plans.queue[n]
-        if tables.jobs[j].size <= tables.clock[0].free_cores:
+        if needed_cores(tables, plans.history, scores, s, j) <= clock.free_cores:
             spare -= backfill_one(tables, plans, k, j, head, shadow, spare)
 
 

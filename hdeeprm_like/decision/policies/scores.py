@@ -1,4 +1,8 @@
-"""Scores of learned policies in compiled code: what a job's features weigh together (see `decision.score_files`)."""
+"""Scores of learned policies in compiled code: what a job's features weigh together (see `decision.score_files`).
+
+A policy has two *stages*, each with scores of its own: `USUAL`, and `EXACT` for as long as every job that has ended ran
+as long as requested. Stage *s* of policy *k* is row ``2 k + s``.
+"""
 
 from collections.abc import Sequence
 
@@ -6,7 +10,7 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import bring_estimate, longest_elapsed
 from hdeeprm_like.decision.policies.history import History
-from hdeeprm_like.decision.score_files import FEATURES, NEVER, WHEN, Score, ScoredPolicy
+from hdeeprm_like.decision.score_files import FEATURES, Keep, LookAhead, Score, ScoredPolicy
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
@@ -15,17 +19,27 @@ from hdeeprm_like.types import Floats, Records
 FEATURE = {name: number for number, name in enumerate(FEATURES)}
 COUNT = len(FEATURES)
 QUEUE, BACKFILL, GATE, KINDS = 0, 1, 2, 3  # kinds of scores
+USUAL, EXACT, STAGES = 0, 1, 2
 HOUR, DAY = 3600.0, 86400.0  # s
+FROM_ESTIMATES = ("log_expected_time", "log_expected_rate", "expected_log_time", "short", "log_wait")
 TO_HEAD = FEATURE["log_time_to_head"]  # the first of those that compare with the head of the queue
 
 SCORE = np.dtype(
     [
         ("own_backfill", "i8"),  # 1 where jobs behind the head are sorted by a score of their own
         ("gate", "i8"),  # 1 where these must pass a gate
+        ("estimates", "i8"),  # 1 where it looks at estimates of run times
         ("units", "i8"),  # hidden units of each kind of score
-        ("lookahead", "i8"),  # NEVER, WHILE_EXACT or ALWAYS
+        ("keeps", "i8"),  # 1 where cores are kept free,
+        ("deviations", "f8"),  # and how many, see `score_files.Keep`
+        ("bins", "i8"),
+        ("most", "f8"),
+        ("backlog", "f8"),
+        ("widest", "f8"),
+        ("looks_ahead", "i8"),  # 1 where the future is played, see `score_files.LookAhead`
         ("arrivals", "i8"),  # past submissions that are played again
-        ("most", "i8"),  # waiting jobs that are played
+        ("played", "i8"),  # waiting jobs that are played at most
+        ("budget", "i8"),  # µs that plays of a decision may take
         ("first", "i8"),  # candidates: Scores.candidates[first : last]
         ("last", "i8"),
         ("wait", "f8"),  # what a second of waiting costs beside 1 / run time
@@ -39,12 +53,13 @@ CANDIDATE = np.dtype([("time", "f8"), ("cores", "f8"), ("wait", "f8"), ("backfil
 
 
 class Scores(Bundle, shared=("weights", "hidden", "out", "candidates")):
-    """The scores of the policies of an action space; K policies, F features, H hidden units at most, J jobs.
+    """The scores of the policies of an action space; R rows for stages, F features, H hidden units at most, J jobs.
 
     Attributes:
-        params: (K,) SCORE. weights: (K * KINDS, F). hidden: (K * KINDS * H, F), out: (K * KINDS, H) of the units.
+        params: (R,) SCORE. weights: (R * KINDS, F). hidden: (R * KINDS * H, F), out: (R * KINDS, H) of the units.
         candidates: CANDIDATE of all policies.
         features: (F,) scratch. keys: (J,) scratch: scores of the jobs behind the head.
+        kept: (DEMANDS,) scratch: cores kept free before jobs of each length.
     """
 
     params: Records
@@ -54,63 +69,91 @@ class Scores(Bundle, shared=("weights", "hidden", "out", "candidates")):
     candidates: Records
     features: Floats
     keys: Floats
+    kept: Floats
 
 
-def new_scores(policies: Sequence[ScoredPolicy | None], jobs: int) -> Scores:
-    """Return the scores of some policies, None for one that has none."""
+def new_scores(policies: Sequence[ScoredPolicy | None], jobs: int, demands: int) -> Scores:
+    """Return the scores of some policies, None for one that has none.
+
+    Args:
+        jobs: that there is room for. demands: lengths of jobs that are told apart.
+    """
+    stages = [
+        stage for policy in policies for stage in ((policy, policy.exact or policy) if policy else (None,) * STAGES)
+    ]
     kinds = [
-        [one or Score() for one in (policy.queue, policy.backfill, policy.gate)] if policy else [Score()] * KINDS
-        for policy in policies
+        [one or Score() for one in (stage.queue, stage.backfill, stage.gate)] if stage else [Score()] * KINDS
+        for stage in stages
     ]
     units = max((len(score.hidden) for scores in kinds for score in scores), default=0)
-    count = len(policies)
-    params = np.zeros(count, SCORE)
-    weights, hidden = np.zeros((count * KINDS, COUNT)), np.zeros((count * KINDS * units, COUNT))
-    out = np.zeros((count * KINDS, units))
+    rows = len(stages)
+    params = np.zeros(rows, SCORE)
     candidates: list[tuple[float, float, float, bool]] = []
-    for k, policy in enumerate(policies):
-        params[k]["units"], params[k]["first"] = units, len(candidates)
-        if policy is None:
+    weights, hidden = np.zeros((rows * KINDS, COUNT)), np.zeros((rows * KINDS * units, COUNT))
+    out = np.zeros((rows * KINDS, units))
+    for row, stage in enumerate(stages):
+        if stage is None:
             continue
-        params[k]["own_backfill"], params[k]["gate"] = policy.backfill is not None, policy.gate is not None
-        ahead = policy.lookahead
-        params[k]["lookahead"] = WHEN[ahead.when] if ahead else NEVER
-        if ahead:
-            params[k]["arrivals"], params[k]["most"], params[k]["wait"] = ahead.arrivals, ahead.queue, ahead.wait
-            candidates += [(one.time, one.cores, one.wait, one.backfill) for one in ahead.candidates]
-        params[k]["last"] = len(candidates)
-        for kind, score in enumerate(kinds[k]):
-            row = k * KINDS + kind
+        write_params(params[row], stage, exact=row % STAGES == EXACT)
+        params[row]["units"], params[row]["first"] = units, len(candidates)
+        ahead = stage.lookahead or LookAhead()
+        candidates += [(one.time, one.cores, one.wait, one.backfill) for one in ahead.candidates]
+        params[row]["last"] = len(candidates)
+        for kind, score in enumerate(kinds[row]):
+            at = row * KINDS + kind
             for name, weight in score.weights:
-                weights[row, FEATURE[name]] = weight
+                weights[at, FEATURE[name]] = weight
             for h, unit in enumerate(score.hidden):
-                out[row, h] = unit.out
+                out[at, h] = unit.out
                 for name, weight in unit.weights:
-                    hidden[row * units + h, FEATURE[name]] = weight
-    return Scores(params, weights, hidden, out, np.array(candidates, CANDIDATE), np.zeros(COUNT), np.zeros(jobs))
+                    hidden[at * units + h, FEATURE[name]] = weight
+    listed = np.array(candidates, CANDIDATE)
+    return Scores(params, weights, hidden, out, listed, np.zeros(COUNT), np.zeros(jobs), np.zeros(demands))
+
+
+def write_params(row: np.void, stage: ScoredPolicy, exact: bool) -> None:
+    """Write what a stage does beside its scores."""
+    row["own_backfill"], row["gate"] = stage.backfill is not None, stage.gate is not None
+    scores = [score for score in (stage.queue, stage.backfill, stage.gate) if score]
+    looked_at = {
+        name for score in scores for part in (score.weights, *(u.weights for u in score.hidden)) for name, _ in part
+    }
+    row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and not exact)
+    keep, ahead = stage.keep or Keep(), stage.lookahead or LookAhead()
+    row["keeps"], row["looks_ahead"] = stage.keep is not None, stage.lookahead is not None
+    row["deviations"], row["bins"], row["most"] = keep.deviations, int(keep.bins), keep.most
+    row["backlog"], row["widest"] = keep.backlog, keep.widest
+    row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
+    row["wait"] = ahead.wait
 
 
 @compiled
-def look_at_queue(tables: Tables, scores: Scores, k: int) -> None:
+def look_at_queue(tables: Tables, scores: Scores, s: int) -> None:
     """Note how full the queue is now."""
     clock, work = tables.clock[0], 0.0
     for i in range(clock.waiting):
         job = tables.jobs[tables.members[i]]
         work += job.requested_time * job.size
-    scores.params[k].queue = np.log1p(float(clock.waiting)) / 3.0
-    scores.params[k].work = np.log1p(work / (len(tables.core_job) * HOUR)) / 3.0
+    scores.params[s].queue = np.log1p(float(clock.waiting)) / 3.0
+    scores.params[s].work = np.log1p(work / (len(tables.core_job) * HOUR)) / 3.0
 
 
 @compiled
-def describe_job(tables: Tables, history: History, f: Floats, j: int) -> None:
-    """Write the first features of a waiting job, those that tell of it and its user: ``score_files.OF_JOB``."""
-    bring_estimate(tables, history, j)
+def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates: bool) -> None:
+    """Write the first features of a waiting job, those that tell of it and its user: ``score_files.OF_JOB``.
+
+    Args:
+        estimates: whether those of estimates are wanted; they are 0 otherwise.
+    """
     job, found = tables.jobs[j], history.jobs[j]
     user, cores, request = history.groups[found.user], float(len(tables.core_job)), max(job.requested_time, 1.0)
     f[0] = 1.0
-    f[1], f[2] = np.log(request / HOUR), np.log(job.size / cores)
-    f[3], f[4] = np.log(found.time / HOUR), np.log(found.rate * HOUR)
-    f[5], f[6] = found.log_time - np.log(HOUR), found.short
+    f[1], f[2] = found.log_request - np.log(HOUR), found.log_cores - np.log(cores)
+    f[3] = f[4] = f[5] = f[6] = 0.0
+    if estimates:
+        bring_estimate(tables, history, j)
+        f[3], f[4] = np.log(found.time / HOUR), np.log(found.rate * HOUR)
+        f[5], f[6] = found.log_time - np.log(HOUR), found.short
     f[7] = min(np.log(max(0.5 * (user.last + user.before), 1.0) / request), 0.0) if user.ended >= 2 else 0.0
     f[8] = user.log_ratio
     last = history.groups[found.group].last
@@ -120,17 +163,16 @@ def describe_job(tables: Tables, history: History, f: Floats, j: int) -> None:
 
 
 @compiled
-def write_features(tables: Tables, history: History, scores: Scores, k: int, j: int) -> None:
+def write_features(tables: Tables, history: History, scores: Scores, s: int, j: int) -> None:
     """Write the features of a waiting job that do not compare it with the head of the queue."""
-    f, job, found, clock = scores.features, tables.jobs[j], history.jobs[j], tables.clock[0]
-    describe_job(tables, history, f, j)
+    f, job, clock, now = scores.features, tables.jobs[j], tables.clock[0], scores.params[s]
+    describe_job(tables, history, f, j, now.estimates == 1)
     cores, request, wait = float(len(tables.core_job)), max(job.requested_time, 1.0), clock.now - job.submit
-    f[14] = np.log1p(wait / max(1.0 / found.rate, 60.0))
-    f[15], f[16] = np.log1p(wait / max(request, 10.0)), min(wait / DAY, 10.0)
-    now = scores.params[k]
-    f[17], f[18] = f[1] * now.queue, f[2] * now.queue
-    f[19], f[20], f[21] = clock.free_cores / cores, now.queue, now.work
-    f[22] = job.size / max(float(clock.free_cores), 1.0)
+    f[14] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0)) if now.estimates == 1 else 0.0
+    f[15], f[16], f[17] = np.log1p(wait / max(request, 10.0)), np.log1p(wait / HOUR), min(wait / DAY, 10.0)
+    f[18], f[19] = f[1] * now.queue, f[2] * now.queue
+    f[20], f[21], f[22] = clock.free_cores / cores, now.queue, now.work
+    f[23] = job.size / max(float(clock.free_cores), 1.0)
     for i in range(TO_HEAD, COUNT):
         f[i] = 0.0
 
@@ -145,9 +187,9 @@ def compare_with_head(tables: Tables, scores: Scores, j: int, head: int, shadow:
 
 
 @compiled
-def weigh(scores: Scores, k: int, kind: int) -> float:
+def weigh(scores: Scores, s: int, kind: int) -> float:
     """Return a score of the job whose features are written."""
-    row, units, total = k * KINDS + kind, scores.params[k].units, 0.0
+    row, units, total = s * KINDS + kind, scores.params[s].units, 0.0
     for i in range(COUNT):
         total += scores.weights[row, i] * scores.features[i]
     for h in range(units):

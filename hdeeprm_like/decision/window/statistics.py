@@ -3,7 +3,6 @@
 from hdeeprm_like.decision.window.arrays import BACKLOG, FREE, QUEUE, REMAINING, WORK, Window
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, SUBMITTED, Tables
 
 
@@ -19,7 +18,8 @@ def remaining_work(tables: Tables, window: Window) -> float:
     now, total, v = tables.clock[0].now, 0.0, window.params[0].ends
     for place in range(tables.running.lists[v].blocks - 1, -1, -1):
         b = tables.running.directory[v, place]
-        for i in range(b * BLOCK + tables.running.sizes[v, b] - 1, b * BLOCK - 1, -1):
+        begin = tables.running.begins[v, b]
+        for i in range(begin + tables.running.sizes[v, b] - 1, begin - 1, -1):
             if tables.running.keys[v, i] <= now:
                 return total
             total += tables.running.cores[v, i] * (tables.running.keys[v, i] - now)
@@ -33,7 +33,7 @@ def copy_ends(tables: Tables, window: Window, until: float) -> int:
     jobs, keys, cores = tables.running.jobs[v], tables.running.keys[v], tables.running.cores[v]
     for place in range(tables.running.lists[v].blocks):
         b = tables.running.directory[v, place]
-        first, held = b * BLOCK, tables.running.sizes[v, b]
+        first, held = tables.running.begins[v, b], tables.running.sizes[v, b]
         size = held
         while size > 0 and keys[first + size - 1] > until:
             size -= 1

@@ -28,7 +28,6 @@ from hdeeprm_like.decision.window.arrays import (
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.fitting import fits_some_node, has_places
-from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
@@ -117,7 +116,7 @@ def fill_head(tables: Tables, window: Window) -> int:
         if filled == head:
             break
         b = tables.waiting.directory[v, place]
-        count, first = min(tables.waiting.sizes[v, b], head - filled), b * BLOCK
+        count, first = min(tables.waiting.sizes[v, b], head - filled), tables.waiting.begins[v, b]
         copy_entries(window.slots, filled, jobs, first, count)
         copy_entries(window.wants, filled, cores, first, count)
         filled += count
@@ -130,7 +129,8 @@ def fill_tail(tables: Tables, window: Window, behind: int) -> int:
     v, at, left = window.params[0].line, window.params[0].head, behind
     for place in range(tables.waiting.lists[v].blocks - 1, -1, -1):
         b = tables.waiting.directory[v, place]
-        for i in range(b * BLOCK + tables.waiting.sizes[v, b] - 1, b * BLOCK - 1, -1):
+        begin = tables.waiting.begins[v, b]
+        for i in range(begin + tables.waiting.sizes[v, b] - 1, begin - 1, -1):
             if left == 0:
                 return behind
             window.slots[at], window.wants[at] = tables.waiting.jobs[v, i], tables.waiting.cores[v, i]
@@ -144,7 +144,8 @@ def place_whole(tables: Tables, window: Window) -> int:
     v, head, filled = window.params[0].line, window.params[0].head, 0
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
-        for i in range(b * BLOCK, b * BLOCK + tables.waiting.sizes[v, b]):
+        begin = tables.waiting.begins[v, b]
+        for i in range(begin, begin + tables.waiting.sizes[v, b]):
             if filled == head:
                 return filled
             if fits_some_node(tables, window.first_processor, tables.waiting.jobs[v, i]):

@@ -28,6 +28,7 @@ class Source(Section):
     trace: str | None = Field(None, description="A trace; its path is relative to the options file.")
     begin: Share = Field(0.0, description="Where the part of the trace begins that is learned from.")
     end: Share = Field(1.0, description="Where it ends.")
+    step: Annotated[int, Field(ge=1)] = Field(1, description="Windows begin at multiples of so many jobs of that part.")
     model: Literal["lublin"] | None = Field(None, description="A model that makes jobs, in place of a trace.")
     estimates: Literal["exact", "tsafrir"] = Field("exact", description="Of the users of a model.")
     users: Annotated[int, Field(ge=1)] = Field(1, description="Users of a model, the busiest having most of the jobs.")

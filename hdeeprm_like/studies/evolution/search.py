@@ -22,7 +22,7 @@ from tqdm import tqdm
 from hdeeprm_like.cluster.schedule import FIGURES, Schedule
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline, baseline
-from hdeeprm_like.decision.policies.scores import FEATURE
+from hdeeprm_like.decision.policies.scores import EXACT, FEATURE, KINDS, USUAL
 from hdeeprm_like.decision.score_files import SCORED, read_scored
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ResultsError
@@ -40,45 +40,67 @@ LEAST = {"wait": 1.0, "wait_max": 60.0, "utilization": 1e-6}  # below which rati
 
 @dataclass(frozen=True)
 class Weight:
-    """A weight that is searched for: the row and the column of ``Scores.weights``, its score and feature."""
+    """A number of a policy's file that is searched for.
 
+    Attributes:
+        path: keys that lead to it in the file. row: stage or score, in ``Scores.params`` or ``Scores.weights``.
+        column: feature, or the field of ``SCORE`` for what is kept.
+    """
+
+    path: tuple[str, ...]
     row: int
-    column: int
-    score: str
-    feature: str
+    column: int | str
 
 
 def weights_in(content: dict[str, Any]) -> tuple[list[Weight], Floats]:
-    """Return the weights of a policy's file that are searched for, and their values there."""
-    found, values = [], []
-    for row, score in enumerate(SCORES):
-        given = content.get(score, {})
-        for feature, value in given.get("weights", given).items():
-            found.append(Weight(row, FEATURE[feature], score, feature))
-            values.append(float(value))
-    return found, np.array(values)
+    """Return the numbers of a policy's file that are searched for, and their values there."""
+    found: dict[Weight, float] = {}
+    for stage, prefix in ((USUAL, ()), (EXACT, ("exact",))):
+        part = content.get("exact", {}) if prefix else content
+        for kind, score in enumerate(SCORES):
+            given = part.get(score, {})
+            below: tuple[str, ...] = (*prefix, score, "weights") if "weights" in given else (*prefix, score)
+            for feature, value in given.get("weights", given).items():
+                found[Weight((*below, feature), stage * KINDS + kind, FEATURE[feature])] = float(value)
+        for name, value in part.get("keep", {}).items():
+            if name != "bins":  # a whole number
+                found[Weight((*prefix, "keep", name), stage, name)] = float(value)
+    return list(found), np.array(list(found.values()))
 
 
 def with_weights(content: dict[str, Any], weights: Sequence[Weight], values: Floats) -> dict[str, Any]:
-    """Return the content of a policy's file with other weights."""
+    """Return the content of a policy's file with other numbers."""
     new: dict[str, Any] = json.loads(json.dumps(content))
     for weight, value in zip(weights, values.tolist(), strict=True):
-        score = new[weight.score]
-        score.get("weights", score)[weight.feature] = round(value, 6)
+        inner = new
+        for key in weight.path[:-1]:
+            inner = inner[key]
+        inner[weight.path[-1]] = round(value, 6)
     return new
 
 
-def played(options: EvolutionOptions, folder: Path, number: int, policy: Baseline, rows: Any) -> list[dict[str, float]]:
-    """Return the figures of a window under one policy with each of some weights; None for those that it has."""
+Row = list[tuple[int, int | str, float]]  # row and column of each weight, and its value
+
+
+def played(
+    options: EvolutionOptions, folder: Path, number: int, policy: Baseline, rows: Sequence[Row]
+) -> list[dict[str, float]]:
+    """Return the figures of a window under one policy with each of some rows in place of its own weights."""
     machine, jobs = window_of(options, folder, number)
     actions, found = PolicyActions([policy]), []
     for values in rows:
         state = State(machine, jobs, log=False, needs=actions.needs, named=False)
         simulator = Simulator(state, jobs, "textbook")
         choices = actions.choices(state, constant=0)
-        if values is not None:
-            for row, column, value in values:
-                choices.plans.scores.weights[row, column] = value
+        scores = choices.plans.scores
+        for row, column, value in values:
+            if isinstance(column, str):
+                scores.params[column][row] = value
+            else:
+                scores.weights[row, column] = value
+        if values and policy.learned is not None and policy.learned.exact is None:  # both stages are one
+            scores.weights[KINDS:] = scores.weights[:KINDS]
+            scores.params[EXACT] = scores.params[USUAL]
         for _ in run_choices(simulator, choices):
             pass
         found.append(figures_of(schedule_of(simulator, jobs)))
@@ -102,9 +124,9 @@ def cost_of(options: EvolutionOptions, own: dict[str, float], reference: dict[st
     return cost
 
 
-def costs_on(options: EvolutionOptions, folder: Path, number: int, name: str, rows: Any) -> list[float]:
+def costs_on(options: EvolutionOptions, folder: Path, number: int, name: str, rows: Sequence[Row]) -> list[float]:
     """Return what each of some candidates costs on the window of a number."""
-    (reference,) = played(options, folder, number, baseline(options.reference), [None])
+    (reference,) = played(options, folder, number, baseline(options.reference), [[]])
     return [cost_of(options, own, reference) for own in played(options, folder, number, baseline(name), rows)]
 
 
@@ -142,7 +164,7 @@ class Search:
         self._cma.tell(list(zip(candidates, costs, strict=True)))
         self.generation += 1
 
-    def _rows(self, candidates: Sequence[Floats]) -> list[list[tuple[int, int, float]]]:
+    def _rows(self, candidates: Sequence[Floats]) -> list[Row]:
         return [
             [(weight.row, weight.column, value) for weight, value in zip(self._weights, one.tolist(), strict=True)]
             for one in candidates

@@ -65,7 +65,7 @@ def jobs_of_trace(source: Source, folder: Path, count: int, rng: np.random.Gener
     cores = source.cores or machine_size(trace)
     if len(trace) < count:
         raise WorkloadError(f"{trace.path}: has {len(trace)} jobs to learn from, windows of {count} are asked for")
-    first = int(rng.integers(len(trace) - count + 1))
+    first = int(rng.integers((len(trace) - count) // source.step + 1)) * source.step
     found = take(trace, np.arange(first, first + count))
     if (sizes(found) > cores).any():  # a smaller machine takes what fits
         fitting = {name: np.minimum(getattr(found, name), cores) for name in ("processors", "requested_processors")}

@@ -1,0 +1,54 @@
+"""The command ``explain``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hdeeprm_like.cli.arguments import Commands, command, positive
+from hdeeprm_like.errors import OptionsError
+
+FEW = 12  # jobs that are shown
+
+
+def add_explain(commands: Commands) -> None:
+    """Add ``explain``."""
+    added = command(commands, "explain", "say what a learned policy looks at, and why a job is first", run_explain)
+    added.add_argument("policy", metavar="POLICY", help="zoo:NAME or scored:FILE.json")
+    added.add_argument("--trace", type=Path, metavar="SWF", help="look at the queue while the jobs of a trace are run")
+    added.add_argument("--cores", type=positive, metavar="N", help="of the machine (default: what the trace says)")
+    added.add_argument("--jobs", type=positive, default=1024, metavar="N", help="of the trace (default 1024)")
+    added.add_argument("--at", type=float, default=0.0, metavar="S", help="s after the first job (default 0)")
+
+
+def run_explain(options: argparse.Namespace) -> None:
+    """Print the policy as formulas, and a moment of its queue if there is a trace."""
+    from hdeeprm_like.decision.names import baseline, is_baseline
+    from hdeeprm_like.studies.explain import explain_moment, explained
+
+    policy = baseline(options.policy) if is_baseline(options.policy) else None
+    if policy is None or policy.learned is None:
+        raise OptionsError(f"policy {options.policy!r}: zoo:NAME or scored:FILE.json is needed, a learned one")
+    for line in explained(policy.learned):
+        sys.stdout.write(f"{line}\n")
+    if options.trace is None:
+        return
+    import numpy as np
+
+    from hdeeprm_like.cluster.pool import pool
+    from hdeeprm_like.formats.open import load_trace
+    from hdeeprm_like.formats.swf_cuts import take
+    from hdeeprm_like.formats.windows import usable, window
+    from hdeeprm_like.studies.compare.run import machine_size
+
+    trace = usable(load_trace(options.trace))
+    cores = options.cores or machine_size(trace)
+    jobs = window(take(trace, np.arange(min(options.jobs, len(trace)))), cores).workload
+    moment = explain_moment(pool(cores), jobs, policy, options.at)
+    sys.stdout.write(
+        f"\nAt {moment.now:g} s it starts {moment.started} of {len(moment.jobs)} waiting jobs. How much each feature "
+        "moves the score beside the mean of these jobs (less is earlier):\n"
+    )
+    shown = moment.jobs.head(FEW).to_string(index=False, float_format=lambda number: f"{number:.4g}")
+    sys.stdout.write(f"{shown}\n")
+    if len(moment.jobs) > FEW:
+        sys.stdout.write(f"and {len(moment.jobs) - FEW} more\n")

@@ -1,0 +1,53 @@
+"""Cores kept free before longer jobs for shorter ones that are to come (see `decision.score_files.Keep`).
+
+How many is found from what ended jobs of each length occupied and how often jobs come: c cores would be busy in the
+mean if all shorter jobs started at once, with variance v; so c + z sqrt(v) are enough for most moments. This is the
+square-root staffing of telephone exchanges (Erlang; Halfin and Whitt, "Heavy-traffic limits for queues with many
+exponential servers", 1981).
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.history import DEMANDS, History, length_of
+from hdeeprm_like.decision.policies.scores import EXACT, STAGES, Scores
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Tables
+
+LEAST_ENDED = 20.0  # jobs; before so many have ended less is kept
+HOUR = 3600.0  # s
+
+
+@compiled
+def believed_log_time(history: History, s: int, j: int) -> float:
+    """Return ln of the s that a waiting job is taken to run: as requested, or the mean of its estimate."""
+    known = history.jobs[j]
+    return float(known.log_request if s % STAGES == EXACT else known.log_time)
+
+
+@compiled
+def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
+    """Find how many cores are kept free before jobs of each length."""
+    params, past, cores = scores.params[s], history.past[0], float(len(tables.core_job))
+    work = 0.0
+    for i in range(tables.clock[0].waiting):
+        j = tables.members[i]
+        work += np.exp(believed_log_time(history, s, j)) * tables.jobs[j].size
+    share = (1.0 + work / (cores * HOUR)) ** (-params.backlog)
+    rate = past.arrivals / max(past.gaps, 1.0) / max(past.lengths, LEAST_ENDED)
+    mean, variance = 0.0, 0.0
+    for length in range(DEMANDS):
+        scores.kept[length] = 0.0
+    for length in range(DEMANDS - 1 - params.bins):
+        mean += rate * history.demand[0, length]
+        variance += rate * history.demand[1, length]
+        kept = (mean + params.deviations * np.sqrt(variance)) * share
+        scores.kept[length + 1 + params.bins] = max(0.0, min(params.most * cores, kept))
+
+
+@compiled
+def needed_cores(tables: Tables, history: History, scores: Scores, s: int, j: int) -> int:
+    """Return how many cores must be free for a waiting job to start: its own, and those kept before it."""
+    size, cores, params = tables.jobs[j].size, len(tables.core_job), scores.params[s]
+    if params.keeps == 0 or size > params.widest * cores:
+        return int(size)
+    return int(min(cores, size + int(scores.kept[length_of(believed_log_time(history, s, j))])))

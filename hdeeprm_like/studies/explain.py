@@ -1,0 +1,139 @@
+"""What a learned policy looks at: its scores as formulas, and what each feature says of the jobs of a moment."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, look_at_queue, weigh, write_features
+from hdeeprm_like.decision.score_files import FEATURES, ScoredPolicy, formula
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.loop import OVER, advance
+from hdeeprm_like.run.simulator import Clock, Simulator, constant_run
+from hdeeprm_like.types import Floats
+
+
+def explained(policy: ScoredPolicy) -> Iterator[str]:
+    """Yield a learned policy in lines that an operator can read."""
+    if policy.exact is not None:
+        yield "While every job that has ended ran as long as requested:"
+        yield from stage_explained(policy.exact)
+        yield "From the first one on that did not:"
+    yield from stage_explained(policy)
+    used = {
+        name
+        for stage in (policy, policy.exact)
+        if stage is not None
+        for score in (stage.queue, stage.backfill, stage.gate)
+        if score is not None
+        for weights in (score.weights, *(unit.weights for unit in score.hidden))
+        for name, weight in weights
+        if weight
+    }
+    yield "Of these,"
+    for name in FEATURES:
+        if name in used:
+            yield f"  {name} = {FEATURES[name]}"
+
+
+def stage_explained(stage: ScoredPolicy) -> Iterator[str]:
+    """Yield what is done in one stage."""
+    yield f"  The job with the smallest score is first: {formula(stage.queue)}"
+    if stage.backfill is not None:
+        yield f"  Behind the head of the queue the smallest is first of: {formula(stage.backfill)}"
+    if stage.gate is not None:
+        yield f"  Behind the head only those may start for which this is not negative: {formula(stage.gate)}"
+    keep, ahead = stage.keep, stage.lookahead
+    if keep is not None:
+        yield (
+            f"  Cores are kept free before a job for those at least {keep.bins / 2:g} shorter in ln: what these "
+            f"occupy, {keep.deviations:g} standard deviations more, at most {100 * keep.most:g} % of the machine, "
+            f"times (1 + backlog in h)^{-keep.backlog:g}"
+        )
+        if keep.widest < 1.0:
+            yield f"  Jobs on more than {100 * keep.widest:g} % of the cores start without regard to that"
+    if ahead is not None:
+        yield (
+            f"  What waits and the last {ahead.arrivals} arrivals are played to the end, and the first step of the "
+            f"cheapest of {len(ahead.candidates)} candidates is done:"
+        )
+        for one in ahead.candidates:
+            how = "with backfilling" if one.backfill else "in strict order"
+            wait = f" / (1 + wait / time)^{one.wait:g}" if one.wait else ""
+            yield f"    time^{one.time:g} * cores^{one.cores:g}{wait}, {how}"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The queue at one time.
+
+    Attributes:
+        now: s. started: how many jobs the policy started then. jobs: one row for each of these and of those that go on
+            waiting, by score: ``job``, ``starts``, ``cores``, ``requested_time`` (s), ``wait`` (s), ``score``, then for
+            each feature that weighs something how much it moves the score beside the mean of these jobs.
+    """
+
+    now: float
+    started: int
+    jobs: pd.DataFrame
+
+
+def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: float, clock: Clock = "textbook") -> Moment:
+    """Simulate jobs under a learned policy until a decision at *at* s or after it at which jobs wait, and look there.
+
+    Raises:
+        OptionsError: the policy is no learned one, or no job waits from then on.
+    """
+    learned = policy.learned
+    if learned is None:
+        raise OptionsError(f"policy {policy.name!r}: is no learned one, whose scores could be explained")
+    actions = PolicyActions([policy])
+    state = State(machine, jobs, needs=actions.needs, log=False)
+    simulator = Simulator(state, jobs, clock)
+    run = constant_run(simulator, actions.choices(state, constant=0))
+    while True:
+        if advance(run, 1) == OVER:
+            raise OptionsError(f"no job waits at {at:g} s or later")
+        if state.now >= at and len(state.waiting) + len(state.started_now) > 1:
+            break
+    plans = run.choices.plans  # type: ignore[union-attr]
+    s = int(plans.history.past["inexact"][0] == 0)
+    rows = np.concatenate([state.started_now, state.waiting]).astype(np.int64)
+    features, scores = np.zeros((len(rows), COUNT)), np.zeros(len(rows))
+    write_all(state.tables, plans, s, rows, features, scores)
+    weights = dict((learned.exact or learned if s else learned).queue.weights)
+    moved = {
+        name: weights[name] * (features[:, i] - features[:, i].mean())
+        for i, name in enumerate(FEATURES)
+        if weights.get(name)
+    }
+    table = pd.DataFrame(
+        {
+            "job": [jobs.ids[row] for row in rows],
+            "starts": np.arange(len(rows)) < len(state.started_now),
+            "cores": jobs.size[rows],
+            "requested_time": jobs.requested_time[rows],
+            "wait": state.now - jobs.submit[rows],
+            "score": scores,
+            **moved,
+        }
+    )
+    return Moment(state.now, len(state.started_now), table.sort_values("score", kind="stable", ignore_index=True))
+
+
+@compiled
+def write_all(tables, plans, s, rows, features: Floats, scores: Floats) -> None:  # type: ignore[no-untyped-def]
+    """Write (R, F) features and (R,) scores of the queue of some jobs, as the first policy sees them in stage *s*."""
+    look_at_queue(tables, plans.scores, s)
+    for i in range(len(rows)):
+        write_features(tables, plans.history, plans.scores, s, rows[i])
+        scores[i] = weigh(plans.scores, s, QUEUE)
+        for n in range(features.shape[1]):
+            features[i, n] = plans.scores.features[n]

@@ -1,0 +1,197 @@
+"""Evolution: what costs less wins, whatever ends the process it goes on as if nothing had happened."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.studies.evolution.options import read_evolution
+from hdeeprm_like.studies.evolution.search import BEST, COSTS, Search, cost_of, costs_on, weights_in, with_weights
+from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
+
+pytest.importorskip("cmaes")
+
+BEGIN = {
+    "queue": {"log_time": -0.5, "log_cores": 0.0},  # longest first, which can be bettered
+    "exact": {"queue": {"log_time": -0.5, "log_cores": 0.0}, "keep": {"deviations": 0.5, "bins": 1, "most": 0.0}},
+}
+OPTIONS = {
+    "seed": 3,
+    "policy": "begin.json",
+    "reference": "sjf+easy",
+    "generations": 5,
+    "population": 4,
+    "spread": 0.3,
+    "validate_every": 2,
+    "windows": {
+        "jobs": 60,
+        "per_generation": 2,
+        "validation": 3,
+        "sources": [
+            {"model": "lublin", "cores": 16, "load": [0.9, 1.1]},
+            {"model": "lublin", "cores": 16, "estimates": "tsafrir", "users": 3, "wide": 2, "load": [0.9, 1.1]},
+        ],
+    },
+}
+
+
+class InThisProcess:
+    """Stands for other processes."""
+
+    class Done:
+        """What is known already."""
+
+        def __init__(self, value):
+            self.result = lambda: value
+
+    def submit(self, function, *arguments):
+        """Call it at once."""
+        return self.Done(function(*arguments))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "begin.json").write_text(json.dumps(BEGIN))
+    (tmp_path / "exp.json").write_text(json.dumps(OPTIONS))
+    return tmp_path
+
+
+def run(folder, output, most=None):
+    """Run some generations, or all that are left."""
+    output.mkdir(exist_ok=True)
+    search = Search(read_evolution(folder / "exp.json"), folder, output)
+    for done, _ in enumerate(search.run(InThisProcess()), 1):
+        if done == most:
+            break
+    return search
+
+
+def test_what_is_found_is_better_than_what_it_began_with(folder):
+    search = run(folder, folder / "out")
+    options = search.options
+    best = folder / "out" / BEST
+    numbers = range(VALIDATION, VALIDATION + 8)
+    name, found = f"scored:{folder / 'begin.json'}", f"scored:{best}"
+    begun, ended = (np.mean([costs_on(options, folder, n, one, [[]])[0] for n in numbers]) for one in (name, found))
+    assert ended < begun
+    assert search.best < 1.5 * begun
+
+
+def test_a_process_that_was_killed_goes_on_bit_for_bit(folder):
+    run(folder, folder / "whole")
+    part = folder / "part"
+    run(folder, part, most=3)
+    (part / COSTS).write_text((part / COSTS).read_text() + '{"generation": 4, "co')  # killed while it was writing
+    run(folder, part)
+    for name in (COSTS, BEST):
+        assert (part / name).read_bytes() == (folder / "whole" / name).read_bytes()
+
+
+def test_windows_are_the_same_for_the_same_number_and_others_for_others(folder):
+    options = read_evolution(folder / "exp.json")
+    (_, one), (_, again), (wide, other) = (window_of(options, folder, number) for number in (0, 0, 1))
+    assert one.submit.tolist() == again.submit.tolist()
+    assert one.submit.tolist() != other.submit.tolist()
+    assert wide.cores == 32
+    assert (other.size % 2 == 0).all()
+    assert (other.requested_time >= other.delay).all()
+    assert len(set(other.user.tolist())) == 3
+    work = float((one.delay * one.size).sum() / (one.submit[-1] * 16))
+    assert 0.85 < work < 1.15  # the load, but for whole seconds
+
+
+def test_all_weights_of_a_file_are_found_and_written_back():
+    weights, values = weights_in(BEGIN)
+    assert [".".join(weight.path) for weight in weights] == [
+        "queue.log_time", "queue.log_cores", "exact.queue.log_time", "exact.queue.log_cores",
+        "exact.keep.deviations", "exact.keep.most",
+    ]  # fmt: skip
+    new = with_weights(BEGIN, weights, values + 1.0)
+    assert new["exact"]["keep"] == {"deviations": 1.5, "bins": 1, "most": 1.0}
+    assert BEGIN["exact"]["keep"]["most"] == 0.0
+
+
+def test_waits_and_utilization_cost_only_where_they_are_worse(folder):
+    options = read_evolution(folder / "exp.json").model_copy(
+        update={"objective": {"bounded_slowdown": 1.0, "wait": 2.0, "utilization": 3.0}}
+    )
+    same = {"bounded_slowdown": 10.0, "wait": 100.0, "utilization": 0.8}
+    assert cost_of(options, same, same) == 0.0
+    assert cost_of(options, same | {"bounded_slowdown": 5.0}, same) == pytest.approx(np.log(0.5))
+    assert cost_of(options, same | {"wait": 200.0}, same) == pytest.approx(2 * np.log(2))
+    assert cost_of(options, same | {"wait": 50.0, "utilization": 0.9}, same) == 0.0
+    assert cost_of(options, same | {"utilization": 0.4}, same) == pytest.approx(3 * np.log(2))
+
+
+def changed(folder, **changes):
+    (folder / "exp.json").write_text(json.dumps(OPTIONS | changes))
+    return folder / "exp.json"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"windows": {"sources": []}}, "windows.sources"),
+        ({"windows": {"sources": [{}]}}, "either trace or model is needed"),
+        ({"windows": {"sources": [{"model": "lublin"}]}}, "cores: are missing"),
+        ({"windows": {"sources": [{"trace": "a.swf", "begin": 0.5, "end": 0.4}]}}, "end: 0.4 is not after begin"),
+        ({"objective": {"speed": 1.0}}, "'speed' is not known"),
+        ({"generation": 3}, "generation"),
+        ({"population": 1}, "population"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_in_one_line(folder, changes, message):
+    with pytest.raises(OptionsError, match=r"exp\.json") as caught:
+        read_evolution(changed(folder, **changes))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_command_says_what_is_wrong(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    changed(folder, policy="none.json")
+    assert main(["train", "--method", "evolution", "-q", "-o", "exp.json"]) == 2
+    assert "none.json: cannot be read" in capsys.readouterr().err
+    out = folder / "train-exp"
+    out.mkdir(exist_ok=True)
+    (out / "run.json").write_text("{}")
+    assert main(["train", "--method", "evolution", "-q", "-o", "exp.json"]) == 2
+    assert "go on with --resume" in capsys.readouterr().err
+
+
+def test_kill_9_at_some_moments_leaves_what_the_whole_run_leaves(folder):
+    command = [sys.executable, "-m", "hdeeprm_like", "train", "--method", "evolution", "-q", "--processes", "1"]
+    subprocess.run([*command, "-o", "exp.json", "--output", "whole"], cwd=folder, check=True)
+    part = folder / "part"
+    begin = [*command, "-o", "exp.json", "--output", "part"]
+    rng = np.random.default_rng(2)
+    for kill in range(4):
+        go = begin if not (part / "run.json").exists() else [*command, "--resume", "part"]
+        process = subprocess.Popen(go, cwd=folder, start_new_session=True)
+        lines = len((part / COSTS).read_text().splitlines()) if (part / COSTS).exists() else 0
+        while kill < 3 and process.poll() is None:
+            if (part / COSTS).exists() and len((part / COSTS).read_text().splitlines()) > lines:
+                time.sleep(rng.uniform(0.0, 0.2))
+                os.killpg(process.pid, signal.SIGKILL)
+                break
+            time.sleep(0.01)
+        process.wait()
+    for name in (COSTS, BEST):
+        assert (part / name).read_bytes() == (folder / "whole" / name).read_bytes()
+    assert baseline(f"scored:{part / BEST}").learned is not None
+
+
+def test_another_training_in_the_folder_is_not_touched(folder):
+    out = folder / "out"
+    out.mkdir()
+    (out / COSTS).write_text("nonsense\n")
+    with pytest.raises(ResultsError, match="is no table of costs"):
+        Search(read_evolution(folder / "exp.json"), folder, out)
