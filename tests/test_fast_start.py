@@ -29,6 +29,7 @@ COMMANDS = (
     "example",
     "jobstat",
     "predict",
+    "explain",
     "generate",
     "cut",
     "fetch-trace",
