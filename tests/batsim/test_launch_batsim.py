@@ -40,6 +40,8 @@ def experiment_file(folder, jobs=40, platform=ROOT / "platforms" / "learning.jso
         {"id": j, "subtime": int(rng.integers(0, 2 * jobs)), "res": int(rng.integers(1, 5)), "profile": f"p{j % 8}"}
         for j in range(jobs)
     ]
+    for job in listed:
+        job["user"] = job["id"] % 3
     (folder / "jobs.json").write_text(json.dumps({"nb_res": 4, "jobs": listed, "profiles": profiles}))
     options = {
         "seed": 3,
@@ -86,7 +88,9 @@ def test_the_directory_is_the_one_of_a_run_in_process(experiment, tmp_path):
     assert not list(there.iterdir())
 
 
-@pytest.mark.parametrize("pair", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "bfbp", "zoo:balanced"])
+@pytest.mark.parametrize(
+    "pair", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "bfbp", "multifactor", "zoo:balanced"]
+)
 def test_a_baseline_decides_over_a_socket_as_in_process(tmp_path, pair):
     experiment = load_experiment(experiment_file(tmp_path, pair=pair))
     there, here = tmp_path / "batsim", tmp_path / "here"

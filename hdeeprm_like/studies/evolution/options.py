@@ -66,7 +66,7 @@ class EvolutionOptions(Section):
     policy: str = Field(description="A learned policy, from whose weights the search begins; beside the options file.")
     reference: str = Field("saf+easy", description="A baseline; candidates are measured by the ratios to it.")
     objective: dict[str, float] = Field(
-        OBJECTIVE, description="What the mean logarithm of each ratio weighs; wait and utilization count where worse."
+        OBJECTIVE, description="What the mean logarithm of each ratio weighs; waits and utilization only where worse."
     )
     generations: Annotated[int, Field(ge=1)] = Field(100, description="In all.")
     population: Annotated[int, Field(ge=2)] = Field(16, description="Candidates of a generation.")

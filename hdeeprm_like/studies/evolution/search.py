@@ -8,6 +8,7 @@ Source of the search: Hansen and Ostermeier, "Completely derandomized self-adapt
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -31,7 +32,7 @@ from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Simulator, run_choices
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
-from hdeeprm_like.types import Floats
+from hdeeprm_like.types import Floats, Ints
 
 OPTIONS, COSTS, BEST, RECORD = "options.json", "costs.jsonl", "best.json", "run.json"
 SCORES = ("queue", "backfill", "gate")
@@ -112,22 +113,42 @@ def figures_of(schedule: Schedule) -> dict[str, float]:
     return {name: FIGURES[name].value(schedule) for name in (*BOTH_WAYS, *LEAST)}
 
 
-def cost_of(options: EvolutionOptions, own: dict[str, float], reference: dict[str, float]) -> float:
-    """Return the weighted logarithms of the ratios to the reference; below 0 for what is better."""
-    cost = 0.0
-    for name, weight in options.objective.items():
+def log_ratios(own: dict[str, float], reference: dict[str, float]) -> list[float]:
+    """Return ln(own / reference) of each figure, above 0 for what is worse."""
+    found = []
+    for name in (*BOTH_WAYS, *LEAST):
         least = LEAST.get(name, 1.0)
         ratio = float(np.log(max(own[name], least) / max(reference[name], least)))
-        if name == "utilization":
-            ratio = -ratio
-        cost += weight * (ratio if name in BOTH_WAYS else max(ratio, 0.0))
-    return cost
+        found.append(-ratio if name == "utilization" else ratio)
+    return found
 
 
-def costs_on(options: EvolutionOptions, folder: Path, number: int, name: str, rows: Sequence[Row]) -> list[float]:
-    """Return what each of some candidates costs on the window of a number."""
+def costs_of(options: EvolutionOptions, ratios: Floats, sources: Ints) -> Floats:
+    """Return what candidates cost, below 0 for what is better than the reference.
+
+    Args:
+        ratios: (windows, candidates, figures) of `log_ratios`. sources: (windows,) which source each window is of.
+
+    Returns:
+        (candidates,) the weighted means over the sources of the means over their windows. Waits and utilization count
+        only where that of a source is worse: one of them must not pay for another.
+    """
+    found: Floats = np.zeros(ratios.shape[1])
+    numbers = np.unique(sources)
+    for source in numbers:
+        means = ratios[sources == source].mean(axis=0)  # (candidates, figures)
+        for i, name in enumerate((*BOTH_WAYS, *LEAST)):
+            counts = means[:, i] if name in BOTH_WAYS else np.maximum(means[:, i], 0.0)
+            found += options.objective.get(name, 0.0) * counts / len(numbers)
+    return found
+
+
+def ratios_on(
+    options: EvolutionOptions, folder: Path, number: int, name: str, rows: Sequence[Row]
+) -> list[list[float]]:
+    """Return the figures of each of some candidates beside those of the reference, on the window of a number."""
     (reference,) = played(options, folder, number, baseline(options.reference), [[]])
-    return [cost_of(options, own, reference) for own in played(options, folder, number, baseline(name), rows)]
+    return [log_ratios(own, reference) for own in played(options, folder, number, baseline(name), rows)]
 
 
 class Search:
@@ -171,15 +192,15 @@ class Search:
         ]
 
     def _costs(self, executor: ProcessPoolExecutor, numbers: range, candidates: Sequence[Floats]) -> Floats:
-        """Return (candidates,) the mean cost over some windows."""
+        """Return (candidates,) what they cost on some windows."""
         rows = self._rows(candidates)
-        futures = [executor.submit(costs_on, self.options, self.folder, n, self._name, rows) for n in numbers]
-        costs: Floats = np.array([future.result() for future in futures]).mean(axis=0)
-        return costs
+        futures = [executor.submit(ratios_on, self.options, self.folder, n, self._name, rows) for n in numbers]
+        ratios = np.array([future.result() for future in futures])
+        return costs_of(self.options, ratios, np.array(numbers) % len(self.options.windows.sources))
 
     def compile(self) -> None:
         """Compile what the processes need, once in place of once in each."""
-        costs_on(replace_jobs(self.options), self.folder, 0, self._name, self._rows([self._begin]))
+        ratios_on(replace_jobs(self.options), self.folder, 0, self._name, self._rows([self._begin]))
 
     def run(self, executor: ProcessPoolExecutor) -> Iterator[float]:
         """Go on to the last generation; yield the mean cost of each one's candidates."""
@@ -211,6 +232,17 @@ class Search:
 def replace_jobs(options: EvolutionOptions, jobs: int = 10) -> EvolutionOptions:
     """Return the same options with shorter windows."""
     return options.model_copy(update={"windows": options.windows.model_copy(update={"jobs": jobs})})
+
+
+def end_with_parent(parent: int) -> None:
+    """Let this process end when the one that began it is no more; else it would wait for work for ever."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -252,7 +284,12 @@ def evolve(path: Path | None, output: Path, processes: int | None = None, progre
     search.compile()
     begun, first = time.perf_counter(), search.generation
     with (
-        ProcessPoolExecutor(processes or os.cpu_count() or 1, mp_context=get_context("spawn")) as executor,
+        ProcessPoolExecutor(
+            processes or os.cpu_count() or 1,
+            mp_context=get_context("spawn"),
+            initializer=end_with_parent,
+            initargs=(os.getpid(),),
+        ) as executor,
         tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
     ):
         try:
