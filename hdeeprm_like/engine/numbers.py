@@ -15,7 +15,6 @@ NUMBER_OF_ORDERS = 25
 # How long jobs are taken to run. The first two never change; from FIRST_PREDICTED on it is what users' past jobs tell.
 REQUESTED, ACTUAL, FIRST_PREDICTED = 0, 1, 2
 LAST_TWO, EWMA, EXPECTED = 2, 3, 4
-LEARNED = 5  # from here on those of learned predictors, in the order that an action space names their files
 
 # Ways to choose cores. The first six are the core policies of the thesis (table 3.2).
 RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5
@@ -61,6 +60,9 @@ RUN_TIMES = {
     "ewma": EWMA,
     "expected": EXPECTED,
 }
+LEARNED = len(
+    RUN_TIMES
+)  # from here on learned ones, in the order that an action space names their files
 
 CORE_POLICIES = {
     "random": RANDOM_CORE,

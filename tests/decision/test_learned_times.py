@@ -9,6 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import jobs, platform, run_baseline
 
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.plans import make_room, needs_of, new_plans
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RUN_TIMES
+from hdeeprm_like.engine.state import State
+
 FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
 LEAF, SHORT = {"value": 0.0}, {"value": -3.0}  # as requested, and exp(-3) = 1 / 20 of it
 
@@ -77,6 +82,20 @@ def test_orders_and_reservations_may_ask_predictors_of_their_own(trees):
     short, long = trees([SHORT]), trees(asks("log_all_cores", 0.5, SHORT, LEAF))
     assert starts(workload, f"sjf@{short}+easy@{long}") == starts(workload, "sjf+easy")
     assert starts(workload, f"sjf@{long}+easy@{short}") == [0, 20, 10]
+
+
+def test_there_is_room_for_jobs_that_become_known_on_the_way(trees):
+    name = trees(asks("user_ended", 0.5, LEAF, SHORT))
+    policy = baseline(f"sjf@{name}+easy")
+    state = State(platform(*FOUR), jobs(submit=[0, 1]), needs=needs_of(policy))
+    plans = new_plans(state, [policy])
+    history = plans.history
+    history.planned[:, 1], history.trees.seen[0, 1] = 7.0, 3
+    make_room(plans, 50)
+    assert history.trees.seen.shape == history.trees.made.shape == (1, 50)
+    assert history.planned.shape == (len(RUN_TIMES) - FIRST_PREDICTED + 1, 50)
+    assert history.planned[:, 1].tolist() == [7.0] * len(history.planned)
+    assert history.trees.seen[0].tolist() == [0, 3, *[0] * 48]
 
 
 @settings(max_examples=15)
