@@ -9,16 +9,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, is_baseline
-from hdeeprm_like.decision.score_files import SCORED, is_scored
+from hdeeprm_like.decision.names import CORE_POLICY_NAMES, holds_file
+from hdeeprm_like.decision.pair_names import (
+    JOB_POLICY_NAMES,
+    Pair,
+    check_name,
+    check_part,
+    split_pair,
+    split_policy,
+)
+from hdeeprm_like.decision.score_files import SCORED
+from hdeeprm_like.decision.tree_files import LEARNED, with_files
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.formats.open import names
 
-JOB_POLICY_NAMES = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
 
-Pair = tuple[str, str]
 OBJECTIVE_NAMES = (
     "avg_job_slowdown",
     "avg_job_completion",
@@ -326,7 +333,7 @@ class Options(Section):
                 "pybatsim.agent.policy_pair, or select one pair in pybatsim.env.actions.selection"
             )
         job = self.classic_pair[0] if agent.type == "CLASSIC" else ""
-        if ":" in job and not is_scored(job):
+        if ":" in job and not holds_file(job):
             raise ValueError(f"pybatsim.env.actions: {job!r} is for LEARNING agents to choose")
         return self
 
@@ -335,49 +342,6 @@ class Options(Section):
         """The pair of a classic agent."""
         name = self.policy or self.pybatsim.agent.policy_pair
         return split_pair(name) if name else self.pybatsim.env.actions.pairs[0]
-
-
-def split_pair(text: str) -> Pair:
-    """Split ``"shortest-high_gflops"`` or ``"sjf+easy-best_fit"``, whose placement may be missing, into its policies.
-
-    Raises:
-        ValueError: one of them does not exist.
-    """
-    job, _, core = text.partition("-")
-    if job not in JOB_POLICY_NAMES and is_baseline(job):
-        try:
-            found = baseline(text)
-        except OptionsError as error:
-            raise ValueError(str(error)) from None
-        return found.rule, found.placement
-    check_name(job, JOB_POLICY_NAMES, "job policy")
-    check_name(core, CORE_POLICY_NAMES, "core policy")
-    return job, core
-
-
-def split_policy(text: str) -> Pair:
-    """Do the same, also for a job policy of the user's own, ``"file.py:attribute-high_gflops"``.
-
-    Raises:
-        ValueError: one of them does not exist.
-    """
-    job, _, core = text.rpartition("-")
-    if ":" not in job or is_scored(text):
-        return split_pair(text)
-    check_name(core, CORE_POLICY_NAMES, "core policy")
-    return job, core
-
-
-def check_part(name: str, known: Sequence[str]) -> None:
-    """Raise a ValueError if *name* is neither known nor one of the user's own, ``'file.py:attribute'``."""
-    if ":" not in name and name not in known:
-        raise ValueError(f"{name!r} is not known{did_you_mean(name, known)}")
-
-
-def check_name(name: str, known: Sequence[str], kind: str) -> None:
-    """Raise a ValueError with the nearest name if *name* is not known."""
-    if name not in known:
-        raise ValueError(f"{name!r} is no {kind}{did_you_mean(name, known)}")
 
 
 def read_options(path: Path) -> Options:
@@ -398,13 +362,15 @@ def read_options(path: Path) -> Options:
 
 
 def beside(content: Any, folder: Path) -> Any:
-    """Return the content of an options file with the files of learned policies named from its folder."""
+    """Return the content of an options file with the files of learned policies and predictors named from its folder."""
     if isinstance(content, dict):
         return {key: beside(value, folder) for key, value in content.items()}
     if isinstance(content, list):
         return [beside(value, folder) for value in content]
     if isinstance(content, str) and content.startswith(SCORED):
         return SCORED + str((folder / content.removeprefix(SCORED)).absolute())
+    if isinstance(content, str) and holds_file(content):
+        return with_files(content, lambda path: LEARNED + str((folder / path).absolute()))
     return content
 
 

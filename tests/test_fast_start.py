@@ -28,6 +28,8 @@ COMMANDS = (
     "compare",
     "example",
     "jobstat",
+    "predict",
+    "explain",
     "generate",
     "cut",
     "fetch-trace",

@@ -13,6 +13,7 @@ from hdeeprm_like.cli.example import add_example
 from hdeeprm_like.cli.explanation import add_explain
 from hdeeprm_like.cli.launch import add_clean, add_launch
 from hdeeprm_like.cli.learning import add_train
+from hdeeprm_like.cli.prediction import add_predict
 from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
 from hdeeprm_like.cli.workloads import add_workload_commands
 from hdeeprm_like.errors import HDeepRMError
@@ -81,6 +82,7 @@ def parser() -> Parser:
     add_compare(commands)
     add_explain(commands)
     add_jobstat(commands)
+    add_predict(commands)
     add_workload_commands(commands)
     add_clean(commands)
     add_schema(commands)

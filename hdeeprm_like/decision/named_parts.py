@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy
-from hdeeprm_like.decision.names import JOB_POLICIES
+from hdeeprm_like.decision.names import JOB_POLICIES, holds_file
 from hdeeprm_like.decision.observations.view import KINDS
 from hdeeprm_like.decision.presets import Actions, Space, policy_named
 from hdeeprm_like.decision.rewards import OBJECTIVES, Objective
-from hdeeprm_like.decision.score_files import is_scored
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import find
 
@@ -65,7 +64,7 @@ def policy_with_own(wanted: str, folder: Path | None = None) -> Policy:
     """
     if not isinstance(wanted, str):
         raise OptionsError(f"actions: names of policies are needed, as 'sjf+easy', not {wanted!r:.80}")
-    own = ":" in wanted and not is_scored(wanted)
+    own = ":" in wanted and not holds_file(wanted)
     return pair_named(wanted, folder) if own else policy_named(wanted)
 
 

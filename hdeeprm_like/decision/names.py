@@ -3,18 +3,22 @@
 ``"sjf+easy"`` serves the shortest request first and backfills around a reservation for the head of the queue;
 ``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` knows the actual run times in place of the requested ones;
 ``"sjf@tsafrir+easy"`` orders by predicted run times and reserves by requested ones, ``"fcfs+easy@ewma"`` the other way
-round; ``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones.
+round; ``"sjf@learned:FILE.json+easy"`` orders by what a learned predictor tells (see `tree_files`);
+``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones.
 This module names them and imports nothing heavy; `engine.job_keys` and `decision.policies` compute them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hdeeprm_like.decision.score_files import ScoredPolicy, is_scored, scored_policy, split_scored
+from hdeeprm_like.decision.tree_files import LEARNED as LEARNED_PREFIX
+from hdeeprm_like.decision.tree_files import is_predictor, predictor, with_files
 from hdeeprm_like.engine.numbers import (
     CORE_POLICIES,
     FIRST_PREDICTED,
     JOB_POLICIES,
+    LEARNED,
     ORDERS,
     PACKINGS,
     PLACEMENTS,
@@ -52,6 +56,8 @@ MODES = {
 PERFECT = "P"  # at the end of a mode: order and reservations look at actual run times
 AT = "@"  # before the run times that an order or the reservations of a mode look at
 
+HIDDEN = "\0"  # before the number of a file whose path is put aside while a name is split
+
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
 PLACEMENT_NAMES = tuple(PLACEMENTS)
 
@@ -64,7 +70,8 @@ class Baseline:
 
     Attributes:
         order, mode: names in `ORDERS` and `MODES`; a learned policy is an order, in the mode ``scored``.
-        order_times, times: the run times that the order looks at, and those that reservations look at, in `RUN_TIMES`.
+        order_times, times: the run times that the order looks at, and those that reservations look at: in `RUN_TIMES`,
+            or ``learned:FILE.json``.
         placement: how cores are chosen, one of `PLACEMENT_NAMES`; empty for best fit where the mode packs, else for
             the fastest ones.
 
@@ -123,8 +130,29 @@ class Baseline:
     @property
     def looks_back(self) -> bool:
         """Whether it looks at what the past jobs of users tell."""
-        times = RUN_TIMES[self.order_times], RUN_TIMES[self.times]
+        times = number_of_times(self.order_times), number_of_times(self.times)
         return is_scored(self.order) or self.order == "multifactor" or max(times) >= FIRST_PREDICTED
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The run times that it looks at which are those of learned predictors: ``learned:FILE.json``."""
+        return tuple(times for times in (self.order_times, self.times) if is_predictor(times))
+
+
+def number_of_times(times: str, predictors: Sequence[str] = ()) -> int:
+    """Return the number of run times.
+
+    Args:
+        predictors: those of learned predictors in their order; the first of them, if *times* is none of these.
+    """
+    if is_predictor(times):
+        return LEARNED + (predictors.index(times) if times in predictors else 0)
+    return RUN_TIMES[times]
+
+
+def holds_file(name: str) -> bool:
+    """Tell whether the colon in a name belongs to a learned policy or predictor, not to one of the user's own."""
+    return is_scored(name) or AT + LEARNED_PREFIX in name
 
 
 def is_baseline(name: str) -> bool:
@@ -142,7 +170,13 @@ def baseline(name: str) -> Baseline:
         order, placement = split_scored(name)
         scored_policy(order)
         return Baseline(order, "scored", placement=placement)
-    params, dash, placement = SHORTHANDS.get(name, name).partition("-")
+    files: list[str] = []
+
+    def hide(path: str) -> str:  # names are split at characters that a path may hold
+        files.append(LEARNED_PREFIX + path)
+        return f"{HIDDEN}{len(files) - 1}"
+
+    params, dash, placement = with_files(SHORTHANDS.get(name, name), hide).partition("-")
     order, _, mode = params.partition("+")
     order, at_order, order_times = order.partition(AT)
     mode, at_mode, times = (mode or "strict").partition(AT)
@@ -150,8 +184,15 @@ def baseline(name: str) -> Baseline:
         mode, order_times, times = mode.removesuffix(PERFECT), "actual", "actual"
     order_times = order_times if at_order else order_times or "requested"  # "sjf@" is refused below
     times = times if at_mode else times or "requested"
+    order_times, times = (
+        files[int(one.removeprefix(HIDDEN))] if one.startswith(HIDDEN) else one for one in (order_times, times)
+    )
     parts: list[tuple[str, Iterable[str], str]] = [(order, ORDERS, "order"), (mode, MODES, "mode")]
-    parts += [(order_times, RUN_TIMES, "run times"), (times, RUN_TIMES, "run times")]
+    for one in (order_times, times):
+        if is_predictor(f"{one}:"):  # also where the file was forgotten
+            predictor(one)
+        else:
+            parts.append((one, RUN_TIMES, "run times"))
     if dash:
         parts.append((placement, PLACEMENT_NAMES, "placement"))
     for part, known, what in parts:

@@ -59,6 +59,8 @@ FEATURES = {
 """What a score can look at; the last three are 0 but in ``backfill`` and ``gate``."""
 
 MANY = 10**9  # jobs
+OF_JOB = 14  # the first so many tell of a job and its user, not of its wait or of the machine
+
 ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
 
 
@@ -201,13 +203,21 @@ def read_scored(path: Path) -> ScoredPolicy:
     Raises:
         OptionsError: it cannot be read, or holds none.
     """
+    return policy_of(read_object(path), str(path))
+
+
+def read_object(path: Path) -> Any:
+    """Return the content of a JSON file.
+
+    Raises:
+        OptionsError: it cannot be read, or is no JSON.
+    """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise OptionsError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OptionsError(f"{path}: is no JSON ({error})") from error
-    return policy_of(content, str(path))
 
 
 def policy_of(content: Any, where: str) -> ScoredPolicy:

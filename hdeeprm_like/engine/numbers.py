@@ -60,6 +60,7 @@ RUN_TIMES = {
     "ewma": EWMA,
     "expected": EXPECTED,
 }
+LEARNED = len(RUN_TIMES)  # from here on learned ones, in the order that an action space names their files
 
 CORE_POLICIES = {
     "random": RANDOM_CORE,

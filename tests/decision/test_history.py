@@ -125,7 +125,9 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
     actions.apply(0, state)
     state.receive(Instant(45.0, [2], 0, False))  # job 2 has run 25 s
     state.receive(Instant(50.0, [], 1, True))  # job 0 has been running for 50 s
+    plans.history.past["refreshed"] = made.MOST_REFRESHED
     read_history(state.tables, plans.history)
+    assert plans.history.past["refreshed"] == 0  # each decision may make so many estimates anew
     made.bring_estimate(state.tables, plans.history, 3)
     shares = [10 * share for share in prior()]
     for run_time, request in ((19.0, 300.0), (25.0, 900.0)):  # both requests are in the range up to 1800 s

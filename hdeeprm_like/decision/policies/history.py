@@ -7,16 +7,22 @@ A *group* is all jobs of one user, or all those of one user with one requested t
 program. Jobs whose user is not known are all of one.
 """
 
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
 
-from hdeeprm_like.engine.bundles import Bundle
+import numpy as np
+from numpy.typing import NDArray
+
+from hdeeprm_like.decision.policies.trees import Trees, new_trees
+from hdeeprm_like.decision.tree_files import Predictor
+from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RUN_TIMES
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, Tables, longer
 from hdeeprm_like.types import Floats, Ints, Records
 
-PREDICTORS = len(RUN_TIMES) - FIRST_PREDICTED
+BUILT_IN = LEARNED - FIRST_PREDICTED  # predictors
 RANGES, BINS = 4, 40  # of the requested time, and of how small a share of it jobs run
 RANGE_ENDS = (1800.0, 14400.0, 50000.0)  # s
 BIN = 0.3  # width of a bin in ln(requested / run time)
@@ -83,14 +89,15 @@ KNOWN = np.dtype(
 
 
 class History(Bundle):
-    """What is known of past jobs; J jobs.
+    """What is known of past jobs; J jobs, P predictors: those that are built in, then the learned ones.
 
     Attributes:
         past: (1,) PAST. groups: (2J,) GROUP. places: (2^n,) hash table: the group, NONE where nothing stands.
         demand: (2, DEMANDS) core seconds, and cores squared times s, of ended jobs of each length, fading.
         shares: (RANGES, BINS) how many jobs of all users ran which share of their request, fading.
         jobs: (J,) KNOWN of each job that has been submitted.
-        planned: (PREDICTORS, J) s that each job was last predicted to run, 0 if it never was.
+        planned: (P, J) s that each job was last predicted to run, 0 if it never was.
+        trees: of the learned predictors, absent where there are none.
     """
 
     past: Records
@@ -100,10 +107,15 @@ class History(Bundle):
     shares: Floats
     jobs: Records
     planned: Floats
+    trees: Trees
 
 
-def new_history(state: State) -> History:
-    """Return a history in which nothing has happened."""
+def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
+    """Return a history in which nothing has happened.
+
+    Args:
+        predictors: learned ones that will be asked, in the order of their numbers.
+    """
     jobs = len(state.tables.jobs)
     shares = np.exp(-BIN * np.arange(BINS)) * (np.exp(BIN / 2) - np.exp(-BIN / 2))
     shares[0] = 1.0 - np.exp(-BIN / 2)
@@ -116,7 +128,8 @@ def new_history(state: State) -> History:
         demand=np.zeros((2, DEMANDS)),
         shares=np.tile(PRIOR * shares, (RANGES, 1)),
         jobs=np.zeros(jobs, KNOWN),
-        planned=np.zeros((PREDICTORS, jobs)),
+        planned=np.zeros((BUILT_IN + len(predictors), jobs)),
+        trees=new_trees(predictors, jobs) if predictors else absent(Trees),
     )
 
 
@@ -132,11 +145,18 @@ def make_room(history: History, jobs: int) -> None:
     if jobs <= before:
         return
     history.groups, history.jobs = longer(history.groups, 2 * jobs), longer(history.jobs, jobs)
-    planned = np.zeros((PREDICTORS, jobs))
-    planned[:, :before] = history.planned
-    history.planned, history.places = planned, empty_places(jobs)
+    history.planned, history.places = wider(history.planned, jobs), empty_places(jobs)
+    if isinstance(history.trees, Trees):
+        history.trees.seen, history.trees.made = wider(history.trees.seen, jobs), wider(history.trees.made, jobs)
     for number in range(int(history.past["groups"][0])):
         put_group(history, number)
+
+
+def wider(rows: NDArray[Any], columns: int) -> NDArray[Any]:
+    """Return a copy of some rows with zeros behind each."""
+    grown = np.zeros((len(rows), columns), rows.dtype)
+    grown[:, : rows.shape[1]] = rows
+    return grown
 
 
 @compiled
@@ -189,6 +209,7 @@ def range_of(request: float) -> int:
 def read_history(tables: Tables, history: History) -> None:
     """Take in what has happened to jobs since the last look."""
     past, clock = history.past[0], tables.clock[0]
+    past.refreshed = 0
     if past.cursor == 0:  # in a batch the table still holds the groups of the run before
         for place in range(len(history.places)):
             history.places[place] = NONE

@@ -20,6 +20,7 @@ from hdeeprm_like.decision.names import (
     PLACEMENTS,
     STRICT,
     Baseline,
+    number_of_times,
 )
 from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
@@ -27,6 +28,7 @@ from hdeeprm_like.decision.policies.lookahead import Ahead, new_ahead
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
 from hdeeprm_like.decision.score_files import ScoredPolicy
+from hdeeprm_like.decision.tree_files import predictor
 from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.numbers import (
@@ -36,7 +38,6 @@ from hdeeprm_like.engine.numbers import (
     FIRST_CHANGING,
     FIRST_PREDICTED,
     REQUESTED,
-    RUN_TIMES,
     SJF,
 )
 from hdeeprm_like.engine.running_jobs import BY_SIZE
@@ -52,7 +53,7 @@ PLAN = np.dtype(
         ("order", "i8"),
         ("mode", "i8"),
         ("core_policy", "i8"),
-        ("order_times", "i8"),  # the run times that the order looks at, of ``RUN_TIMES``,
+        ("order_times", "i8"),  # the run times that the order looks at, see ``names.number_of_times``,
         ("times", "i8"),  # and that reservations look at
         ("list", "i8"),  # of waiting jobs in its order
         ("candidates", "i8"),  # list of waiting jobs that it backfills from
@@ -113,7 +114,7 @@ def order_of(baseline: Baseline) -> int:
 def needs_of(baseline: Baseline) -> Needs:
     """Return the sorted lists of jobs that a baseline looks at."""
     mode, order = MODES[baseline.mode], order_of(baseline)
-    order_times, times = (list_times(RUN_TIMES[name]) for name in (baseline.order_times, baseline.times))
+    order_times, times = (list_times(number_of_times(name)) for name in (baseline.order_times, baseline.times))
     own = (order, order_times if order != FCFS else REQUESTED)
     by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
     candidates = (SJF, times) if mode == EASY_SJF else by_submission.get(mode, own)
@@ -135,6 +136,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
     """
     count, jobs, nodes = len(baselines), len(state.tables.jobs), state.platform.nodes
     plans = np.zeros(count, PLAN)
+    predictors = tuple(dict.fromkeys(times for baseline in baselines for times in baseline.predictors))
     for plan, baseline in zip(plans, baselines, strict=True):
         if baseline.needs_run_times and not state.knows_run_times:
             raise OptionsError(f"{baseline.name}: looks at actual run times, which only the embedded simulator knows")
@@ -142,7 +144,8 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         state.require(needs, baseline.name)
         plan["order"], plan["mode"] = order_of(baseline), MODES[baseline.mode]
         plan["core_policy"] = PLACEMENTS[baseline.placement]
-        plan["order_times"], plan["times"] = RUN_TIMES[baseline.order_times], RUN_TIMES[baseline.times]
+        plan["order_times"] = number_of_times(baseline.order_times, predictors)
+        plan["times"] = number_of_times(baseline.times, predictors)
         plan["list"], plan["candidates"] = (state.needs.orders.index(needs.orders[i]) for i in (0, -1))
         plan["changing"], plan["candidates_change"] = (changes(*needs.orders[i]) for i in (0, -1))
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
@@ -162,7 +165,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
-        history=new_history(state) if any(baseline.looks_back for baseline in baselines) else absent(History),
+        history=history_of(state, baselines, predictors),
         scores=new_scores(learned, jobs, DEMANDS) if any(learned) else absent(Scores),
         ahead=new_ahead(played_by(learned, jobs), jobs) if any(learned) else absent(Ahead),
     )
@@ -171,6 +174,13 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
     """Tell whether a learned policy has more than one reservation, for which a profile of free cores is needed."""
     return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
+
+
+def history_of(state: State, baselines: Sequence[Baseline], predictors: Sequence[str]) -> History:
+    """Return what is known of users, with some learned predictors; absent if no baseline looks at it."""
+    if not any(baseline.looks_back for baseline in baselines):
+        return absent(History)
+    return new_history(state, [predictor(times) for times in predictors])
 
 
 def played_by(learned: Sequence[ScoredPolicy | None], jobs: int) -> int:

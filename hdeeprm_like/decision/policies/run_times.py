@@ -7,6 +7,7 @@
 | ``tsafrir`` | the mean of the user's last two jobs to end, no more than requested; requested before there are two |
 | ``ewma`` | requested, times what share of their requests the user's jobs ran; those of late weigh more |
 | ``expected`` | the mean of the distribution that `estimates` makes of the past jobs |
+| ``learned:FILE.json`` | what the trees of a learned predictor tell, see `decision.tree_files` |
 
 ``sjf@tsafrir+easy`` orders by predictions and reserves by requests, ``fcfs+easysjf@tsafrir`` the other way round.
 A running job that has outlived its prediction is expected to run on for the next of some increments.
@@ -18,10 +19,11 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import bring_estimate
 from hdeeprm_like.decision.policies.history import History, read_history
+from hdeeprm_like.decision.policies.learned_times import learned_time
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_keys import known_time
-from hdeeprm_like.engine.numbers import EWMA, FIRST_PREDICTED, LAST_TWO
+from hdeeprm_like.engine.numbers import EWMA, FIRST_PREDICTED, LAST_TWO, LEARNED
 from hdeeprm_like.engine.tables import RUNNING, Tables
 
 INCREMENTS = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 18000.0, 36000.0, 72000.0, 180000.0, 360000.0)  # s
@@ -40,7 +42,7 @@ def no_follow(tables: Tables, history: object) -> None:
 
 @by_type
 def expected_time(tables: BundleType, history: BundleType, times: object, j: object) -> object:
-    """Return for how many s a job is taken to run; *times* is one of ``RUN_TIMES``."""
+    """Return for how many s a job is taken to run; *times* is a number of ``names.number_of_times``."""
     return known_only if history.kind == "NoHistory" else known_or_predicted
 
 
@@ -77,6 +79,8 @@ def predicted(tables: Tables, history: History, times: int, j: int) -> float:
             time = 0.5 * (user.last + user.before)
     elif times == EWMA:
         time = request * np.exp(user.log_ratio)
+    elif times >= LEARNED:
+        time = float(learned_time(tables, history, times, j))
     else:
         bring_estimate(tables, history, j)
         time = history.jobs[j].time

@@ -62,7 +62,6 @@ def start_ahead(tables: Tables, plans: Plans, k: int, s: int) -> None:
 def sort_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
     """Sort the waiting jobs by their scores now."""
     v, lists, history = plans.plans[k].list, tables.waiting, plans.history
-    history.past[0].refreshed = 0
     look_at_queue(tables, plans.scores, s)
     find_siblings(tables, history)
     for place in range(lists.lists[v].blocks):

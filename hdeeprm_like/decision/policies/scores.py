@@ -141,25 +141,36 @@ def look_at_queue(tables: Tables, scores: Scores, s: int) -> None:
 
 
 @compiled
-def write_features(tables: Tables, history: History, scores: Scores, s: int, j: int) -> None:
-    """Write the features of a waiting job that do not compare it with the head of the queue."""
-    f, job, found, clock = scores.features, tables.jobs[j], history.jobs[j], tables.clock[0]
-    user, cores, now = history.groups[found.user], float(len(tables.core_job)), scores.params[s]
-    request, wait = max(job.requested_time, 1.0), clock.now - job.submit
+def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates: bool) -> None:
+    """Write the first features of a waiting job, those that tell of it and its user: ``score_files.OF_JOB``.
+
+    Args:
+        estimates: whether those of estimates are wanted; they are 0 otherwise.
+    """
+    job, found = tables.jobs[j], history.jobs[j]
+    user, cores, request = history.groups[found.user], float(len(tables.core_job)), max(job.requested_time, 1.0)
     f[0] = 1.0
     f[1], f[2] = found.log_request - np.log(HOUR), found.log_cores - np.log(cores)
-    f[3] = f[4] = f[5] = f[6] = f[14] = 0.0
-    if now.estimates == 1:
+    f[3] = f[4] = f[5] = f[6] = 0.0
+    if estimates:
         bring_estimate(tables, history, j)
         f[3], f[4] = np.log(found.time / HOUR), np.log(found.rate * HOUR)
         f[5], f[6] = found.log_time - np.log(HOUR), found.short
-        f[14] = np.log1p(wait / max(1.0 / found.rate, 60.0))
     f[7] = min(np.log(max(0.5 * (user.last + user.before), 1.0) / request), 0.0) if user.ended >= 2 else 0.0
     f[8] = user.log_ratio
     last = history.groups[found.group].last
     f[9] = np.log(max(last, 1.0) / request) if last > 0.0 else 0.0
     f[10] = np.log1p(longest_elapsed(tables, history, j) / 60.0)
     f[11], f[12], f[13] = np.log1p(float(user.running)), np.log1p(float(user.waiting)), user.cores / cores
+
+
+@compiled
+def write_features(tables: Tables, history: History, scores: Scores, s: int, j: int) -> None:
+    """Write the features of a waiting job that do not compare it with the head of the queue."""
+    f, job, clock, now = scores.features, tables.jobs[j], tables.clock[0], scores.params[s]
+    describe_job(tables, history, f, j, now.estimates == 1)
+    cores, request, wait = float(len(tables.core_job)), max(job.requested_time, 1.0), clock.now - job.submit
+    f[14] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0)) if now.estimates == 1 else 0.0
     f[15], f[16], f[17] = np.log1p(wait / max(request, 10.0)), np.log1p(wait / HOUR), min(wait / DAY, 10.0)
     f[18], f[19] = f[1] * now.queue, f[2] * now.queue
     f[20], f[21], f[22] = clock.free_cores / cores, now.queue, now.work

@@ -1,0 +1,73 @@
+"""The command ``predict``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hdeeprm_like.cli.arguments import Commands, command, positive
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.open import names
+
+
+def add_predict(commands: Commands) -> None:
+    """Add ``predict``."""
+    added = command(commands, "predict", "tell how well the run times of a trace are predicted", run_predict)
+    added.add_argument("trace", type=Path, metavar="TRACE", help=f"the trace: {names('trace')}")
+    added.add_argument(
+        "--predictors",
+        metavar="P,...",
+        help="requested, actual, tsafrir, ewma, expected, learned:FILE.json (default requested,tsafrir,ewma,expected)",
+    )
+    added.add_argument(
+        "--split",
+        type=between,
+        default=0.5,
+        metavar="S",
+        help="share of the jobs that are past and only learned from; the others are predicted (default 0.5)",
+    )
+    added.add_argument(
+        "--train", type=Path, metavar="FILE.json", help="train a predictor on the past, and report it beside the others"
+    )
+    added.add_argument(
+        "--quantile",
+        type=between,
+        metavar="Q",
+        help="of --train: predict the time that this share of alike jobs do not exceed, in place of the mean logarithm",
+    )
+    added.add_argument(
+        "--cores", type=positive, metavar="N", help="of the machine (default: as the header of the trace says)"
+    )
+    added.add_argument("--json", type=Path, metavar="FILE", help="also write the figures, all digits of them")
+
+
+def run_predict(options: argparse.Namespace) -> None:
+    """Train if asked, report, and print."""
+    if options.quantile is not None and options.train is None:
+        raise OptionsError("--quantile: is of --train FILE.json, which is missing")
+    from hdeeprm_like.formats.files import write_json
+    from hdeeprm_like.studies.prediction.report import USUAL, format_report, predictors_named, read_recording, report
+
+    predictors = predictors_named(options.predictors or ",".join(USUAL))
+    if options.train is not None:
+        from hdeeprm_like.studies.prediction.training import check_training, train
+
+        check_training(options.train, options.quantile)
+    recording = read_recording(options.trace, options.split, options.cores)
+    if options.train is not None:
+        predictors = tuple(dict.fromkeys((*predictors, train(recording, options.train, options.quantile))))
+    found = report(recording, predictors)
+    if options.json:
+        write_json(options.json, found.content())
+    if not options.quiet:
+        sys.stdout.write(format_report(found))
+
+
+def between(text: str) -> float:
+    """Parse a number between 0 and 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < 1.0:
+        raise argparse.ArgumentTypeError(f"{text!r}: a number between 0 and 1 is needed")
+    return number

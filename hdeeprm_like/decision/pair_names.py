@@ -1,0 +1,54 @@
+"""Names of policies in options files, split into what orders the jobs and what chooses cores; imports nothing heavy."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, holds_file, is_baseline
+from hdeeprm_like.errors import OptionsError, did_you_mean
+
+JOB_POLICY_NAMES = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
+
+Pair: TypeAlias = tuple[str, str]
+
+
+def split_pair(text: str) -> Pair:
+    """Split ``"shortest-high_gflops"`` or ``"sjf+easy-best_fit"``, whose placement may be missing, into its policies.
+
+    Raises:
+        ValueError: one of them does not exist.
+    """
+    job, _, core = text.partition("-")
+    if job not in JOB_POLICY_NAMES and is_baseline(job):
+        try:
+            found = baseline(text)
+        except OptionsError as error:
+            raise ValueError(str(error)) from None
+        return found.rule, found.placement
+    check_name(job, JOB_POLICY_NAMES, "job policy")
+    check_name(core, CORE_POLICY_NAMES, "core policy")
+    return job, core
+
+
+def split_policy(text: str) -> Pair:
+    """Do the same, also for a job policy of the user's own, ``"file.py:attribute-high_gflops"``.
+
+    Raises:
+        ValueError: one of them does not exist.
+    """
+    job, _, core = text.rpartition("-")
+    if ":" not in job or holds_file(text):
+        return split_pair(text)
+    check_name(core, CORE_POLICY_NAMES, "core policy")
+    return job, core
+
+
+def check_part(name: str, known: Sequence[str]) -> None:
+    """Raise a ValueError if *name* is neither known nor one of the user's own, ``'file.py:attribute'``."""
+    if ":" not in name and name not in known:
+        raise ValueError(f"{name!r} is not known{did_you_mean(name, known)}")
+
+
+def check_name(name: str, known: Sequence[str], kind: str) -> None:
+    """Raise a ValueError with the nearest name if *name* is not known."""
+    if name not in known:
+        raise ValueError(f"{name!r} is no {kind}{did_you_mean(name, known)}")

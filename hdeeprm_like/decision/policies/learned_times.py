@@ -1,0 +1,68 @@
+"""What learned predictors look at, and for how long they take a job to run.
+
+The same function writes the features of a job when a predictor is trained and when it is asked. A prediction is made
+anew when a job of the user has ended, and when it is a quarter of an hour old, as `estimates` are.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.estimates import FRESH, MOST_REFRESHED
+from hdeeprm_like.decision.policies.history import History, find_siblings
+from hdeeprm_like.decision.policies.scores import describe_job
+from hdeeprm_like.decision.policies.trees import sum_of_trees
+from hdeeprm_like.decision.score_files import OF_JOB
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats
+
+MOST = 700.0  # no larger number has an exponential
+
+
+@by_type
+def learned_time(tables: BundleType, history: BundleType, times: object, j: object) -> object:
+    """Return for how many s a learned predictor takes a waiting job to run."""
+    return no_predictor if history.fields["trees"][0].kind == "NoTrees" else time_by_trees
+
+
+@inlined
+def no_predictor(tables: Tables, history: History, times: int, j: int) -> float:
+    """Return what was requested."""
+    return float(tables.jobs[j].requested_time)
+
+
+@compiled
+def time_by_trees(tables: Tables, history: History, times: int, j: int) -> float:
+    """Return for how many s a predictor takes a waiting job to run: what it told before, while that is fresh."""
+    trees, m, now, request = history.trees, times - LEARNED, tables.clock[0].now, tables.jobs[j].requested_time
+    before, ended = history.planned[times - FIRST_PREDICTED, j], history.groups[history.jobs[j].user].ended
+    fresh = trees.seen[m, j] == ended and now - trees.made[m, j] <= FRESH
+    if before > 0.0 and (fresh or history.past[0].refreshed >= MOST_REFRESHED):
+        return float(before)
+    trees.seen[m, j], trees.made[m, j] = ended, now
+    describe_for_trees(tables, history, trees.features, j)
+    return float(max(request, 1.0) * np.exp(min(sum_of_trees(trees, m), MOST)))
+
+
+@compiled
+def describe_for_trees(tables: Tables, history: History, f: Floats, j: int) -> None:
+    """Write the features of a waiting job, in the order of ``tree_files.FEATURES``; nan where one is not known."""
+    find_siblings(tables, history)
+    describe_job(tables, history, f, j, True)
+    known, now = history.jobs[j], tables.clock[0].now
+    user, group = history.groups[known.user], history.groups[known.group]
+    for i in range(OF_JOB, len(f)):
+        f[i] = np.nan
+    f[OF_JOB], f[OF_JOB + 1] = known.log_time - known.log_request, known.log_cores
+    if user.ended >= 1:
+        f[OF_JOB + 2] = np.log(max(user.last, 1.0)) - known.log_request
+        f[OF_JOB + 10] = np.log1p((now - tables.jobs[user.latest].finish) / 60.0)
+    if user.ended >= 2:
+        f[OF_JOB + 3] = np.log(max(user.before, 1.0)) - known.log_request
+    if group.ended >= 1:
+        f[OF_JOB + 4] = group.log_ratio
+    if group.ended >= 2:
+        f[OF_JOB + 5] = np.log(max(group.before, 1.0)) - known.log_request
+    f[OF_JOB + 6], f[OF_JOB + 7] = np.log1p(float(user.ended)), np.log1p(float(group.ended))
+    f[OF_JOB + 8], f[OF_JOB + 9] = np.log1p(float(group.running)), np.log1p(float(group.waiting))

@@ -1,0 +1,84 @@
+"""The trees of learned run-time predictors in compiled code (see `decision.tree_files`)."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from hdeeprm_like.decision.tree_files import FEATURES, Predictor
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.types import Floats, Ints, Records
+
+LEAF = -1  # in place of a feature
+
+MODEL = np.dtype([("baseline", "f8"), ("first", "i8"), ("end", "i8")], align=True)  # its trees: roots[first : end]
+
+NODE = np.dtype(
+    [
+        ("feature", "i8"),  # LEAF where the tree ends
+        ("at_most", "f8"),  # what goes left
+        ("left", "i8"),
+        ("right", "i8"),
+        ("missing_left", "i8"),  # 1 where a feature that is not known goes left, too
+        ("value", "f8"),  # of a leaf
+    ],
+    align=True,
+)
+
+
+class Trees(Bundle, shared=("models", "roots", "nodes")):
+    """The learned predictors of an action space; M predictors, F features, J jobs.
+
+    Attributes:
+        models: (M,) MODEL. roots: the first node of each tree. nodes: NODE of all trees.
+        features: (F,) scratch: of the job that is predicted, nan where one is not known.
+        seen: (M, J) ended jobs of its user when a job was last predicted. made: (M, J) s, when that was.
+    """
+
+    models: Records
+    roots: Ints
+    nodes: Records
+    features: Floats
+    seen: Ints
+    made: Floats
+
+
+def new_trees(predictors: Sequence[Predictor], jobs: int) -> Trees:
+    """Return the trees of some predictors."""
+    shape = len(predictors), jobs
+    return Trees(*rows_of(tuple(predictors)), np.zeros(len(FEATURES)), np.zeros(shape, np.int64), np.zeros(shape))
+
+
+@lru_cache(maxsize=8)
+def rows_of(predictors: tuple[Predictor, ...]) -> tuple[Records, Ints, Records]:
+    """Return the models, roots and nodes of some predictors; nobody writes to them."""
+    models = np.zeros(len(predictors), MODEL)
+    roots: list[int] = []
+    rows: list[tuple[int, float, int, int, bool, float]] = []
+    for model, predictor in zip(models, predictors, strict=True):
+        model["baseline"], model["first"] = predictor.baseline, len(roots)
+        for tree in predictor.trees:
+            root = len(rows)
+            roots.append(root)
+            rows += [
+                (one.feature, one.at_most, root + one.left, root + one.right, one.missing_left, one.value)
+                for one in tree
+            ]
+        model["end"] = len(roots)
+    return models, np.array(roots, np.int64), np.array(rows, NODE)
+
+
+@compiled
+def sum_of_trees(trees: Trees, m: int) -> float:
+    """Return what the trees of predictor *m* make of the features that are written."""
+    total = trees.models[m].baseline
+    for t in range(trees.models[m].first, trees.models[m].end):
+        n = trees.roots[t]
+        while trees.nodes[n].feature != LEAF:
+            node = trees.nodes[n]
+            feature = trees.features[node.feature]
+            goes_left = node.missing_left == 1 if np.isnan(feature) else feature <= node.at_most
+            n = node.left if goes_left else node.right
+        total += trees.nodes[n].value
+    return float(total)

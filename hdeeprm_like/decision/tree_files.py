@@ -1,0 +1,153 @@
+"""Learned run-time predictors in JSON: trees that tell what share of its request a job runs.
+
+| key | meaning |
+|---|---|
+| ``baseline`` | what the trees add to |
+| ``trees`` | each a list of nodes, of which the first is its root |
+| ``made_by`` | how it was made: command, trace, loss; for readers |
+
+A node either has a ``value`` alone, or asks: ``feature`` (one of `FEATURES`), ``at_most``, ``left`` (the number of the
+node where the feature is at most that), ``right`` (where it is more) and ``missing`` (``left`` or ``right``, where the
+feature is not known; right if left out). Numbers of nodes grow on the way down.
+
+run time = requested time * exp(baseline + values of the leaves that the job comes to), no more than requested.
+
+This module reads them and imports nothing heavy; `policies.trees` evaluates them, `studies.prediction` makes them.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
+from hdeeprm_like.decision.score_files import OF_JOB, mapping, number, read_object
+from hdeeprm_like.errors import OptionsError
+
+FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
+    "expected_log_ratio": "mean of ln(estimated run time / requested time), short jobs counted as 10 s",
+    "log_all_cores": "ln(cores)",
+    "log_last": "ln(run time of the user's last job / requested time); missing before",
+    "log_before_last": "the same of the one that ended before it; missing before",
+    "class_ratio": "log_ratio of the jobs of this user with this request; missing before",
+    "class_before_last": "ln(run time of the one before the last of these / requested time); missing before",
+    "user_ended": "ln(1 + ended jobs of the user)",
+    "class_ended": "ln(1 + ended jobs of this user with this request)",
+    "class_running": "ln(1 + running ones)",
+    "class_waiting": "ln(1 + waiting ones)",
+    "since_end": "ln(1 + min since a job of the user ended); missing before",
+}
+"""What a tree can ask about: the first are those of learned policies that tell of the job and its user alone."""
+
+LEARNED, ENDING = "learned:", ".json"
+WHOLE_NAME = re.compile(rf"{LEARNED}(.+?{re.escape(ENDING)})(?=[+-]|$)")
+# the path ends with the first ".json" that is followed by "+", "-" or nothing; before it dashes and all else may stand
+KEPT = 8  # files whose content is kept
+MOST_NODES = 1_000_000  # of all trees of a file
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a tree; a leaf has a value alone.
+
+    Attributes:
+        feature: its number in `FEATURES`, -1 for a leaf. at_most, left, right: of a node that asks.
+        missing_left: whether a job goes left whose feature is not known. value: of a leaf.
+    """
+
+    feature: int = -1
+    at_most: float = 0.0
+    left: int = 0
+    right: int = 0
+    missing_left: bool = False
+    value: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A learned run-time predictor: what its trees add to, and the nodes of each."""
+
+    baseline: float
+    trees: tuple[tuple[Node, ...], ...]
+
+
+def is_predictor(times: str) -> bool:
+    """Tell whether run times are meant as those of a learned predictor: ``learned:FILE.json``."""
+    return times.startswith(LEARNED)
+
+
+def with_files(name: str, change: Callable[[str], str]) -> str:
+    """Return the name of a baseline with *change* of the path in place of each ``learned:FILE.json``."""
+    return WHOLE_NAME.sub(lambda match: change(match[1]), name)
+
+
+def predictor(times: str) -> Predictor:
+    """Return the learned predictor of ``"learned:FILE.json"``; one that was read before is read again if it changed.
+
+    Raises:
+        OptionsError: there is none, or its file cannot be used.
+    """
+    path = Path(times.removeprefix(LEARNED))
+    if not WHOLE_NAME.fullmatch(times):
+        raise OptionsError(f"run times {times!r:.80}: write learned:FILE{ENDING} for a learned predictor")
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise OptionsError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return _read(path, found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+@lru_cache(maxsize=KEPT)
+def _read(path: Path, *version: int) -> Predictor:
+    """Return the predictor in a file, of which *version* tells whether it has changed."""
+    return predictor_of(read_object(path), str(path))
+
+
+def predictor_of(content: Any, where: str) -> Predictor:
+    """Return the predictor that the JSON of a file stands for.
+
+    Raises:
+        OptionsError: it stands for none; the message begins with *where*.
+    """
+    given = mapping(content, ("baseline", "trees", "made_by"), where)
+    trees = given.get("trees")
+    if not isinstance(trees, list):
+        raise OptionsError(f"{where}: trees: a list of trees is needed, not {trees!r:.60}")
+    for t, tree in enumerate(trees):
+        if not isinstance(tree, list) or not tree:
+            raise OptionsError(f"{where}: tree {t}: a list of nodes is needed, not {tree!r:.60}")
+    if sum(map(len, trees)) > MOST_NODES:
+        raise OptionsError(f"{where}: trees: no more than {MOST_NODES} nodes are possible")
+    return Predictor(
+        number(given.get("baseline"), f"{where}: baseline"),
+        tuple(
+            tuple(node_of(node, i, len(tree), f"{where}: tree {t}: node {i}") for i, node in enumerate(tree))
+            for t, tree in enumerate(trees)
+        ),
+    )
+
+
+NUMBERS = {name: i for i, name in enumerate(FEATURES)}
+ASKING = ("feature", "at_most", "left", "right", "missing")
+SIDES = ("left", "right")
+
+
+def node_of(content: Any, own: int, nodes: int, where: str) -> Node:
+    """Return the node of a number among those of a tree."""
+    if isinstance(content, dict) and "value" in content:
+        return Node(value=number(mapping(content, ("value",), where)["value"], f"{where}: value"))
+    given = mapping(content, ASKING, where)
+    feature, missing = given.get("feature"), given.get("missing", "right")
+    if not isinstance(feature, str):
+        raise OptionsError(f"{where}: feature: a name is needed, or a value alone; it is {feature!r:.60}")
+    mapping({feature: 0}, FEATURES, f"{where}: feature")
+    for side in SIDES:
+        to = given.get(side)
+        if isinstance(to, bool) or not isinstance(to, int) or not own < to < nodes:
+            raise OptionsError(f"{where}: {side}: a node from {own + 1} to {nodes - 1} is needed, not {to!r:.60}")
+    if missing not in SIDES:
+        raise OptionsError(f"{where}: missing: left or right is needed, not {missing!r:.60}")
+    at_most = number(given.get("at_most"), f"{where}: at_most")
+    return Node(NUMBERS[feature], at_most, given["left"], given["right"], missing == "left")

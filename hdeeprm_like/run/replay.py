@@ -1,0 +1,118 @@
+"""Jobs that start when a trace says they did, and what predictors would have told of each when it was submitted.
+
+Nothing is decided and nothing is simulated: what happened to jobs is written into the tables in the order of time, so
+that the history is at each moment what a scheduler of that machine knew.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.names import number_of_times
+from hdeeprm_like.decision.policies.history import History, new_history, read_history
+from hdeeprm_like.decision.policies.learned_times import describe_for_trees
+from hdeeprm_like.decision.policies.run_times import known_or_predicted
+from hdeeprm_like.decision.tree_files import FEATURES, Predictor, is_predictor, predictor
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.lifecycle import note_change
+from hdeeprm_like.engine.numbers import REQUESTED
+from hdeeprm_like.engine.running_jobs import BY_SIZE, add_running, remove_running
+from hdeeprm_like.engine.state import Needs, State
+from hdeeprm_like.engine.tables import COMPLETED, ENDED, RUNNING, STARTED, SUBMITTED, WAITING, Tables
+from hdeeprm_like.types import Floats, Ints
+
+END, SUBMIT, ASK, START = range(4)  # what happens to a job, in the order in which it does at one time
+NO_TREES = Predictor(0.0, ())  # tells what was requested; with it one kind of history serves all
+
+
+class Replay(Bundle):
+    """What happens when, and what is told of it; E happenings, J jobs, P predictors, F features.
+
+    Attributes:
+        time: (E,) s, ascending. kind: (E,) of the above. job: (E,).
+        asked: (P,) numbers of run times. predicted: (P, J) s. features: (J, F) of jobs when they are submitted.
+    """
+
+    time: Floats
+    kind: Ints
+    job: Ints
+    asked: Ints
+    predicted: Floats
+    features: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What was told of jobs when they were submitted.
+
+    Attributes:
+        predicted: (P, J) s. features: (J, F) of ``tree_files.FEATURES``, nan where one is not known.
+    """
+
+    predicted: Floats
+    features: Floats
+
+
+def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[str] = ()) -> Told:
+    """Return what predictors tell of each job when it is submitted, and what learned ones look at.
+
+    Args:
+        start: (J,) s, not before the submission. times: names of run times.
+
+    Raises:
+        OptionsError: the file of a learned predictor cannot be used.
+    """
+    names = tuple(dict.fromkeys(name for name in times if is_predictor(name)))
+    state = State(platform, jobs, log=False, named=False, needs=Needs((), ((BY_SIZE, REQUESTED),)))
+    history = new_history(state, [predictor(name) for name in names] or [NO_TREES])
+    count = len(jobs)
+    time = np.concatenate([start + state.tables.jobs["run_time"], jobs.submit, jobs.submit, start])
+    kind, job = np.repeat(np.array([END, SUBMIT, ASK, START]), count), np.tile(np.arange(count), 4)
+    order = np.lexsort((job, kind, time))
+    asked = np.array([number_of_times(name, names) for name in times], np.int64)
+    told = Replay(
+        time[order],
+        kind[order],
+        job[order],
+        asked,
+        np.zeros((len(times), count)),
+        np.zeros((count, len(FEATURES))),
+    )
+    play(state.tables, history, told)
+    return Told(told.predicted, told.features)
+
+
+@compiled
+def play(tables: Tables, history: History, replay: Replay) -> None:
+    """Let everything happen, and note what is told."""
+    for e in range(len(replay.time)):
+        kind, j = replay.kind[e], replay.job[e]
+        tables.clock[0].now = replay.time[e]
+        if kind == ASK:
+            read_history(tables, history)
+            describe_for_trees(tables, history, replay.features[j], j)
+            for i in range(len(replay.asked)):
+                replay.predicted[i, j] = known_or_predicted(tables, history, replay.asked[i], j)
+        else:
+            happen(tables, kind, j)
+
+
+@compiled
+def happen(tables: Tables, kind: int, j: int) -> None:
+    """Let a job be submitted, start or end; cores are not counted, for machines have changed in long traces."""
+    job, now = tables.jobs[j], tables.clock[0].now
+    if kind == SUBMIT:
+        job.status, job.first = WAITING, j
+        note_change(tables, SUBMITTED, j)
+    elif kind == START:
+        job.status, job.start = RUNNING, now
+        add_running(tables, j)
+        note_change(tables, STARTED, j)
+    else:
+        remove_running(tables, j)
+        job.status, job.finish = COMPLETED, now
+        note_change(tables, ENDED, j)

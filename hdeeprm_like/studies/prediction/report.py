@@ -1,0 +1,183 @@
+"""What predictors tell of the last part of a trace, beside what its jobs really ran."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.decision.tree_files import is_predictor, predictor
+from hdeeprm_like.engine.numbers import RUN_TIMES
+from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.windows import Window, usable, window, with_requested_times
+from hdeeprm_like.run.replay import replay
+from hdeeprm_like.studies.compare.run import machine_size
+from hdeeprm_like.types import Floats
+
+USUAL = ("requested", "tsafrir", "ewma", "expected")
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """The jobs of a trace as its machine ran them.
+
+    Attributes:
+        trace: its usable jobs. machine: a pool of its cores. window: the jobs in the order of submission.
+        start: (J,) s, when they started; those whose wait the trace does not tell started at once.
+        first: the job that the last part begins with; all before it are past.
+    """
+
+    trace: Trace
+    machine: Platform
+    window: Window
+    start: Floats
+    first: int
+
+    @property
+    def finish(self) -> Floats:
+        """(J,) s."""
+        return self.start + self.window.workload.delay
+
+    @property
+    def now(self) -> float:
+        """When the last part begins, in s."""
+        return float(self.window.workload.submit[self.first])
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How well a predictor tells the run times of the last part.
+
+    Attributes:
+        predictor: its name.
+        r2: share of the variance of ln(run time) that it explains, negative if a constant tells more; None if all jobs
+            ran equally long.
+        mean_log_error, rms_log_error: of ln(predicted / run time).
+        underestimates: share of the jobs that run longer than predicted.
+        mean_ratio: mean of run time / predicted.
+        accuracy: mean of the smaller of the two over the larger (Tsafrir et al., "Backfilling using system-generated
+            predictions rather than user runtime estimates", 2007).
+    """
+
+    predictor: str
+    r2: float | None
+    mean_log_error: float
+    rms_log_error: float
+    underestimates: float
+    mean_ratio: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `report` returns.
+
+    Attributes:
+        trace: the file. cores: of the machine. past: jobs that are only learned from. jobs: in the last part.
+        predictors: how well each does there.
+    """
+
+    trace: str
+    cores: int
+    past: int
+    jobs: int
+    predictors: tuple[Accuracy, ...]
+
+    def content(self) -> dict[str, Any]:
+        """Return it for a JSON file."""
+        return asdict(self)
+
+
+def predictors_named(text: str) -> tuple[str, ...]:
+    """Return the run times of ``"requested,tsafrir,learned:FILE.json"``, each once.
+
+    Raises:
+        OptionsError: one is not known, or its file cannot be used.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if is_predictor(name):
+            predictor(name)
+        elif name not in RUN_TIMES:
+            known = (*RUN_TIMES, "learned:FILE.json")
+            raise OptionsError(f"--predictors: {name!r:.80} is not known{did_you_mean(name, known)}")
+    return names
+
+
+def read_recording(path: Path, split: float, cores: int | None = None) -> Recording:
+    """Read a trace whose jobs started when it says.
+
+    Args:
+        split: share of the jobs that are past, from 0 to 1. cores: of the machine, None for what the header says.
+
+    Raises:
+        HDeepRMError: the trace cannot be used, or one of its parts has no job.
+    """
+    trace = with_requested_times(usable(load_trace(path)))
+    if not len(trace):
+        raise WorkloadError(f"{path}: no job of it ran for some time on some processors")
+    machine = pool(machine_size(trace) if cores is None else cores)
+    jobs = window(trace, machine.cores)
+    first = int(split * len(trace))
+    if not 0 < first < len(trace):
+        raise OptionsError(f"--split: {split:g} of {len(trace)} jobs leaves no job before, or none to predict")
+    assert jobs.wait is not None
+    return Recording(trace, machine, jobs, jobs.workload.submit + np.maximum(jobs.wait, 0.0), first)
+
+
+def report(recording: Recording, predictors: Sequence[str]) -> Report:
+    """Return how well predictors tell the run times of the last part of a trace; all jobs before are known to them.
+
+    Raises:
+        OptionsError: the file of a learned predictor cannot be used.
+    """
+    jobs, first = recording.window.workload, recording.first
+    told = replay(recording.machine, jobs, recording.start, predictors)
+    found = [
+        accuracy(name, jobs.delay[first:], predicted[first:])
+        for name, predicted in zip(predictors, told.predicted, strict=True)
+    ]
+    return Report(str(recording.trace.path), recording.machine.cores, first, len(jobs) - first, tuple(found))
+
+
+def accuracy(name: str, run: Floats, predicted: Floats) -> Accuracy:
+    """Return how well (J,) s of predicted run times tell the real ones; both count as 1 s at least."""
+    run, predicted = np.maximum(run, 1.0), np.maximum(predicted, 1.0)
+    error = np.log(predicted / run)
+    variance = float(np.var(np.log(run)))
+    return Accuracy(
+        predictor=name,
+        r2=1.0 - float(np.mean(error**2)) / variance if variance > 0.0 else None,
+        mean_log_error=float(np.mean(error)),
+        rms_log_error=float(np.sqrt(np.mean(error**2))),
+        underestimates=float(np.mean(predicted < run)),
+        mean_ratio=float(np.mean(run / predicted)),
+        accuracy=float(np.mean(np.minimum(run, predicted) / np.maximum(run, predicted))),
+    )
+
+
+HEADS = ("R2", "mean log error", "rms log error", "underestimates", "run / predicted", "accuracy")
+
+
+def format_report(found: Report) -> str:
+    """Return a report as text: a line about the trace, and a table."""
+    width = max(len(name) for name in ("predictor", *(one.predictor for one in found.predictors)))
+    lines = [f"{found.trace}: the last {found.jobs} jobs on {found.cores} cores; {found.past} before them are past"]
+    lines.append("  ".join(["predictor".ljust(width), *HEADS]))
+    for one in found.predictors:
+        figures = (
+            "-" if one.r2 is None else f"{one.r2:.3f}",
+            f"{one.mean_log_error:+.2f}",
+            f"{one.rms_log_error:.2f}",
+            f"{one.underestimates:.1%}",
+            f"{one.mean_ratio:.2f}",
+            f"{one.accuracy:.2f}",
+        )
+        cells = (figure.rjust(len(head)) for figure, head in zip(figures, HEADS, strict=True))
+        lines.append("  ".join([one.predictor.ljust(width), *cells]))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,152 @@
+"""The command ``predict``: figures on paper, training on the past alone, refusals in one line."""
+
+import json
+import math
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.studies.prediction import training
+from hdeeprm_like.studies.prediction.report import Accuracy, accuracy, read_recording
+
+needs_sklearn = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is missing: nothing is trained")
+
+
+def write_trace(path, late=1.0, jobs=400):
+    """A trace of four users, each with a share of the request that narrow jobs run; the last half runs *late* times."""
+    rng = np.random.default_rng(3)
+    submit = np.cumsum(rng.integers(0, 60, jobs))
+    lines = ["; MaxProcs: 8"]
+    for number, time in enumerate(submit.tolist(), start=1):
+        user, request = rng.integers(4), rng.integers(600, 3600)
+        wait, size = rng.integers(0, 100), rng.integers(1, 9)
+        run = request * (0.9, 0.3, 0.1, 0.05)[user] * rng.uniform(0.8, 1.1) * (0.1 if size > 4 else 1.0)
+        run = max(int(run * (late if number > jobs / 2 else 1.0)), 1)
+        lines.append(f"{number} {time} {wait} {run} {size} -1 -1 {size} {request} -1 1 {user} 1 -1 1 -1 -1 -1")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def predict(*arguments):
+    return main(["predict", *map(str, arguments)])
+
+
+def test_the_figures_of_a_predictor_on_paper():
+    run, predicted = np.array([10.0, 20.0, 40.0]), np.array([10.0, 40.0, 20.0])
+    log2 = math.log(2)
+    variance = 2 * log2**2 / 3  # of ln 10, ln 20 and ln 40
+    expected = Accuracy("p", 1 - (2 * log2**2 / 3) / variance, 0.0, math.sqrt(2 / 3) * log2, 1 / 3, 3.5 / 3, 2 / 3)
+    found = accuracy("p", run, predicted)
+    assert vars(found) == pytest.approx(vars(expected), abs=1e-12)
+    assert accuracy("p", np.full(3, 5.0), predicted).r2 is None
+
+
+def test_a_table_and_a_file_tell_how_well_the_last_part_is_predicted(tmp_path, capsys):
+    trace = write_trace(tmp_path / "t.swf")
+    assert (
+        predict(trace, "--split", 0.4, "--json", tmp_path / "f.json", "--predictors", "requested,tsafrir,actual") == 0
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{trace}: the last 240 jobs on 8 cores; 160 before them are past"
+    assert [line.split()[0] for line in lines[1:]] == ["predictor", "requested", "tsafrir", "actual"]
+    content = json.loads((tmp_path / "f.json").read_text())
+    assert (content["cores"], content["past"], content["jobs"]) == (8, 160, 240)
+    requested, tsafrir, actual = content["predictors"]
+    assert requested["underestimates"] < 0.2 < tsafrir["underestimates"]
+    assert requested["r2"] < tsafrir["r2"] < actual["r2"] == 1.0
+    assert (actual["rms_log_error"], actual["mean_ratio"], actual["accuracy"]) == (0, 1, 1)
+
+
+def test_the_wait_of_the_trace_decides_what_is_known_when(tmp_path):
+    trace = write_trace(tmp_path / "t.swf")
+    recording = read_recording(trace, 0.5)
+    assert (recording.start >= recording.window.workload.submit).all()
+    assert (recording.start > recording.window.workload.submit).any()
+    header, *lines = trace.read_text().splitlines()
+    fields = [line.split() for line in lines]
+    trace.write_text("\n".join([header, *(" ".join([*one[:2], "-1", *one[3:]]) for one in fields)]))
+    assert np.array_equal(read_recording(trace, 0.5).start, recording.window.workload.submit)
+
+
+@needs_sklearn
+def test_a_trained_predictor_tells_more_than_the_others_and_decides(tmp_path, capsys):
+    trace, trees = write_trace(tmp_path / "t.swf"), tmp_path / "my-trees.json"
+    assert predict(trace, "--train", trees, "--json", tmp_path / "f.json") == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith(f"learned:{trees} ")
+    found = {one["predictor"]: one["r2"] for one in json.loads((tmp_path / "f.json").read_text())["predictors"]}
+    assert found[f"learned:{trees}"] == max(found.values()) > 0.5
+    made_by = json.loads(trees.read_text())["made_by"]
+    assert (made_by["trace"], made_by["jobs"], made_by["cores"]) == ("t.swf", [0, 200], 8)
+
+
+@needs_sklearn
+def test_a_higher_quantile_is_exceeded_less_often(tmp_path):
+    trace, under = write_trace(tmp_path / "t.swf"), []
+    for quantile in (0.2, 0.9):
+        trees = tmp_path / f"{quantile}.json"
+        flags = ["--train", trees, "--quantile", quantile, "--predictors", "requested", "--json", tmp_path / "f.json"]
+        assert predict(trace, *flags, "--quiet") == 0
+        under.append(json.loads((tmp_path / "f.json").read_text())["predictors"][1]["underestimates"])
+    assert under[0] > 0.5 > under[1]
+
+
+@needs_sklearn
+def test_training_knows_nothing_of_what_comes_after_the_past(tmp_path):
+    files = []
+    for late in (1.0, 7.0):
+        recording = read_recording(write_trace(tmp_path / "t.swf", late), 0.5)
+        training.train(recording, tmp_path / "m.json")
+        files.append((tmp_path / "m.json").read_bytes())
+    assert files[0] == files[1]
+
+
+def test_without_scikit_learn_a_line_says_what_to_install(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(training, "find_spec", lambda name: None)
+    assert predict(write_trace(tmp_path / "t.swf"), "--train", tmp_path / "m.json") == 2
+    line = "hdeeprm-like: --train: needs scikit-learn; install it with: pip install 'hdeeprm_like[learn]'\n"
+    assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--predictors", "tsafir"], "'tsafir' is not known; did you mean 'tsafrir'?"),
+        (["--predictors", "learned:none.json"], "none.json: cannot be read: No such file"),
+        (["--predictors", "learned:none.txt"], "write learned:FILE.json"),
+        (["--quantile", "0.5"], "--quantile: is of --train FILE.json, which is missing"),
+        (["--split", "0.001"], "--split: 0.001 of 400 jobs leaves no job before"),
+        (["--cores", "4"], "asks for 8 processors, the machine has 4"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(tmp_path, capsys, flags, message):
+    assert predict(write_trace(tmp_path / "t.swf"), *flags) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("hdeeprm-like: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("flags", [["--split", "1"], ["--split", "half"], ["--quantile", "0", "--train", "m.json"]])
+def test_shares_lie_between_0_and_1(tmp_path, capsys, flags):
+    with pytest.raises(SystemExit) as ended:
+        predict(tmp_path / "t.swf", *flags)
+    assert ended.value.code == 2
+    assert "a number between 0 and 1 is needed" in capsys.readouterr().err
+
+
+@needs_sklearn
+@pytest.mark.parametrize("name", ["trees.txt", "a,b.json", "a.json-b.json"])
+def test_a_file_that_no_baseline_could_name_is_refused(tmp_path, name):
+    with pytest.raises(OptionsError, match=r"a name that ends in \.json is needed"):
+        training.check_training(tmp_path / name, None)
+
+
+@needs_sklearn
+def test_too_short_a_past_is_refused_and_nothing_is_written(tmp_path, capsys):
+    trace = write_trace(tmp_path / "t.swf", jobs=60)
+    assert predict(trace, "--train", tmp_path / "m.json", "--split", 0.5) == 2
+    assert "50 are needed to learn from" in capsys.readouterr().err
+    assert not (tmp_path / "m.json").exists()
