@@ -28,12 +28,11 @@ test-all: .venv/tested
 bench: .venv/tested
 	$(BIN)/python -m pytest tests/bench/bench_*.py -m bench -s -p no:warnings
 
-# The learned policies, made again: some 20 minutes of CPU each. One of their traces is not shipped, and is fetched.
+# The learned policy `slowdown`, made again in some 15 minutes of CPU. One of its traces is not shipped, and is fetched.
 zoo: .venv/tested
 	test -f traces/CTC-SP2-1996-3.1-cln.swf.gz || $(BIN)/hdeeprm-like fetch-trace CTC-SP2-1996-3.1-cln --folder traces
-	for aim in slowdown balanced; do \
-	  $(BIN)/hdeeprm-like train --method evolution --options agents/zoo/evolution/$$aim.json --output runs/zoo-$$aim \
-	  && cp runs/zoo-$$aim/best.json agents/zoo/$$aim.json || exit 1; done
+	$(BIN)/hdeeprm-like train --method evolution --options agents/zoo/evolution/slowdown.json --output runs/zoo-slowdown
+	@echo "The policy is in runs/zoo-slowdown/best.json"
 
 format: .venv/tested
 	$(BIN)/ruff check --fix .
