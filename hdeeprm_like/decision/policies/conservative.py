@@ -12,7 +12,7 @@ SP2 with backfilling", 2001.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, pass_changes, planned_time, read_changes
 from hdeeprm_like.decision.policies.releases import expected_end, expected_finish, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
@@ -170,6 +170,7 @@ def refresh(tables: Tables, plans: Plans, k: int) -> None:
 def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
     """Start the jobs whose reservation is for now."""
     plan, now = plans.plans[k], tables.clock[0].now
+    read_changes(tables, plans, k)
     last = copy_jobs(tables.waiting, plan.list, plans.queue) - 1  # no job behind it can start
     refresh(tables, plans, k)
     for i in range(plan.planned):
@@ -193,6 +194,7 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
     plan.planned = 0
     for place in range(i):
         plan.planned += tables.jobs[plans.queue[place]].status == WAITING
+    pass_changes(tables, plans, k)
 
 
 @compiled

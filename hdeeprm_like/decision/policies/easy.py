@@ -13,7 +13,7 @@ from hdeeprm_like.decision.names import (
     EASY_FCFS,
     EASY_SJF,
 )
-from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time, read_changes
 from hdeeprm_like.decision.policies.releases import expected_end, expected_finish, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
@@ -193,6 +193,7 @@ def start_committed(tables: Tables, plans: Plans, k: int) -> None:
     Source: the simulator of RLScheduler (Zhang et al., 2020), as `golden/windows` describes it.
     """
     plan, clock = plans.plans[k], tables.clock[0]
+    read_changes(tables, plans, k)
     if plan.held >= 0 and tables.jobs[plan.held].status != WAITING:
         plan.held = -1
     while clock.waiting > 0:
@@ -213,6 +214,7 @@ def start_committed(tables: Tables, plans: Plans, k: int) -> None:
             enough = tables.jobs[j].size <= clock.free_cores
             if enough and j != plan.held and clock.now + planned_time(tables, plans, k, j) < plan.shadow:
                 start_if_fits(tables, plans, k, j)
+    pass_changes(tables, plans, k)
 
 
 @compiled

@@ -59,7 +59,7 @@ PLAN = np.dtype(
         ("changing", "i8"),  # 1 where the order changes with time,
         ("candidates_change", "i8"),  # and where that of the candidates does
         ("ends", "i8"),  # list of running jobs by expected end, -1 where it does not look at them
-        ("cursor", "i8"),  # changes of the cluster that it has seen
+        ("cursor", "i8"),  # changes of the cluster that it has seen, where it looks at them
         ("held", "i8"),  # the job that commit blocks on, -1 for none
         ("held_at", "i8"),  # jobs submitted when it was picked
         ("shadow", "f8"),  # s, when it is expected to start
@@ -208,12 +208,8 @@ def planned_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 
 @compiled
-def read_changes(tables: Tables, plans: Plans, k: int, own: bool) -> None:
-    """Take in what has happened to jobs since the last look.
-
-    Args:
-        own: whether the jobs that have started were started by this baseline.
-    """
+def read_changes(tables: Tables, plans: Plans, k: int) -> None:
+    """Take in what has happened to jobs since the last decision; what has started was started by others."""
     plan, clock = plans.plans[k], tables.clock[0]
     while plan.cursor < clock.changes:
         change = tables.changes[plan.cursor]
@@ -223,7 +219,12 @@ def read_changes(tables: Tables, plans: Plans, k: int, own: bool) -> None:
             if plan.mode == CONSERVATIVE:
                 plans.reserved[k, j] = NONE_RESERVED
         elif kind == STARTED:
-            if not own:
-                plan.stale, plan.held = 1, -1
+            plan.stale, plan.held = 1, -1
         elif kind == ENDED and tables.jobs[j].finish != tables.jobs[j].start + planned_time(tables, plans, k, j):
             plan.stale = 1
+
+
+@inlined
+def pass_changes(tables: Tables, plans: Plans, k: int) -> None:
+    """Leave out what baseline *k* has started itself."""
+    plans.plans[k].cursor = tables.clock[0].changes
