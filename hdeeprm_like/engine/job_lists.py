@@ -327,11 +327,42 @@ def copy_jobs(lists: JobLists, v: int, out: Ints) -> int:
     count = 0
     for place in range(lists.lists[v].blocks):
         b = lists.directory[v, place]
-        begin = lists.begins[v, b]
-        for i in range(begin, begin + lists.sizes[v, b]):
-            out[count] = lists.jobs[v, i]
-            count += 1
+        copy_entries(out, count, lists.jobs[v], lists.begins[v, b], lists.sizes[v, b])
+        count += lists.sizes[v, b]
     return count
+
+
+@compiled
+def copy_keys(lists: JobLists, v: int, out: Floats) -> None:
+    """Write the keys of a list in order."""
+    count = 0
+    for place in range(lists.lists[v].blocks):
+        b = lists.directory[v, place]
+        copy_entries(out, count, lists.keys[v], lists.begins[v, b], lists.sizes[v, b])
+        count += lists.sizes[v, b]
+
+
+@compiled
+def place_with(lists: JobLists, v: int, cores: int) -> tuple[int, int, int]:
+    """Return the first place up to which jobs ask for so many cores together, and how many more these are.
+
+    The number of blocks stands for the place if all jobs ask for fewer.
+    """
+    blocks = lists.lists[v].blocks
+    for place in range(blocks):
+        b = lists.directory[v, place]
+        begin = lists.begins[v, b]
+        for i in range(lists.sizes[v, b]):
+            cores -= lists.cores[v, begin + i]
+            if cores <= 0:
+                return place, i, -cores
+    return blocks, 0, 0
+
+
+@inlined
+def key_at(lists: JobLists, v: int, place: int, i: int) -> float:
+    """Return the key of the job at a place of a list."""
+    return float(lists.keys[v, lists.begins[v, lists.directory[v, place]] + i])
 
 
 @compiled

@@ -13,10 +13,10 @@ SP2 with backfilling", 2001.
 import numpy as np
 
 from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, pass_changes, planned_time, read_changes
-from hdeeprm_like.decision.policies.releases import expected_end, expected_finish, sort_releases
+from hdeeprm_like.decision.policies.releases import is_overdue, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at
+from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
@@ -124,21 +124,12 @@ def new_profile(tables: Tables, plans: Plans, k: int) -> None:
     count = sort_releases(tables, plans, k)
     plan.stale = 1 if is_overdue(tables, plans, k) else 0
     for i in range(count):
-        time, cores = expected_end(tables, plans, k, plans.releases[i]), tables.jobs[plans.releases[i]].size
+        time, cores = plans.release_ends[i], tables.jobs[plans.releases[i]].size
         if time > plans.point_time[k, plan.points - 1]:
             plans.point_time[k, plan.points] = time
             plans.point_free[k, plan.points] = plans.point_free[k, plan.points - 1]
             plan.points += 1
         plans.point_free[k, plan.points - 1] += cores
-
-
-@compiled
-def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
-    """Tell whether a running job has outrun its expected end."""
-    v = plans.plans[k].ends
-    if tables.running.lists[v].jobs == 0:
-        return False
-    return bool(expected_finish(tables, plans, k, job_at(tables.running, v, 0, 0)) <= tables.clock[0].now)
 
 
 @compiled

@@ -84,7 +84,7 @@ class Plans(Bundle):
         reserved: (K, J) s, when a waiting job is to start, of conservative baselines; else empty.
         point_time, point_free: (K, 2J + 3) from when on how many cores are free of running jobs and reservations.
         queue, releases: (J + 1,) scratch: waiting jobs in order, and running ones by expected end, in this decision.
-        release_ends: (J + 1,) s, when these are expected to end, where they had to be sorted.
+        release_ends: (J + 1,) s, when these are expected to end.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
         history: what is known of users. scores: of learned policies. ahead: what these play. Absent where nobody looks.
     """
