@@ -16,7 +16,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.types import Floats, Ints, Records
 
 BLOCK = 64  # jobs
-FEW = 8  # jobs of a block up to which looking at each is quicker than halving
+FEW = 8  # jobs of a block up to which one after the other is quicker than halving, or than moving all at once
 
 LIST = np.dtype(
     [
@@ -163,9 +163,12 @@ def move(lists: JobLists, v: int, source: int, target: int) -> None:
 
 @inlined
 def shift(lists: JobLists, v: int, first: int, end: int, by: int) -> None:
-    """Move the entries from *first* to before *end* by so many places."""
+    """Move the entries from *first* to before *end* by one place, 1 or -1."""
     count = end - first
-    if count == 0:
+    if count <= FEW:
+        for i in range(count):
+            source = end - 1 - i if by > 0 else first + i
+            move(lists, v, source, source + by)
         return
     copy_entries(lists.jobs[v], first + by, lists.jobs[v], first, count)
     copy_entries(lists.cores[v], first + by, lists.cores[v], first, count)
