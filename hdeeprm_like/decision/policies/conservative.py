@@ -118,7 +118,7 @@ def forget_past(tables: Tables, plans: Plans, k: int) -> None:
 def new_profile(tables: Tables, plans: Plans, k: int) -> None:
     """Make the profile of the running jobs alone; an overdue one is expected to end in a second."""
     plan, clock = plans.plans[k], tables.clock[0]
-    plan.points, plan.planned = 1, 0
+    plan.points, plan.planned, plan.soonest = 1, 0, np.inf
     plans.point_time[k, 0] = clock.now
     plans.point_free[k, 0] = clock.free_cores
     count = sort_releases(tables, plans, k)
@@ -142,6 +142,8 @@ def refresh(tables: Tables, plans: Plans, k: int) -> None:
         new_profile(tables, plans, k)
         return
     forget_past(tables, plans, k)
+    if plan.planned == 0 or plans.queue[plan.planned - 1] == plan.last_planned:
+        return
     before_new = 0  # planned jobs before the first one that has come since
     while before_new < plan.planned and plans.reserved[k, plans.queue[before_new]] != NONE_RESERVED:
         before_new += 1
@@ -162,12 +164,11 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
     """Start the jobs whose reservation is for now."""
     plan, now = plans.plans[k], tables.clock[0].now
     read_changes(tables, plans, k)
-    last = copy_jobs(tables.waiting, plan.list, plans.queue) - 1  # no job behind it can start
+    count = copy_jobs(tables.waiting, plan.list, plans.queue)
     refresh(tables, plans, k)
-    for i in range(plan.planned):
-        if plans.reserved[k, plans.queue[i]] <= now:
-            start_reserved(tables, plans, k, plans.queue[i])
-    i = plan.planned
+    if plan.soonest <= now:
+        start_planned(tables, plans, k)
+    i, last = plan.planned, count - 1  # no job behind the last one can start
     while True:
         while last >= i and not could_start_now(tables, plans, k, plans.queue[last]):
             last -= 1
@@ -181,11 +182,27 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
             occupy(plans, k, begin, begin + time, size)
         if begin == now:
             start_reserved(tables, plans, k, j)
+        else:
+            plan.soonest = min(plan.soonest, begin)
         i += 1
-    plan.planned = 0
-    for place in range(i):
-        plan.planned += tables.jobs[plans.queue[place]].status == WAITING
+    plan.planned = i - (count - tables.clock[0].waiting)  # all that have started are among those looked at
+    while i > 0 and tables.jobs[plans.queue[i - 1]].status != WAITING:
+        i -= 1
+    plan.last_planned = plans.queue[i - 1] if i > 0 else -1
     pass_changes(tables, plans, k)
+
+
+@compiled
+def start_planned(tables: Tables, plans: Plans, k: int) -> None:
+    """Start the jobs for whose reservation it is time, and find when the next one is to start."""
+    plan, now, soonest = plans.plans[k], tables.clock[0].now, np.inf
+    for i in range(plan.planned):
+        begin = plans.reserved[k, plans.queue[i]]
+        if begin <= now:
+            start_reserved(tables, plans, k, plans.queue[i])
+        else:
+            soonest = min(soonest, begin)
+    plan.soonest = soonest
 
 
 @compiled

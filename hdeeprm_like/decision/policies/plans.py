@@ -68,7 +68,9 @@ PLAN = np.dtype(
         ("tried_spare", "i8"),  # how many of these were left over,
         ("tried_shadow", "f8"),  # s, and until when jobs could end
         ("points", "i8"),  # used entries of Plans.point_time
-        ("planned", "i8"),  # jobs at the front of the queue that have a reservation
+        ("planned", "i8"),  # jobs at the front of the queue that have a reservation,
+        ("last_planned", "i8"),  # the last of these,
+        ("soonest", "f8"),  # s, and before when none of them is to start
         ("stale", "i8"),  # 1 when the reservations must all be planned anew
     ],
     align=True,
