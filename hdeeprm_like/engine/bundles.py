@@ -25,8 +25,8 @@ from typing import Any, TypeVar, cast, dataclass_transform
 
 import numba
 import numpy as np
-from numba import types
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
 from numba.core.imputils import lower_setattr_generic
 from numba.core.typing.templates import AttributeTemplate

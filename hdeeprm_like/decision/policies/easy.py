@@ -94,7 +94,10 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
     plan.tried_cores = (
         1 if tables.jobs[head].size > clock.free_cores else -1
     )  # only cores may lack, for all that is tried
-    if plan.mode == EASY_FCFS or plan.mode == EASY_SJF:
+    if clock.submitted == tried + 1:
+        if tables.jobs[tried].status == WAITING and tables.jobs[tried].size <= clock.free_cores:
+            spare -= backfill_one(tables, plans, k, tried, head, shadow, spare)
+    elif plan.mode == EASY_FCFS or plan.mode == EASY_SJF:
         count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
         sort_ties(tables, plans, k, count)
         for i in range(count):
