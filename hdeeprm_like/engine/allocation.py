@@ -124,6 +124,10 @@ def choose_cores(tables: Tables, policy: int, j: int) -> int:
     job = tables.jobs[j]
     if job.size > clock.free_cores:
         return CORES
+    if counts_cores(tables) and policy != RANDOM_CORE:  # which draws nonetheless, once for each core
+        tables.loads[0].free -= job.size
+        rank(tables, 0)
+        return NOTHING
     picks, wanted, p, rival = 0, job.size, -1, -1
     while wanted > 0:
         p = next_processor(tables, policy, j, wanted, p, rival)

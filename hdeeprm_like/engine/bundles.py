@@ -25,8 +25,10 @@ from typing import Any, TypeVar, cast, dataclass_transform
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.imputils import lower_setattr_generic
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -55,6 +57,18 @@ class ColumnType(types.Type):  # type: ignore[misc]
     def __init__(self, dtype: Any, ndim: int) -> None:
         self.dtype, self.ndim = dtype, ndim
         super().__init__(f"column{ndim}_{short(str(dtype))}")
+
+
+class RowType(types.Type):  # type: ignore[misc]
+    """numba's type of an entry of an array of records: where it is.
+
+    Attributes:
+        record: numba's type of the record.
+    """
+
+    def __init__(self, record: Any) -> None:
+        self.record = record
+        super().__init__(f"row_{short(str(record))}")
 
 
 class BundleType(types.Type):  # type: ignore[misc]
@@ -197,6 +211,14 @@ class ColumnModel(models.StructModel):  # type: ignore[misc]
         super().__init__(manager, kind, members + ([("columns", types.intp)] if kind.ndim == 2 else []))
 
 
+@register_model(RowType)
+class RowModel(models.PrimitiveModel):  # type: ignore[misc]
+    """A pointer to the record."""
+
+    def __init__(self, manager: Any, kind: RowType) -> None:
+        super().__init__(manager, kind, manager.lookup(kind.record).get_value_type())
+
+
 @unbox(BundleType)  # type: ignore[untyped-decorator]
 def _unbox_bundle(kind: BundleType, value: Any, c: Any) -> NativeValue:
     number = c.pyapi.object_getattr_string(value, "address")
@@ -237,6 +259,66 @@ def _load_field(context: Any, builder: Any, kind: BundleType, pointer: Any, name
     return column._getvalue()
 
 
+# --- rows in compiled code
+
+
+def _mark(builder: Any, instruction: Any, place: str) -> None:
+    """Tell LLVM what a load or a store reaches, so that it keeps in registers what others do not.
+
+    Entries of different types never lie in one place, nor do different fields of records.
+    """
+    module = builder.module
+    root = module.add_metadata(["hdeeprm_like"])
+    kind = module.add_metadata([place, root, ir.Constant(ir.IntType(64), 0)])
+    instruction.set_metadata("tbaa", module.add_metadata([kind, kind, ir.Constant(ir.IntType(64), 0)]))
+
+
+def _load(context: Any, builder: Any, kind: Any, pointer: Any, place: str) -> Any:
+    loaded = context.unpack_value(builder, kind, pointer)
+    for instruction in reversed(builder.block.instructions[-3:]):
+        if instruction.opname == "load" and instruction.operands[0] is pointer:
+            _mark(builder, instruction, place)
+    return loaded
+
+
+def _store(context: Any, builder: Any, kind: Any, value: Any, pointer: Any, place: str) -> None:
+    context.pack_value(builder, kind, value, pointer)
+    for instruction in reversed(builder.block.instructions[-3:]):
+        if instruction.opname == "store" and instruction.operands[1] is pointer:
+            _mark(builder, instruction, place)
+
+
+@infer_getattr
+class RowAttributes(AttributeTemplate):  # type: ignore[misc]
+    """The types of the fields of rows."""
+
+    key = RowType
+
+    def generic_resolve(self, kind: RowType, name: str) -> Any:
+        """Return the type of a field, None if there is none of that name."""
+        return kind.record.typeof(name) if name in kind.record.fields else None
+
+
+def _field(context: Any, builder: Any, kind: RowType, row: Any, name: str) -> tuple[Any, Any, str]:
+    field = kind.record.typeof(name)
+    pointer = cgutils.get_record_member(builder, row, kind.record.offset(name), context.get_data_type(field))
+    return field, pointer, f"{kind.name}.{name}"
+
+
+@lower_getattr_generic(RowType)  # type: ignore[untyped-decorator]
+def _load_of_row(context: Any, builder: Any, kind: RowType, row: Any, name: str) -> Any:
+    if isinstance(kind.record.typeof(name), types.NestedArray):
+        return context.get_getattr(kind.record, name)(context, builder, kind.record, row, name)
+    return _load(context, builder, *_field(context, builder, kind, row, name))
+
+
+@lower_setattr_generic(RowType)  # type: ignore[untyped-decorator]
+def _store_in_row(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> Any:
+    kind, value = signature.args
+    field, pointer, place = _field(context, builder, kind, arguments[0], name)
+    _store(context, builder, field, context.cast(builder, arguments[1], value, field), pointer, place)
+
+
 # --- columns in compiled code
 
 
@@ -259,8 +341,8 @@ def _type_getitem(context: Any) -> Any:
         if not isinstance(column, ColumnType):
             return None
         if isinstance(index, types.Integer):
-            return column.dtype if column.ndim == 1 else ColumnType(column.dtype, 1)
-        return column.dtype if _is_pair(index) and column.ndim == 2 else None
+            return _entry_type(column) if column.ndim == 1 else ColumnType(column.dtype, 1)
+        return _entry_type(column) if _is_pair(index) and column.ndim == 2 else None
 
     return typer
 
@@ -271,9 +353,15 @@ def _type_setitem(context: Any) -> Any:
         if not isinstance(column, ColumnType):
             return None
         fits = isinstance(index, types.Integer) if column.ndim == 1 else _is_pair(index)
+        if isinstance(column.dtype, types.Record):
+            return types.none if fits and value == RowType(column.dtype) else None
         return types.none if fits and context.can_convert(value, column.dtype) is not None else None
 
     return typer
+
+
+def _entry_type(column: ColumnType) -> Any:
+    return RowType(column.dtype) if isinstance(column.dtype, types.Record) else column.dtype
 
 
 def _is_pair(index: Any) -> bool:
@@ -321,7 +409,9 @@ def _lower_getitem(context: Any, builder: Any, signature: Any, arguments: Any) -
         found.data, found.rows = builder.bitcast(first, column.data.type), column.columns
         return found._getvalue()
     pointer = _entry(context, builder, kind, arguments[0], index, arguments[1])
-    return context.unpack_value(builder, kind.dtype, pointer)
+    if isinstance(kind.dtype, types.Record):
+        return builder.bitcast(pointer, context.get_value_type(signature.return_type))
+    return _load(context, builder, kind.dtype, pointer, str(kind.dtype))
 
 
 def _lower_setitem(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -331,7 +421,7 @@ def _lower_setitem(context: Any, builder: Any, signature: Any, arguments: Any) -
         cgutils.raw_memcpy(builder, pointer, arguments[2], cgutils.intp_t(kind.dtype.size), 1)
     else:
         converted = context.cast(builder, arguments[2], value, kind.dtype)
-        context.pack_value(builder, kind.dtype, converted, pointer)
+        _store(context, builder, kind.dtype, converted, pointer, str(kind.dtype))
     return context.get_dummy_value()
 
 

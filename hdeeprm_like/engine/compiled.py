@@ -197,7 +197,7 @@ class _Progress(event.Listener):  # type: ignore[misc]
 def _is_ours(happening: Any) -> bool:
     """Tell whether the function that is being compiled belongs to this package."""
     function = happening.data["dispatcher"].py_func
-    return bool(function.__module__.partition(".")[0] == PACKAGE.name)
+    return bool((function.__module__ or "").partition(".")[0] == PACKAGE.name)
 
 
 event.register("numba:compile", _Progress())

@@ -16,7 +16,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.types import Floats, Ints, Records
 
 BLOCK = 64  # jobs
-FEW = 8  # jobs of a block up to which looking at each is quicker than halving
+FEW = 8  # jobs of a block up to which one after the other is quicker than halving, or than moving all at once
 
 LIST = np.dtype(
     [
@@ -163,9 +163,12 @@ def move(lists: JobLists, v: int, source: int, target: int) -> None:
 
 @inlined
 def shift(lists: JobLists, v: int, first: int, end: int, by: int) -> None:
-    """Move the entries from *first* to before *end* by so many places."""
+    """Move the entries from *first* to before *end* by one place, 1 or -1."""
     count = end - first
-    if count == 0:
+    if count <= FEW:
+        for i in range(count):
+            source = end - 1 - i if by > 0 else first + i
+            move(lists, v, source, source + by)
         return
     copy_entries(lists.jobs[v], first + by, lists.jobs[v], first, count)
     copy_entries(lists.cores[v], first + by, lists.cores[v], first, count)
@@ -327,11 +330,42 @@ def copy_jobs(lists: JobLists, v: int, out: Ints) -> int:
     count = 0
     for place in range(lists.lists[v].blocks):
         b = lists.directory[v, place]
-        begin = lists.begins[v, b]
-        for i in range(begin, begin + lists.sizes[v, b]):
-            out[count] = lists.jobs[v, i]
-            count += 1
+        copy_entries(out, count, lists.jobs[v], lists.begins[v, b], lists.sizes[v, b])
+        count += lists.sizes[v, b]
     return count
+
+
+@compiled
+def copy_keys(lists: JobLists, v: int, out: Floats) -> None:
+    """Write the keys of a list in order."""
+    count = 0
+    for place in range(lists.lists[v].blocks):
+        b = lists.directory[v, place]
+        copy_entries(out, count, lists.keys[v], lists.begins[v, b], lists.sizes[v, b])
+        count += lists.sizes[v, b]
+
+
+@compiled
+def place_with(lists: JobLists, v: int, cores: int) -> tuple[int, int, int]:
+    """Return the first place up to which jobs ask for so many cores together, and how many more these are.
+
+    The number of blocks stands for the place if all jobs ask for fewer.
+    """
+    blocks = lists.lists[v].blocks
+    for place in range(blocks):
+        b = lists.directory[v, place]
+        begin = lists.begins[v, b]
+        for i in range(lists.sizes[v, b]):
+            cores -= lists.cores[v, begin + i]
+            if cores <= 0:
+                return place, i, -cores
+    return blocks, 0, 0
+
+
+@inlined
+def key_at(lists: JobLists, v: int, place: int, i: int) -> float:
+    """Return the key of the job at a place of a list."""
+    return float(lists.keys[v, lists.begins[v, lists.directory[v, place]] + i])
 
 
 @compiled

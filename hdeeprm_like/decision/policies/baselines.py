@@ -24,7 +24,7 @@ from hdeeprm_like.decision.policies.easy import (
     start_in_order,
     start_with_backfilling,
 )
-from hdeeprm_like.decision.policies.plans import Plans, read_changes
+from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import start_scored
@@ -42,7 +42,6 @@ def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     clock.blocked = NOTHING
     if plan.order == MULTIFACTOR:
         share_out(tables, plans.history)
-    read_changes(tables, plans, k, False)
     follow(tables, plans.history)
     if clock.waiting > 0 and plan.changing:
         sort_again(tables, plans, plan.list, plan.order, plan.order_times)
@@ -54,7 +53,6 @@ def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
 @compiled
 def close_decision(tables: Tables, plans: Plans, k: int) -> None:
     """Let baseline *k* take note of what it has started, and tell what the head of the queue lacks."""
-    read_changes(tables, plans, k, True)
     follow(tables, plans.history)
     if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)

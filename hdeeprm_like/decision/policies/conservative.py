@@ -12,11 +12,11 @@ SP2 with backfilling", 2001.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
-from hdeeprm_like.decision.policies.releases import expected_end, expected_finish, sort_releases
+from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, pass_changes, planned_time, read_changes
+from hdeeprm_like.decision.policies.releases import is_overdue, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at
+from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
@@ -118,27 +118,18 @@ def forget_past(tables: Tables, plans: Plans, k: int) -> None:
 def new_profile(tables: Tables, plans: Plans, k: int) -> None:
     """Make the profile of the running jobs alone; an overdue one is expected to end in a second."""
     plan, clock = plans.plans[k], tables.clock[0]
-    plan.points, plan.planned = 1, 0
+    plan.points, plan.planned, plan.soonest = 1, 0, np.inf
     plans.point_time[k, 0] = clock.now
     plans.point_free[k, 0] = clock.free_cores
     count = sort_releases(tables, plans, k)
     plan.stale = 1 if is_overdue(tables, plans, k) else 0
     for i in range(count):
-        time, cores = expected_end(tables, plans, k, plans.releases[i]), tables.jobs[plans.releases[i]].size
+        time, cores = plans.release_ends[i], tables.jobs[plans.releases[i]].size
         if time > plans.point_time[k, plan.points - 1]:
             plans.point_time[k, plan.points] = time
             plans.point_free[k, plan.points] = plans.point_free[k, plan.points - 1]
             plan.points += 1
         plans.point_free[k, plan.points - 1] += cores
-
-
-@compiled
-def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
-    """Tell whether a running job has outrun its expected end."""
-    v = plans.plans[k].ends
-    if tables.running.lists[v].jobs == 0:
-        return False
-    return bool(expected_finish(tables, plans, k, job_at(tables.running, v, 0, 0)) <= tables.clock[0].now)
 
 
 @compiled
@@ -151,6 +142,8 @@ def refresh(tables: Tables, plans: Plans, k: int) -> None:
         new_profile(tables, plans, k)
         return
     forget_past(tables, plans, k)
+    if plan.planned == 0 or plans.queue[plan.planned - 1] == plan.last_planned:
+        return
     before_new = 0  # planned jobs before the first one that has come since
     while before_new < plan.planned and plans.reserved[k, plans.queue[before_new]] != NONE_RESERVED:
         before_new += 1
@@ -170,12 +163,12 @@ def refresh(tables: Tables, plans: Plans, k: int) -> None:
 def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
     """Start the jobs whose reservation is for now."""
     plan, now = plans.plans[k], tables.clock[0].now
-    last = copy_jobs(tables.waiting, plan.list, plans.queue) - 1  # no job behind it can start
+    read_changes(tables, plans, k)
+    count = copy_jobs(tables.waiting, plan.list, plans.queue)
     refresh(tables, plans, k)
-    for i in range(plan.planned):
-        if plans.reserved[k, plans.queue[i]] <= now:
-            start_reserved(tables, plans, k, plans.queue[i])
-    i = plan.planned
+    if plan.soonest <= now:
+        start_planned(tables, plans, k)
+    i, last = plan.planned, count - 1  # no job behind the last one can start
     while True:
         while last >= i and not could_start_now(tables, plans, k, plans.queue[last]):
             last -= 1
@@ -189,10 +182,27 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
             occupy(plans, k, begin, begin + time, size)
         if begin == now:
             start_reserved(tables, plans, k, j)
+        else:
+            plan.soonest = min(plan.soonest, begin)
         i += 1
-    plan.planned = 0
-    for place in range(i):
-        plan.planned += tables.jobs[plans.queue[place]].status == WAITING
+    plan.planned = i - (count - tables.clock[0].waiting)  # all that have started are among those looked at
+    while i > 0 and tables.jobs[plans.queue[i - 1]].status != WAITING:
+        i -= 1
+    plan.last_planned = plans.queue[i - 1] if i > 0 else -1
+    pass_changes(tables, plans, k)
+
+
+@compiled
+def start_planned(tables: Tables, plans: Plans, k: int) -> None:
+    """Start the jobs for whose reservation it is time, and find when the next one is to start."""
+    plan, now, soonest = plans.plans[k], tables.clock[0].now, np.inf
+    for i in range(plan.planned):
+        begin = plans.reserved[k, plans.queue[i]]
+        if begin <= now:
+            start_reserved(tables, plans, k, plans.queue[i])
+        else:
+            soonest = min(soonest, begin)
+    plan.soonest = soonest
 
 
 @compiled

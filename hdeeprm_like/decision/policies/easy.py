@@ -13,12 +13,12 @@ from hdeeprm_like.decision.names import (
     EASY_FCFS,
     EASY_SJF,
 )
-from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.releases import expected_end, expected_finish, sort_releases
+from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time, read_changes
+from hdeeprm_like.decision.policies.releases import are_sorted, expected_finish, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting, nth_job
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
 from hdeeprm_like.engine.lifecycle import places
 from hdeeprm_like.engine.packing import ALIKE, best_node
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
@@ -94,7 +94,10 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
     plan.tried_cores = (
         1 if tables.jobs[head].size > clock.free_cores else -1
     )  # only cores may lack, for all that is tried
-    if plan.mode == EASY_FCFS or plan.mode == EASY_SJF:
+    if clock.submitted == tried + 1:
+        if tables.jobs[tried].status == WAITING and tables.jobs[tried].size <= clock.free_cores:
+            spare -= backfill_one(tables, plans, k, tried, head, shadow, spare)
+    elif plan.mode == EASY_FCFS or plan.mode == EASY_SJF:
         count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
         sort_ties(tables, plans, k, count)
         for i in range(count):
@@ -142,15 +145,17 @@ def reservation(tables: Tables, plans: Plans, k: int, j: int, size: int) -> tupl
     Args:
         size: cores that must be free for it.
     """
-    count = sort_releases(tables, plans, k)
-    if tables.jobs[j].memory > 0.0 or tables.jobs[j].gpus > 0.0:
-        return reservation_on_nodes(tables, plans, k, j, count)
     free = tables.clock[0].free_cores
-    for i in range(count):
-        other = plans.releases[i]
-        free += tables.jobs[other].size
+    if tables.jobs[j].memory > 0.0 or tables.jobs[j].gpus > 0.0:
+        return reservation_on_nodes(tables, plans, k, j, sort_releases(tables, plans, k))
+    if are_sorted(tables, plans, k):
+        v = plans.plans[k].ends
+        place, i, spare = place_with(tables.running, v, size - free)
+        return (key_at(tables.running, v, place, i) if place < tables.running.lists[v].blocks else np.inf), spare
+    for i in range(sort_releases(tables, plans, k)):
+        free += tables.jobs[plans.releases[i]].size
         if free >= size:
-            return expected_end(tables, plans, k, other), int(free - size)
+            return float(plans.release_ends[i]), int(free - size)
     return np.inf, 0
 
 
@@ -182,7 +187,7 @@ def reservation_on_nodes(tables: Tables, plans: Plans, k: int, j: int, count: in
             found += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
             free += cores[n]
         if found >= job.size:
-            return expected_end(tables, plans, k, plans.releases[i]), int(free - job.size)
+            return float(plans.release_ends[i]), int(free - job.size)
     return np.inf, 0
 
 
@@ -193,6 +198,7 @@ def start_committed(tables: Tables, plans: Plans, k: int) -> None:
     Source: the simulator of RLScheduler (Zhang et al., 2020), as `golden/windows` describes it.
     """
     plan, clock = plans.plans[k], tables.clock[0]
+    read_changes(tables, plans, k)
     if plan.held >= 0 and tables.jobs[plan.held].status != WAITING:
         plan.held = -1
     while clock.waiting > 0:
@@ -213,6 +219,7 @@ def start_committed(tables: Tables, plans: Plans, k: int) -> None:
             enough = tables.jobs[j].size <= clock.free_cores
             if enough and j != plan.held and clock.now + planned_time(tables, plans, k, j) < plan.shadow:
                 start_if_fits(tables, plans, k, j)
+    pass_changes(tables, plans, k)
 
 
 @compiled

@@ -60,7 +60,7 @@ PLAN = np.dtype(
         ("changing", "i8"),  # 1 where the order changes with time,
         ("candidates_change", "i8"),  # and where that of the candidates does
         ("ends", "i8"),  # list of running jobs by expected end, -1 where it does not look at them
-        ("cursor", "i8"),  # changes of the cluster that it has seen
+        ("cursor", "i8"),  # changes of the cluster that it has seen, where it looks at them
         ("held", "i8"),  # the job that commit blocks on, -1 for none
         ("held_at", "i8"),  # jobs submitted when it was picked
         ("shadow", "f8"),  # s, when it is expected to start
@@ -69,7 +69,9 @@ PLAN = np.dtype(
         ("tried_spare", "i8"),  # how many of these were left over,
         ("tried_shadow", "f8"),  # s, and until when jobs could end
         ("points", "i8"),  # used entries of Plans.point_time
-        ("planned", "i8"),  # jobs at the front of the queue that have a reservation
+        ("planned", "i8"),  # jobs at the front of the queue that have a reservation,
+        ("last_planned", "i8"),  # the last of these,
+        ("soonest", "f8"),  # s, and before when none of them is to start
         ("stale", "i8"),  # 1 when the reservations must all be planned anew
     ],
     align=True,
@@ -85,7 +87,7 @@ class Plans(Bundle):
         reserved: (K, J) s, when a waiting job is to start, of conservative baselines; else empty.
         point_time, point_free: (K, 2J + 3) from when on how many cores are free of running jobs and reservations.
         queue, releases: (J + 1,) scratch: waiting jobs in order, and running ones by expected end, in this decision.
-        release_ends: (J + 1,) s, when these are expected to end, where they had to be sorted.
+        release_ends: (J + 1,) s, when these are expected to end.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
         history: what is known of users. scores: of learned policies. ahead: what these play. Absent where nobody looks.
     """
@@ -223,12 +225,8 @@ def planned_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 
 @compiled
-def read_changes(tables: Tables, plans: Plans, k: int, own: bool) -> None:
-    """Take in what has happened to jobs since the last look.
-
-    Args:
-        own: whether the jobs that have started were started by this baseline.
-    """
+def read_changes(tables: Tables, plans: Plans, k: int) -> None:
+    """Take in what has happened to jobs since the last decision; what has started was started by others."""
     plan, clock = plans.plans[k], tables.clock[0]
     while plan.cursor < clock.changes:
         change = tables.changes[plan.cursor]
@@ -238,7 +236,12 @@ def read_changes(tables: Tables, plans: Plans, k: int, own: bool) -> None:
             if plan.mode == CONSERVATIVE:
                 plans.reserved[k, j] = NONE_RESERVED
         elif kind == STARTED:
-            if not own:
-                plan.stale, plan.held = 1, -1
+            plan.stale, plan.held = 1, -1
         elif kind == ENDED and tables.jobs[j].finish != tables.jobs[j].start + planned_time(tables, plans, k, j):
             plan.stale = 1
+
+
+@inlined
+def pass_changes(tables: Tables, plans: Plans, k: int) -> None:
+    """Leave out what baseline *k* has started itself."""
+    plans.plans[k].cursor = tables.clock[0].changes

@@ -2,7 +2,7 @@
 
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import copy_jobs, copy_keys, job_at
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import Tables
 
@@ -23,12 +23,30 @@ def expected_end(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 
 @compiled
+def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
+    """Tell whether a running job has outrun its expected end."""
+    v = plans.plans[k].ends
+    if tables.running.lists[v].jobs == 0:
+        return False
+    return bool(expected_finish(tables, plans, k, job_at(tables.running, v, 0, 0)) <= tables.clock[0].now)
+
+
+@inlined
+def are_sorted(tables: Tables, plans: Plans, k: int) -> bool:
+    """Tell whether the list of running jobs has them by expected end: overdue ones come among others."""
+    return plans.plans[k].times < FIRST_PREDICTED and not is_overdue(tables, plans, k)
+
+
+@compiled
 def sort_releases(tables: Tables, plans: Plans, k: int) -> int:
-    """Write the running jobs by expected end, the smallest first of those that end together; return how many."""
-    plan, now = plans.plans[k], tables.clock[0].now
+    """Write the running jobs by expected end, and when that is; return how many.
+
+    The smallest comes first of those that end together.
+    """
+    plan = plans.plans[k]
     count = copy_jobs(tables.running, plan.ends, plans.releases)
-    sorted_by_now = plan.times < FIRST_PREDICTED  # but for overdue jobs, which come among others
-    if count == 0 or (sorted_by_now and expected_finish(tables, plans, k, plans.releases[0]) > now):
+    if are_sorted(tables, plans, k):
+        copy_keys(tables.running, plan.ends, plans.release_ends)
         return count
     for i in range(count):
         j = plans.releases[i]
