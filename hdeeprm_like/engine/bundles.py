@@ -28,7 +28,6 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.imputils import lower_setattr_generic
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -36,6 +35,7 @@ from numba.extending import (
     intrinsic,
     lower_builtin,
     lower_getattr_generic,
+    lower_setattr_generic,
     models,
     register_model,
     type_callable,
