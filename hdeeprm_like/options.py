@@ -376,7 +376,7 @@ def beside(content: Any, folder: Path) -> Any:
 
 def explain(problem: Any) -> str:
     """Turn one of pydantic's findings into our one line."""
-    location = ".".join(str(part) for part in problem["loc"])
+    location = ".".join(part if part.isprintable() else repr(part) for part in map(str, problem["loc"]))
     prefix = f"{location}: " if location else ""
     if problem["type"] == "extra_forbidden":
         *parents, name = problem["loc"]

@@ -17,7 +17,6 @@ nothing is counted when it is handed on.
 Everything here goes through ``numba.extending``.
 """
 
-import hashlib
 import inspect
 import operator
 from collections.abc import Iterator
@@ -25,7 +24,6 @@ from typing import Any, TypeVar, cast, dataclass_transform
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate
@@ -35,7 +33,6 @@ from numba.extending import (
     intrinsic,
     lower_builtin,
     lower_getattr_generic,
-    lower_setattr_generic,
     models,
     register_model,
     type_callable,
@@ -44,7 +41,7 @@ from numba.extending import (
 )
 from numpy.typing import NDArray
 
-WORD = 8  # bytes
+from hdeeprm_like.engine.rows import RowType, load, short, store
 
 
 class ColumnType(types.Type):  # type: ignore[misc]
@@ -57,18 +54,6 @@ class ColumnType(types.Type):  # type: ignore[misc]
     def __init__(self, dtype: Any, ndim: int) -> None:
         self.dtype, self.ndim = dtype, ndim
         super().__init__(f"column{ndim}_{short(str(dtype))}")
-
-
-class RowType(types.Type):  # type: ignore[misc]
-    """numba's type of an entry of an array of records: where it is.
-
-    Attributes:
-        record: numba's type of the record.
-    """
-
-    def __init__(self, record: Any) -> None:
-        self.record = record
-        super().__init__(f"row_{short(str(record))}")
 
 
 class BundleType(types.Type):  # type: ignore[misc]
@@ -87,11 +72,6 @@ class BundleType(types.Type):  # type: ignore[misc]
             place += 1 if isinstance(kind, BundleType) else 1 + kind.ndim
         self.words = place
         super().__init__(f"{name}_{short(', '.join(f'{field}: {kind}' for field, kind in fields))}")
-
-
-def short(name: str) -> str:
-    """Return a short stand-in for a name; numba makes the names of functions from those of all their arguments."""
-    return name if len(name) <= WORD else hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
 @dataclass_transform()
@@ -211,14 +191,6 @@ class ColumnModel(models.StructModel):  # type: ignore[misc]
         super().__init__(manager, kind, members + ([("columns", types.intp)] if kind.ndim == 2 else []))
 
 
-@register_model(RowType)
-class RowModel(models.PrimitiveModel):  # type: ignore[misc]
-    """A pointer to the record."""
-
-    def __init__(self, manager: Any, kind: RowType) -> None:
-        super().__init__(manager, kind, manager.lookup(kind.record).get_value_type())
-
-
 @unbox(BundleType)  # type: ignore[untyped-decorator]
 def _unbox_bundle(kind: BundleType, value: Any, c: Any) -> NativeValue:
     number = c.pyapi.object_getattr_string(value, "address")
@@ -257,66 +229,6 @@ def _load_field(context: Any, builder: Any, kind: BundleType, pointer: Any, name
     if field.ndim == 2:
         column.columns = word(2)
     return column._getvalue()
-
-
-# --- rows in compiled code
-
-
-def _mark(builder: Any, instruction: Any, place: str) -> None:
-    """Tell LLVM what a load or a store reaches, so that it keeps in registers what others do not.
-
-    Entries of different types never lie in one place, nor do different fields of records.
-    """
-    module = builder.module
-    root = module.add_metadata(["hdeeprm_like"])
-    kind = module.add_metadata([place, root, ir.Constant(ir.IntType(64), 0)])
-    instruction.set_metadata("tbaa", module.add_metadata([kind, kind, ir.Constant(ir.IntType(64), 0)]))
-
-
-def _load(context: Any, builder: Any, kind: Any, pointer: Any, place: str) -> Any:
-    loaded = context.unpack_value(builder, kind, pointer)
-    for instruction in reversed(builder.block.instructions[-3:]):
-        if instruction.opname == "load" and instruction.operands[0] is pointer:
-            _mark(builder, instruction, place)
-    return loaded
-
-
-def _store(context: Any, builder: Any, kind: Any, value: Any, pointer: Any, place: str) -> None:
-    context.pack_value(builder, kind, value, pointer)
-    for instruction in reversed(builder.block.instructions[-3:]):
-        if instruction.opname == "store" and instruction.operands[1] is pointer:
-            _mark(builder, instruction, place)
-
-
-@infer_getattr
-class RowAttributes(AttributeTemplate):  # type: ignore[misc]
-    """The types of the fields of rows."""
-
-    key = RowType
-
-    def generic_resolve(self, kind: RowType, name: str) -> Any:
-        """Return the type of a field, None if there is none of that name."""
-        return kind.record.typeof(name) if name in kind.record.fields else None
-
-
-def _field(context: Any, builder: Any, kind: RowType, row: Any, name: str) -> tuple[Any, Any, str]:
-    field = kind.record.typeof(name)
-    pointer = cgutils.get_record_member(builder, row, kind.record.offset(name), context.get_data_type(field))
-    return field, pointer, f"{kind.name}.{name}"
-
-
-@lower_getattr_generic(RowType)  # type: ignore[untyped-decorator]
-def _load_of_row(context: Any, builder: Any, kind: RowType, row: Any, name: str) -> Any:
-    if isinstance(kind.record.typeof(name), types.NestedArray):
-        return context.get_getattr(kind.record, name)(context, builder, kind.record, row, name)
-    return _load(context, builder, *_field(context, builder, kind, row, name))
-
-
-@lower_setattr_generic(RowType)  # type: ignore[untyped-decorator]
-def _store_in_row(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> Any:
-    kind, value = signature.args
-    field, pointer, place = _field(context, builder, kind, arguments[0], name)
-    _store(context, builder, field, context.cast(builder, arguments[1], value, field), pointer, place)
 
 
 # --- columns in compiled code
@@ -411,7 +323,7 @@ def _lower_getitem(context: Any, builder: Any, signature: Any, arguments: Any) -
     pointer = _entry(context, builder, kind, arguments[0], index, arguments[1])
     if isinstance(kind.dtype, types.Record):
         return builder.bitcast(pointer, context.get_value_type(signature.return_type))
-    return _load(context, builder, kind.dtype, pointer, str(kind.dtype))
+    return load(context, builder, kind.dtype, pointer, str(kind.dtype))
 
 
 def _lower_setitem(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -421,7 +333,7 @@ def _lower_setitem(context: Any, builder: Any, signature: Any, arguments: Any) -
         cgutils.raw_memcpy(builder, pointer, arguments[2], cgutils.intp_t(kind.dtype.size), 1)
     else:
         converted = context.cast(builder, arguments[2], value, kind.dtype)
-        _store(context, builder, kind.dtype, converted, pointer, str(kind.dtype))
+        store(context, builder, kind.dtype, converted, pointer, str(kind.dtype))
     return context.get_dummy_value()
 
 
