@@ -1,6 +1,6 @@
 """Entries of arrays of records in compiled code, and what LLVM is told of loads and stores.
 
-A *row* is where a record is: ``job = tables.jobs[j]``, then ``job.start``. All through ``numba.extending``, as in `bundles`.
+A *row* is where a record is: ``job = tables.jobs[j]``, then ``job.start``. As `bundles`, through ``numba.extending``.
 """
 
 import hashlib
