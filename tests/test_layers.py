@@ -57,7 +57,7 @@ ONLY_IN = {  # package: where it may be imported
     "batsim": ("batsim/endpoint.py", "entry/"),
     "zmq": ("batsim/", "batsim_server/"),
     "matplotlib": ("results/", "studies/"),
-    "numba": ("engine/compiled.py", "engine/bundles.py", "engine/rows.py", "engine/inner.py"),
+    "numba": ("engine/compiled.py", "engine/bundles.py", "engine/inner.py"),
     "llvmlite": (),
     "sklearn": ("studies/prediction/training.py",),
 }

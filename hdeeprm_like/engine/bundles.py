@@ -17,6 +17,7 @@ nothing is counted when it is handed on.
 Everything here goes through ``numba.extending``.
 """
 
+import hashlib
 import inspect
 import operator
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ from numba.extending import (
 )
 from numpy.typing import NDArray
 
-from hdeeprm_like.engine.rows import RowType, load, short, store
+WORD = 8  # bytes
 
 
 class ColumnType(types.Type):  # type: ignore[misc]
@@ -72,6 +73,11 @@ class BundleType(types.Type):  # type: ignore[misc]
             place += 1 if isinstance(kind, BundleType) else 1 + kind.ndim
         self.words = place
         super().__init__(f"{name}_{short(', '.join(f'{field}: {kind}' for field, kind in fields))}")
+
+
+def short(name: str) -> str:
+    """Return a short stand-in for a name; numba makes the names of functions from those of all their arguments."""
+    return name if len(name) <= WORD else hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
 @dataclass_transform()
@@ -253,8 +259,8 @@ def _type_getitem(context: Any) -> Any:
         if not isinstance(column, ColumnType):
             return None
         if isinstance(index, types.Integer):
-            return _entry_type(column) if column.ndim == 1 else ColumnType(column.dtype, 1)
-        return _entry_type(column) if _is_pair(index) and column.ndim == 2 else None
+            return column.dtype if column.ndim == 1 else ColumnType(column.dtype, 1)
+        return column.dtype if _is_pair(index) and column.ndim == 2 else None
 
     return typer
 
@@ -265,15 +271,9 @@ def _type_setitem(context: Any) -> Any:
         if not isinstance(column, ColumnType):
             return None
         fits = isinstance(index, types.Integer) if column.ndim == 1 else _is_pair(index)
-        if isinstance(column.dtype, types.Record):
-            return types.none if fits and value == RowType(column.dtype) else None
         return types.none if fits and context.can_convert(value, column.dtype) is not None else None
 
     return typer
-
-
-def _entry_type(column: ColumnType) -> Any:
-    return RowType(column.dtype) if isinstance(column.dtype, types.Record) else column.dtype
 
 
 def _is_pair(index: Any) -> bool:
@@ -321,9 +321,7 @@ def _lower_getitem(context: Any, builder: Any, signature: Any, arguments: Any) -
         found.data, found.rows = builder.bitcast(first, column.data.type), column.columns
         return found._getvalue()
     pointer = _entry(context, builder, kind, arguments[0], index, arguments[1])
-    if isinstance(kind.dtype, types.Record):
-        return builder.bitcast(pointer, context.get_value_type(signature.return_type))
-    return load(context, builder, kind.dtype, pointer, str(kind.dtype))
+    return context.unpack_value(builder, kind.dtype, pointer)
 
 
 def _lower_setitem(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -333,7 +331,7 @@ def _lower_setitem(context: Any, builder: Any, signature: Any, arguments: Any) -
         cgutils.raw_memcpy(builder, pointer, arguments[2], cgutils.intp_t(kind.dtype.size), 1)
     else:
         converted = context.cast(builder, arguments[2], value, kind.dtype)
-        store(context, builder, kind.dtype, converted, pointer, str(kind.dtype))
+        context.pack_value(builder, kind.dtype, converted, pointer)
     return context.get_dummy_value()
 
 
