@@ -12,6 +12,7 @@ import pytest
 
 import hdeeprm_like.examples
 from hdeeprm_like.cli.main import main, parser
+from hdeeprm_like.decision.score_files import zoo
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.examples import EXAMPLES, commands_for, copy_example, examples_folder
 from hdeeprm_like.experiment import load_experiment
@@ -44,7 +45,10 @@ def refused(capsys, *arguments):
 
 def test_every_agent_and_experiment_of_the_repository_is_in_an_example():
     shown = {source for example in EXAMPLES.values() for source in example.files.values()}
-    assert {f"agents/{name}" for name in names_below(ROOT / "agents")} <= shown
+    there = names_below(ROOT / "agents")
+    learned = {name for name in there if name.startswith("zoo/")}  # these go by name, as zoo:balanced
+    assert {f"agents/{name}" for name in there - learned} <= shown
+    assert {f"zoo/{name}.json" for name in zoo()} == {name for name in learned if name.count("/") == 1}
 
 
 @pytest.mark.parametrize("name", NAMES)
