@@ -13,13 +13,12 @@ from hdeeprm_like.decision.names import CORE_POLICY_NAMES, holds_file
 from hdeeprm_like.decision.pair_names import (
     JOB_POLICY_NAMES,
     Pair,
+    beside,
     check_name,
     check_part,
     split_pair,
     split_policy,
 )
-from hdeeprm_like.decision.score_files import SCORED
-from hdeeprm_like.decision.tree_files import LEARNED, with_files
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.formats.open import names
@@ -359,19 +358,6 @@ def read_options(path: Path) -> Options:
         problems = error.errors()
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise OptionsError(f"{path}: {explain(problems[0])}{more}") from None
-
-
-def beside(content: Any, folder: Path) -> Any:
-    """Return the content of an options file with the files of learned policies and predictors named from its folder."""
-    if isinstance(content, dict):
-        return {key: beside(value, folder) for key, value in content.items()}
-    if isinstance(content, list):
-        return [beside(value, folder) for value in content]
-    if isinstance(content, str) and content.startswith(SCORED):
-        return SCORED + str((folder / content.removeprefix(SCORED)).absolute())
-    if isinstance(content, str) and holds_file(content):
-        return with_files(content, lambda path: LEARNED + str((folder / path).absolute()))
-    return content
 
 
 def explain(problem: Any) -> str:

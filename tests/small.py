@@ -1,6 +1,6 @@
 """Platforms and workloads small enough to work out on paper, and runs of them; shared by the tests of all folders."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -203,3 +203,25 @@ def run_baseline(platform, workload, name, clock="textbook", **state):
     simulator = Simulator(State(platform, workload, needs=actions.needs, **state), workload, clock)
     list(run_policy(simulator, actions))
     return simulator
+
+
+def check_that_the_future_is_unknown(name, seed):
+    """Run jobs twice, those that end after some moment longer the second time: until then a baseline does the same."""
+    rng, count = np.random.default_rng(seed), 40
+    four = platform((1000.0, [(4, 1.0, 100.0, 10.0)]))
+    seconds = rng.integers(1, 60, count).astype(np.float64)
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 200, count)),
+        seconds=seconds,
+        estimate=seconds * rng.integers(1, 4, count),
+        size=rng.integers(1, 5, count),
+    )
+    workload = replace(workload, user=rng.integers(0, 4, count))
+    before = run_baseline(four, workload, name).simulation.tasks
+    moment = float(rng.integers(10, 300))
+    still = before["finish"] > moment
+    longer = replace(workload, ops=np.where(still, workload.ops * rng.uniform(1.0, 3.0, count), workload.ops))
+    after = run_baseline(four, longer, name).simulation.tasks
+    started = before["start"] <= moment
+    assert np.array_equal(before["start"][started], after["start"][started])
+    assert (after["start"][~started] > moment).all()

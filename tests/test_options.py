@@ -32,6 +32,22 @@ from hdeeprm_like.options import (
 CLASSIC = {"seed": 1, "pybatsim": {"agent": {"policy_pair": "first-high_gflops"}}}
 
 
+@pytest.mark.parametrize("policy", ["zoo:balanced", "sjf+easy-low_power", "shortest-high_gflops"])
+def test_a_policy_may_stand_at_the_top(tmp_path, policy):
+    (tmp_path / "o.json").write_text(json.dumps({"seed": 1, "policy": policy}))
+    (tmp_path / "p.json").write_text(json.dumps({"seed": 1, "pybatsim": {"agent": {"policy_pair": policy}}}))
+    assert read_options(tmp_path / "o.json").classic_pair == read_options(tmp_path / "p.json").classic_pair
+
+
+@pytest.mark.parametrize(
+    "content", [CLASSIC | {"policy": "sjf"}, {"seed": 1, "policy": "sjf", "pybatsim": {"agent": {"type": "LEARNING"}}}]
+)
+def test_a_policy_at_the_top_goes_with_no_other(tmp_path, content):
+    (tmp_path / "o.json").write_text(json.dumps(content))
+    with pytest.raises(OptionsError, match="policy: is for a CLASSIC agent"):
+        read_options(tmp_path / "o.json")
+
+
 def test_the_options_know_all_policies_and_objectives_that_exist():
     assert set(JOB_POLICY_NAMES) == set(JOB_POLICIES)
     assert set(CORE_POLICY_NAMES) == set(CORE_POLICIES)

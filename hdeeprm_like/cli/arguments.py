@@ -45,12 +45,22 @@ def positive(text: str) -> int:
 
 def positive_seconds(text: str) -> float:
     """Parse a time above 0."""
+    return between(text, 1e6, "number of seconds above 0")
+
+
+def share(text: str) -> float:
+    """Parse a number between 0 and 1."""
+    return between(text, 1.0, "number between 0 and 1")
+
+
+def between(text: str, most: float, what: str) -> float:
+    """Parse a number between 0 and *most*."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0.0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r}: a number of seconds above 0 is needed")
+    if not 0.0 < value < most:
+        raise argparse.ArgumentTypeError(f"{text!r}: a {what} is needed")
     return value
 
 

@@ -65,11 +65,16 @@ def run_train(options: argparse.Namespace) -> int:
     try:
         episodes = train_learner(learner, output, how, options.resume is not None, progress=not options.quiet)
     except KeyboardInterrupt:
-        sys.stderr.write(f"{PROGRAM}: interrupted; go on with: {PROGRAM} train --resume {output}\n")
-        return INTERRUPTED
+        return interrupted(output)
     if not options.quiet:
         sys.stdout.write(f"{episodes} episodes learned from; the agent is in {output}\n")
     return 0
+
+
+def interrupted(output: Path) -> int:
+    """Say how a training that was interrupted goes on."""
+    sys.stderr.write(f"{PROGRAM}: interrupted; go on with: {PROGRAM} train --resume {output}\n")
+    return INTERRUPTED
 
 
 def is_evolution(folder: Path | None) -> bool:
@@ -84,6 +89,9 @@ def is_evolution(folder: Path | None) -> bool:
 
 def run_evolution(options: argparse.Namespace) -> int:
     """Evolve a learned policy, from the beginning or from where it was left."""
+    for name in ("agent", "episodes", "envs", "platform", "trace", "workload", "seed", "device", "input_model"):
+        if getattr(options, name) is not None:
+            raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: its options file tells all that")
     from hdeeprm_like.studies.evolution.search import evolve
 
     output = options.resume or options.output or Path(f"train-{options.options.stem}")
@@ -91,8 +99,7 @@ def run_evolution(options: argparse.Namespace) -> int:
     try:
         best = evolve(path, output, options.processes, progress=not options.quiet)
     except KeyboardInterrupt:
-        sys.stderr.write(f"{PROGRAM}: interrupted; go on with: {PROGRAM} train --resume {output}\n")
-        return INTERRUPTED
+        return interrupted(output)
     if not options.quiet:
         sys.stdout.write(f"the best policy is in {best}; compare it as scored:{best}\n")
     return 0

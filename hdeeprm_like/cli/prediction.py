@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, command, positive
+from hdeeprm_like.cli.arguments import Commands, command, positive, share
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 
@@ -20,7 +20,7 @@ def add_predict(commands: Commands) -> None:
     )
     added.add_argument(
         "--split",
-        type=between,
+        type=share,
         default=0.5,
         metavar="S",
         help="share of the jobs that are past and only learned from; the others are predicted (default 0.5)",
@@ -30,7 +30,7 @@ def add_predict(commands: Commands) -> None:
     )
     added.add_argument(
         "--quantile",
-        type=between,
+        type=share,
         metavar="Q",
         help="of --train: predict the time that this share of alike jobs do not exceed, in place of the mean logarithm",
     )
@@ -60,14 +60,3 @@ def run_predict(options: argparse.Namespace) -> None:
         write_json(options.json, found.content())
     if not options.quiet:
         sys.stdout.write(format_report(found))
-
-
-def between(text: str) -> float:
-    """Parse a number between 0 and 1."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0.0 < number < 1.0:
-        raise argparse.ArgumentTypeError(f"{text!r}: a number between 0 and 1 is needed")
-    return number

@@ -10,8 +10,9 @@ This module names them and imports nothing heavy; `engine.job_keys` and `decisio
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from hdeeprm_like.decision.score_files import ScoredPolicy, is_scored, scored_policy, split_scored
+from hdeeprm_like.decision.score_files import ScoredPolicy, file_of, is_scored, scored_policy, split_scored
 from hdeeprm_like.decision.tree_files import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.tree_files import is_predictor, predictor, with_files
 from hdeeprm_like.engine.numbers import (
@@ -137,6 +138,12 @@ class Baseline:
     def predictors(self) -> tuple[str, ...]:
         """The run times that it looks at which are those of learned predictors: ``learned:FILE.json``."""
         return tuple(times for times in (self.order_times, self.times) if is_predictor(times))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that decide what it does besides its name."""
+        learned = (file_of(self.order),) if is_scored(self.order) else ()
+        return *learned, *(Path(times.removeprefix(LEARNED_PREFIX)) for times in self.predictors)
 
 
 def number_of_times(times: str, predictors: Sequence[str] = ()) -> int:

@@ -1,9 +1,12 @@
 """Names of policies in options files, split into what orders the jobs and what chooses cores; imports nothing heavy."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, holds_file, is_baseline
+from hdeeprm_like.decision.score_files import SCORED
+from hdeeprm_like.decision.tree_files import LEARNED, with_files
 from hdeeprm_like.errors import OptionsError, did_you_mean
 
 JOB_POLICY_NAMES = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
@@ -52,3 +55,16 @@ def check_name(name: str, known: Sequence[str], kind: str) -> None:
     """Raise a ValueError with the nearest name if *name* is not known."""
     if name not in known:
         raise ValueError(f"{name!r} is no {kind}{did_you_mean(name, known)}")
+
+
+def beside(content: Any, folder: Path) -> Any:
+    """Return the content of an options file with the files of learned policies and predictors named from its folder."""
+    if isinstance(content, dict):
+        return {key: beside(value, folder) for key, value in content.items()}
+    if isinstance(content, list):
+        return [beside(value, folder) for value in content]
+    if isinstance(content, str) and content.startswith(SCORED):
+        return SCORED + str((folder / content.removeprefix(SCORED)).absolute())
+    if isinstance(content, str) and holds_file(content):
+        return with_files(content, lambda path: LEARNED + str((folder / path).absolute()))
+    return content

@@ -20,8 +20,7 @@ This module reads them and imports nothing heavy; `policies.scores` and `policie
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
-from importlib.util import find_spec
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +58,9 @@ FEATURES = {
 """What a score can look at; the last three are 0 but in ``backfill`` and ``gate``."""
 
 MANY = 10**9  # jobs
+MOST_BINS = 38  # half powers of e: beyond, no job is so long
+STEEPEST = 10  # power of the backlog
+KEPT = 8  # files whose content is kept
 OF_JOB = 14  # the first so many tell of a job and its user, not of its wait or of the machine
 
 ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
@@ -132,7 +134,7 @@ class Keep:
     """
 
     deviations: float = 0.0
-    bins: float = 0.0
+    bins: int = 0
     most: float = 0.0
     backlog: float = 0.0
     widest: float = 1.0
@@ -171,30 +173,56 @@ def split_scored(name: str) -> tuple[str, str]:
     return (stem + ENDING, placement) if ending else (name, "")
 
 
+@lru_cache(maxsize=1)
 def zoo() -> dict[str, Path]:
-    """Return the learned policies that come with the package, by name."""
-    spec = find_spec("hdeeprm_like")
-    assert spec is not None
-    assert spec.origin is not None
-    package = Path(spec.origin).parent
+    """Return the files of the learned policies that come with the package, by name; in a clone they lie at its top."""
+    package = Path(__file__).parent.parent
     folders = (package / "examples" / "agents" / "zoo", package.parent / "agents" / "zoo")
     return {path.stem: path for folder in folders for path in sorted(folder.glob(f"*{ENDING}"))}
 
 
-@cache
+def file_of(name: str) -> Path:
+    """Return the file of a learned policy.
+
+    Raises:
+        OptionsError: none of that name comes along.
+    """
+    if not name.startswith(ZOO):
+        return Path(name.removeprefix(SCORED))
+    known = zoo()
+    stem = name.removeprefix(ZOO)
+    if stem not in known:
+        raise OptionsError(f"policy {name!r}: no such one comes along{did_you_mean(stem, known)}")
+    return known[stem]
+
+
 def scored_policy(name: str) -> ScoredPolicy:
-    """Return the learned policy of a name.
+    """Return the learned policy of a name; one that was read before is read again if its file has changed.
 
     Raises:
         OptionsError: there is none, or its file cannot be used.
     """
-    if name.startswith(ZOO):
-        known = zoo()
-        stem = name.removeprefix(ZOO)
-        if stem not in known:
-            raise OptionsError(f"policy {name!r}: no such one comes along{did_you_mean(stem, known)}")
-        return read_scored(known[stem])
-    return read_scored(Path(name.removeprefix(SCORED)))
+    path = file_of(name)
+    return _read(path, *version_of(path))
+
+
+@lru_cache(maxsize=KEPT)
+def _read(path: Path, *version: int) -> ScoredPolicy:
+    """Return the policy in a file, of which *version* tells whether it has changed."""
+    return read_scored(path)
+
+
+def version_of(path: Path) -> tuple[int, ...]:
+    """Return numbers that differ when a file has changed.
+
+    Raises:
+        OptionsError: there is no such file.
+    """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise OptionsError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def read_scored(path: Path) -> ScoredPolicy:
@@ -289,8 +317,14 @@ def score_of(content: Any, where: str) -> Score:
 
 def keep_of(content: Any, where: str) -> Keep:
     """Return how many cores are kept free."""
-    given = mapping(content, [field.name for field in fields(Keep)], where)
-    return Keep(**{key: number(value, f"{where}: {key}") for key, value in given.items()})
+    given = dict(mapping(content, [field.name for field in fields(Keep)], where))
+    bins = whole(given.pop("bins", 0), 0, MOST_BINS, f"{where}: bins")
+    found = Keep(bins=bins, **{key: number(value, f"{where}: {key}") for key, value in given.items()})
+    if abs(found.backlog) > STEEPEST:
+        raise OptionsError(
+            f"{where}: backlog: a number from -{STEEPEST} to {STEEPEST} is needed, not {found.backlog:g}"
+        )
+    return found
 
 
 def lookahead_of(content: Any, where: str) -> LookAhead:

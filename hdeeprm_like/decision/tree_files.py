@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
-from hdeeprm_like.decision.score_files import OF_JOB, mapping, number, read_object
+from hdeeprm_like.decision.score_files import KEPT, OF_JOB, mapping, number, read_object, version_of
 from hdeeprm_like.errors import OptionsError
 
 FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
@@ -44,7 +44,6 @@ FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
 LEARNED, ENDING = "learned:", ".json"
 WHOLE_NAME = re.compile(rf"{LEARNED}(.+?{re.escape(ENDING)})(?=[+-]|$)")
 # the path ends with the first ".json" that is followed by "+", "-" or nothing; before it dashes and all else may stand
-KEPT = 8  # files whose content is kept
 MOST_NODES = 1_000_000  # of all trees of a file
 
 
@@ -92,11 +91,7 @@ def predictor(times: str) -> Predictor:
     path = Path(times.removeprefix(LEARNED))
     if not WHOLE_NAME.fullmatch(times):
         raise OptionsError(f"run times {times!r:.80}: write learned:FILE{ENDING} for a learned predictor")
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise OptionsError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return _read(path, found.st_mtime_ns, found.st_size, found.st_ino)
+    return _read(path, *version_of(path))
 
 
 @lru_cache(maxsize=KEPT)

@@ -9,7 +9,10 @@ When the job at a place is taken out, the next one stands there (or at the begin
 Coming, leaving and looking up take O(log n + BLOCK + n / BLOCK) with small constants; n jobs in the list.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hdeeprm_like.engine.bundles import Bundle, copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -327,22 +330,18 @@ def next_fitting(lists: JobLists, v: int, place: int, i: int, free: int) -> tupl
 @compiled
 def copy_jobs(lists: JobLists, v: int, out: Ints) -> int:
     """Write the jobs of a list in order; return how many there are."""
-    count = 0
-    for place in range(lists.lists[v].blocks):
-        b = lists.directory[v, place]
-        copy_entries(out, count, lists.jobs[v], lists.begins[v, b], lists.sizes[v, b])
-        count += lists.sizes[v, b]
-    return count
+    return copy_column(lists, v, lists.jobs[v], out)
 
 
 @compiled
-def copy_keys(lists: JobLists, v: int, out: Floats) -> None:
-    """Write the keys of a list in order."""
+def copy_column(lists: JobLists, v: int, column: NDArray[Any], out: NDArray[Any]) -> int:
+    """Write a column of a list in order, as ``lists.keys[v]``; return how many jobs there are."""
     count = 0
     for place in range(lists.lists[v].blocks):
         b = lists.directory[v, place]
-        copy_entries(out, count, lists.keys[v], lists.begins[v, b], lists.sizes[v, b])
+        copy_entries(out, count, column, lists.begins[v, b], lists.sizes[v, b])
         count += lists.sizes[v, b]
+    return int(count)
 
 
 @compiled

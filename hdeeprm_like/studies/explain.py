@@ -88,10 +88,10 @@ class Moment:
 
 
 def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: float, clock: Clock = "textbook") -> Moment:
-    """Simulate jobs under a learned policy until a decision at *at* s or after it at which jobs wait, and look there.
+    """Simulate jobs under a learned policy until an instant from *at* s on at which two jobs wait, and look there.
 
     Raises:
-        OptionsError: the policy is no learned one, or no job waits from then on.
+        OptionsError: the policy is no learned one, or no two jobs wait from then on.
     """
     learned = policy.learned
     if learned is None:
@@ -102,7 +102,7 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
     run = constant_run(simulator, actions.choices(state, constant=0))
     while True:
         if advance(run, 1) == OVER:
-            raise OptionsError(f"no job waits at {at:g} s or later")
+            raise OptionsError(f"no two jobs wait at {at:g} s or later")
         if state.now >= at and len(state.waiting) + len(state.started_now) > 1:
             break
     plans = run.choices.plans  # type: ignore[union-attr]

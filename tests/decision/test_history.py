@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import jobs, platform, run_baseline
+from small import check_that_the_future_is_unknown, jobs, platform, run_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -143,21 +143,42 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
 def test_nothing_of_the_future_is_known(name, seed):
-    rng = np.random.default_rng(seed)
-    count = 40
-    seconds = rng.integers(1, 60, count).astype(np.float64)
+    check_that_the_future_is_unknown(name, seed)
+
+
+def test_jobs_of_unknown_users_tell_nothing_of_one_another():
+    workload = jobs(submit=[0, 0, 7, 7], seconds=[2, 4, 3, 50], estimate=[100, 100, 100, 50])
+    assert starts(workload, "sjf@tsafrir") == starts(workload, "sjf") == [0, 2, 57, 7]
+    assert starts(workload, "sjf@ewma") == starts(workload, "sjf")
+
+
+def test_the_candidates_for_backfilling_have_run_times_of_their_own():
+    rng = np.random.default_rng(3)
+    seconds = rng.integers(1, 60, 60)
     workload = jobs(
-        submit=np.sort(rng.integers(0, 200, count)),
+        submit=np.sort(rng.integers(0, 300, 60)),
         seconds=seconds,
-        estimate=seconds * rng.integers(1, 4, count),
-        size=rng.integers(1, 5, count),
+        estimate=seconds * rng.integers(1, 4, 60),
+        size=rng.integers(1, 5, 60),
     )
-    workload = of_users(workload, rng.integers(0, 4, count))
-    before = run_baseline(platform(*FOUR), workload, name, "textbook").simulation.tasks
-    moment = float(rng.integers(10, 300))
-    still = before["finish"] > moment
-    longer = replace(workload, ops=np.where(still, workload.ops * rng.uniform(1.0, 3.0, count), workload.ops))
-    after = run_baseline(platform(*FOUR), longer, name, "textbook").simulation.tasks
-    started = before["start"] <= moment
-    assert np.array_equal(before["start"][started], after["start"][started])
-    assert (after["start"][~started] > moment).all()
+    workload = of_users(workload, rng.integers(0, 3, 60))
+    alike, own = "sjf@tsafrir+easysjf@tsafrir", "sjf@tsafrir+easysjf@ewma"
+    assert starts(workload, alike, FOUR) == starts(workload, "sjf@tsafrir+easy@tsafrir", FOUR)
+    assert starts(workload, own, FOUR) != starts(workload, "sjf@tsafrir+easy@ewma", FOUR)
+
+
+def test_a_job_that_is_predicted_to_run_more_briefly_now_is_tried_again():
+    # 0 has 3 of 6 cores until 100, 3 waits for all; 4 asks for 2 cores and 200 s, too long to start at 2. Until 10 two
+    # jobs of its user have ended, of 2 s and 10 s; so it is predicted to end before 100, on no more cores than at 2
+    estimate, size = [100, 50, 50, 100, 200, 60], [3, 1, 1, 6, 2, 1]
+    rows = jobs(submit=[0, 0, 0, 1, 1, 5], seconds=1.0, estimate=estimate, size=size)
+    rows = of_users(rows, [1, 0, 0, 1, 0, 1])
+    actions = PolicyActions([baseline("fcfs+easy@tsafrir"), baseline("sjf")])
+    state = State(platform((1000.0, [(6, 1.0, 100.0, 10.0)])), rows, needs=actions.needs)
+    for now, completed, submitted, action in ((0, [], 3, 0), (1, [], 2, 0), (2, [1], 0, 0), (5, [], 1, 1)):
+        state.receive(Instant(float(now), completed, submitted, now == 5))
+        actions.apply(action, state)
+    assert state.waiting.tolist() == [3, 4]  # at 5 the other policy has started 5 on one of the cores
+    state.receive(Instant(10.0, [2], 0, True))
+    actions.apply(0, state)
+    assert state.started_now.tolist() == [4]

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from small import jobs, platform, run_baseline
 
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.plans import make_room, new_plans
 from hdeeprm_like.decision.policies.scores import COUNT
 from hdeeprm_like.decision.score_files import FEATURES, Score, Unit, formula, policy_of, zoo
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 
 EIGHT = ((1000.0, [(8, 1.0, 100.0, 10.0)]),)
@@ -187,6 +190,25 @@ def test_names_with_a_placement_are_told_apart(policy):
     assert baseline("zoo:balanced").name == "zoo:balanced"
 
 
+def test_a_file_that_has_changed_is_read_again(tmp_path):
+    path = tmp_path / "p.json"
+    path.write_text('{"queue": {"log_time": 1.0}}')
+    assert baseline(f"scored:{path}").learned.queue.weights == (("log_time", 1.0),)
+    path.write_text('{"queue": {"log_time": -1.0, "one": 0}}')
+    assert baseline(f"scored:{path}").learned.queue.weights == (("log_time", -1.0), ("one", 0.0))
+
+
+def test_there_is_room_for_jobs_that_become_known_on_the_way(policy):
+    name = policy(queue={"log_time": 1.0}, backfill={"log_time": 1.0}, lookahead={"candidates": [{}], "arrivals": 4})
+    policies = [baseline(name)]
+    state = State(platform(*EIGHT), contended(10), needs=PolicyActions(policies).needs)
+    plans = new_plans(state, policies)
+    make_room(plans, 300)
+    assert len(plans.scores.keys) >= 300
+    assert len(plans.ahead.running) >= 300
+    assert len(plans.ahead.ends) >= 300 + len(plans.ahead.played)
+
+
 def test_every_feature_is_told_and_written():
     assert len(FEATURES) == COUNT == len(set(FEATURES))
 
@@ -212,6 +234,9 @@ def test_a_score_reads_as_a_formula():
         ({"queue": {}, "reservations": 0}, "reservations: an integer from 1 to 1000000000 is needed"),
         ({"queue": {}, "keep": {"most": "all"}}, "keep: most: a number is needed, not 'all'"),
         ({"queue": {}, "exact": {"queue": {}, "exact": {"queue": {}}}}, "has an 'exact' of its own"),
+        ({"queue": {}, "keep": {"bins": -1}}, "keep: bins: an integer from 0 to 38 is needed, not -1"),
+        ({"queue": {}, "keep": {"bins": 1.5}}, "keep: bins: an integer"),
+        ({"queue": {}, "keep": {"backlog": -11}}, "keep: backlog: a number from -10 to 10 is needed"),
         ({"queue": {}, "exact": {}}, "exact: 'queue' is missing"),
         ({"queue": {}, "lookahead": {"queue": 0, "candidates": [{}]}}, "queue: an integer from 1 to 100000"),
         ({"queue": {}, "lookahead": {"candidates": [{"backfill": 1}]}}, "backfill: true or false"),

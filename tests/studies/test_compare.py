@@ -175,6 +175,21 @@ def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, mo
     assert run.count(f"agent:{folder}") == 3
 
 
+def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp_path):
+    path = tmp_path / "p.json"
+    name, results = f"scored:{path}", tmp_path / "out" / "results.csv"
+
+    def found(weight):
+        path.write_text(f'{{"queue": {{"log_time": {weight}}}}}')
+        compare(comparison(trace, f"sjf+easy,ljf+easy,{name}"), tmp_path / "out", progress=False)
+        return pd.read_csv(results).set_index(["policy", "window"])
+
+    first, second = found(1.0), found(-1.0)
+    pd.testing.assert_frame_equal(first.loc[name], first.loc["sjf+easy"])
+    pd.testing.assert_frame_equal(second.loc[name], second.loc["ljf+easy"])
+    assert not first.loc["sjf+easy"].equals(first.loc["ljf+easy"])
+
+
 def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
     from hdeeprm_like.studies.compare.trained import restored
 

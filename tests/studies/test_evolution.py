@@ -105,6 +105,15 @@ def test_a_process_that_was_killed_goes_on_bit_for_bit(folder):
         assert (part / name).read_bytes() == (folder / "whole" / name).read_bytes()
 
 
+def test_it_goes_on_with_the_policy_and_the_options_that_it_began_with(folder):
+    run(folder, folder / "whole")
+    part = folder / "part"
+    run(folder, part, most=3)
+    (folder / "begin.json").write_text('{"queue": {"log_time": 5.0, "log_cores": 5.0}}')
+    run(folder, part)
+    assert (part / COSTS).read_bytes() == (folder / "whole" / COSTS).read_bytes()
+
+
 def test_windows_are_the_same_for_the_same_number_and_others_for_others(folder):
     options = read_evolution(folder / "exp.json")
     (_, one), (_, again), (wide, other) = (window_of(options, folder, number) for number in (0, 0, 1))
@@ -183,6 +192,11 @@ def test_the_command_says_what_is_wrong(folder, capsys, monkeypatch):
     (out / "run.json").write_text("{}")
     assert main(["train", "--method", "evolution", "-q", "-o", "exp.json"]) == 2
     assert "go on with --resume" in capsys.readouterr().err
+    assert main(["train", "--method", "evolution", "-q", "-o", "exp.json", "--seed", "4"]) == 2
+    assert "--seed: its options file tells all that" in capsys.readouterr().err
+    (out / "run.json").write_text('{"method": "evolution"}')
+    assert main(["train", "-q", "--resume", str(out)]) == 2
+    assert "is of no evolution" in capsys.readouterr().err
 
 
 def test_kill_9_at_some_moments_leaves_what_the_whole_run_leaves(folder):

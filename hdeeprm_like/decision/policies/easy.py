@@ -8,11 +8,7 @@ left over only if it takes none of the same.
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.decision.names import (
-    COMMIT_BACKFILL,
-    EASY_FCFS,
-    EASY_SJF,
-)
+from hdeeprm_like.decision.names import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time, read_changes
 from hdeeprm_like.decision.policies.releases import are_sorted, expected_finish, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
@@ -20,6 +16,7 @@ from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
 from hdeeprm_like.engine.lifecycle import places
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.packing import ALIKE, best_node
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
@@ -87,13 +84,13 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
     plan, clock, head = plans.plans[k], tables.clock[0], job_at(tables.waiting, plans.plans[k].list, 0, 0)
     shadow, spare = reservation(tables, plans, k, head, tables.jobs[head].size)
     tried = 0
-    if clock.free_cores <= plan.tried_cores and spare <= plan.tried_spare and shadow <= plan.tried_shadow:
+    no_more = clock.free_cores <= plan.tried_cores and spare <= plan.tried_spare and shadow <= plan.tried_shadow
+    if no_more and plan.times < FIRST_PREDICTED:  # a job that is predicted to run more briefly now may start
         tried = plan.tried
     if tried == clock.submitted:
         return
-    plan.tried_cores = (
-        1 if tables.jobs[head].size > clock.free_cores else -1
-    )  # only cores may lack, for all that is tried
+    # 1 where only cores may lack, for all that is tried
+    plan.tried_cores = 1 if tables.jobs[head].size > clock.free_cores else -1
     if clock.submitted == tried + 1:
         if tables.jobs[tried].status == WAITING and tables.jobs[tried].size <= clock.free_cores:
             spare -= backfill_one(tables, plans, k, tried, head, shadow, spare)
@@ -259,11 +256,13 @@ def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
 def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
     """Return when the cores of a job are expected to be free, by the requested ends even where these are over."""
     v, time = plans.plans[k].ends, tables.clock[0].now
-    free = tables.clock[0].free_cores
+    free, predicted = tables.clock[0].free_cores, plans.plans[k].times >= FIRST_PREDICTED
+    if predicted:  # the list is in the order of the requested ends
+        sort_releases(tables, plans, k)
     for n in range(tables.running.lists[v].jobs):
         if free >= tables.jobs[j].size:
             break
-        other = nth_job(tables.running, v, n)
+        other = plans.releases[n] if predicted else nth_job(tables.running, v, n)
         free += tables.jobs[other].size
         time = expected_finish(tables, plans, k, other)
     return float(time)

@@ -10,7 +10,7 @@ The distribution is made of three parts, each weighted by how much it says of th
 
 Its constants were found by evolution on made jobs, on Gaia's, on NASA's and on the first half of CTC's log. An estimate
 is made anew when a job of the user has ended, and when it is a quarter of an hour old. The idea is that what matters is
-the chance to run briefly; the request says little of it. Jobs whose user is not known say nothing of one another.
+the chance to run briefly; the request says little of it.
 
 Source of the first part: Tsafrir et al., "Backfilling using system-generated predictions rather than user runtime
 estimates", 2007.
@@ -90,8 +90,6 @@ def add_user(tables: Tables, history: History, j: int) -> float:
     request = max(job.requested_time, 1.0)
     elapsed = longest_elapsed(tables, history, j)
     ended, i, total = history.groups[known.user].latest, 0, 0.0
-    if job.user < 0:
-        return 0.0  # of jobs whose users are not known none tells of another
     while ended != NONE and i < REMEMBERED:
         past, other = tables.jobs[ended], history.jobs[ended]
         unlike = abs(other.log_request - known.log_request) / ALIKE_TIME
@@ -124,6 +122,4 @@ def add_sibling(tables: Tables, history: History, j: int) -> float:
 def longest_elapsed(tables: Tables, history: History, j: int) -> float:
     """Return for how many s a job of the user with the same request has been running, 0 if none is."""
     siblings, now = history.groups[history.jobs[j].group], tables.clock[0].now
-    if siblings.user < 0:
-        return 0.0
     return float(now - siblings.oldest) if siblings.oldest_at == now else 0.0

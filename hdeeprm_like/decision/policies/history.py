@@ -4,7 +4,7 @@ One record for all policies of an action space, brought up to date from the list
 Nothing of the future is in it: a run time comes in when its job has ended.
 
 A *group* is all jobs of one user, or all those of one user with one requested time, which often are runs of one
-program. Jobs whose user is not known are all of one.
+program. Jobs whose user is not known are counted as those of one user, but none of them tells of another.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ GROUP = np.dtype(
     [
         ("user", "i8"),
         ("request", "f8"),  # s, ANY for all jobs of the user
-        ("ended", "i8"),  # jobs
+        ("ended", "i8"),  # jobs, of users that are known
         ("running", "i8"),
         ("waiting", "i8"),
         ("cores", "i8"),  # that the running jobs have
@@ -266,9 +266,10 @@ def remember(tables: Tables, history: History, j: int) -> None:
     if abs(run_time - request) >= MISSED:
         history.past[0].inexact += 1
     log_ratio = np.log(max(run_time, 1.0) / request)
-    known.before = history.groups[known.user].latest
-    note_end(history, known.user, j, run_time, log_ratio)
-    note_end(history, known.group, j, run_time, log_ratio)
+    if job.user >= 0:
+        known.before = history.groups[known.user].latest
+        note_end(history, known.user, j, run_time, log_ratio)
+        note_end(history, known.group, j, run_time, log_ratio)
     note_length(history, float(job.size), run_time)
     kind = range_of(request)
     for i in range(BINS):
@@ -316,6 +317,8 @@ def find_siblings(tables: Tables, history: History) -> None:
         begin = tables.running.begins[0, b]
         for i in range(begin, begin + tables.running.sizes[0, b]):
             j = tables.running.jobs[0, i]
+            if tables.jobs[j].user < 0:
+                continue
             group, start = history.groups[history.jobs[j].group], tables.jobs[j].start
             group.oldest = min(group.oldest, start) if group.oldest_at == now else start
             group.oldest_at = now

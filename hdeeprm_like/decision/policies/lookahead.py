@@ -13,7 +13,7 @@ import numpy as np
 from hdeeprm_like.decision.policies.scores import Scores
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.tables import REJECTED, Tables
+from hdeeprm_like.engine.tables import REJECTED, Tables, longer
 from hdeeprm_like.types import Ints, Records
 
 LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
@@ -83,6 +83,11 @@ def new_ahead(most: int, jobs: int) -> Ahead:
         np.zeros(jobs, END),
         np.zeros(jobs + most, END),
     )
+
+
+def let_run(ahead: Ahead, jobs: int) -> None:
+    """Let there be room for so many running jobs; under Batsim they become known on the way."""
+    ahead.running, ahead.ends = longer(ahead.running, jobs), longer(ahead.ends, jobs + len(ahead.played))
 
 
 @compiled

@@ -24,7 +24,7 @@ from hdeeprm_like.decision.names import (
 )
 from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
-from hdeeprm_like.decision.policies.lookahead import Ahead, new_ahead
+from hdeeprm_like.decision.policies.lookahead import Ahead, let_run, new_ahead
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
 from hdeeprm_like.decision.score_files import ScoredPolicy
@@ -47,6 +47,9 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats, Ints, Records
 
 NONE_RESERVED = -1.0  # s, in Plans.reserved
+# Lists by predicted times are sorted again at each decision, so one serves all predictors: FIRST_PREDICTED stands for
+# the queue's, and the next number for the one of the candidates, whose times may be others.
+OF_CANDIDATES = FIRST_PREDICTED + 1
 
 PLAN = np.dtype(
     [
@@ -116,18 +119,14 @@ def order_of(baseline: Baseline) -> int:
 def needs_of(baseline: Baseline) -> Needs:
     """Return the sorted lists of jobs that a baseline looks at."""
     mode, order = MODES[baseline.mode], order_of(baseline)
-    order_times, times = (list_times(number_of_times(name)) for name in (baseline.order_times, baseline.times))
-    own = (order, order_times if order != FCFS else REQUESTED)
+    order_times, times = number_of_times(baseline.order_times), number_of_times(baseline.times)
+    own = (order, min(order_times, FIRST_PREDICTED) if order != FCFS else REQUESTED)
     by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
-    candidates = (SJF, times) if mode == EASY_SJF else by_submission.get(mode, own)
+    shortest = (SJF, min(times, OF_CANDIDATES))
+    candidates = shortest if mode == EASY_SJF else by_submission.get(mode, own)
     looks_at_ends = mode not in (STRICT, GREEDY, PACKING) or baseline.looks_back
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
-
-
-def list_times(times: int) -> int:
-    """Return the run times that a sorted list looks at; one list, sorted again each time, serves all predicted ones."""
-    return min(times, FIRST_PREDICTED)
 
 
 def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
@@ -205,6 +204,10 @@ def make_room(plans: Plans, jobs: int) -> None:
         setattr(plans, name, longer(getattr(plans, name), jobs + 1))
     if isinstance(plans.history, History):
         make_room_in(plans.history, jobs)
+    if isinstance(plans.scores, Scores):
+        plans.scores.keys = longer(plans.scores.keys, jobs)
+    if isinstance(plans.ahead, Ahead):
+        let_run(plans.ahead, jobs)
     for name, columns, fill in (
         ("tie_key", jobs, 0.0),
         ("reserved", jobs, NONE_RESERVED),

@@ -2,7 +2,7 @@
 
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs, copy_keys, job_at
+from hdeeprm_like.engine.job_lists import copy_column, copy_jobs, job_at
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import Tables
 
@@ -46,7 +46,7 @@ def sort_releases(tables: Tables, plans: Plans, k: int) -> int:
     plan = plans.plans[k]
     count = copy_jobs(tables.running, plan.ends, plans.releases)
     if are_sorted(tables, plans, k):
-        copy_keys(tables.running, plan.ends, plans.release_ends)
+        copy_column(tables.running, plan.ends, tables.running.keys[plan.ends], plans.release_ends)
         return count
     for i in range(count):
         j = plans.releases[i]

@@ -122,7 +122,7 @@ def write_params(row: np.void, stage: ScoredPolicy, exact: bool) -> None:
     row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and not exact)
     keep, ahead = stage.keep or Keep(), stage.lookahead or LookAhead()
     row["keeps"], row["looks_ahead"] = stage.keep is not None, stage.lookahead is not None
-    row["deviations"], row["bins"], row["most"] = keep.deviations, int(keep.bins), keep.most
+    row["deviations"], row["bins"], row["most"] = keep.deviations, keep.bins, keep.most
     row["backlog"], row["widest"] = keep.backlog, keep.widest
     row["reservations"] = stage.reservations
     row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget

@@ -11,9 +11,8 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -24,6 +23,7 @@ from tqdm import tqdm
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, figures
+from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import platform_from
 from hdeeprm_like.formats.files import read_json, replacing, write_json
@@ -32,6 +32,7 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import JobsBy, Window, run_times, sizes, usable, window, with_requested_times
 from hdeeprm_like.run.simulator import Clock
+from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained, reference_named
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 from hdeeprm_like.studies.compare.windows import schedule
@@ -238,19 +239,19 @@ def run_all(
         work: the numbers of windows, and the policies to run on each.
     """
     machine, clock = inputs.machine, inputs.comparison.clock
-    workers = min(processes or os.cpu_count() or 1, len(work))
+    count = min(processes or os.cpu_count() or 1, len(work))
     schedules = sum(len(policies) for _, policies in work)
     windows = ((number, inputs.window(number), policies) for number, policies in work)
-    if workers <= 1 or (processes is None and schedules * inputs.jobs <= SMALL):
+    if count <= 1 or (processes is None and schedules * inputs.jobs <= SMALL):
         for number, jobs, policies in windows:
             yield schedule_window(number, jobs, policies, machine, clock)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
+    with workers(count) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
         try:
             for number, jobs, policies in windows:
                 running.add(executor.submit(schedule_window, number, jobs, policies, machine, clock))
-                if len(running) > 2 * workers:
+                if len(running) > 2 * count:
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from (future.result() for future in finished)
             while running:
@@ -279,24 +280,29 @@ def description(inputs: Inputs) -> dict[str, Any]:
 
 
 def agents_of(comparison: Comparison) -> dict[str, str]:
-    """Return a digest of the weights of each trained agent by its name; one that has learned more has another."""
-    agents = [policy for policy in comparison.policies if isinstance(policy, Trained)]
-    if not agents:
-        return {}
-    from hdeeprm_like.studies.compare.trained import weights_in
-
-    return {policy.name: digest(weights_in(policy)) for policy in agents}
+    """Return a digest of what each learned policy has learned by its name; one that has learned more has another."""
+    found = {policy.name: files_of(policy) for policy in comparison.policies}
+    return {name: digest(*files) for name, files in found.items() if files}
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file, which differs for every other content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def files_of(policy: Policy) -> tuple[Path, ...]:
+    """Return the files that decide what a policy does: weights, scores, trees."""
+    if isinstance(policy, Trained):
+        from hdeeprm_like.studies.compare.trained import weights_in
+
+        return (weights_in(policy),)
+    return policy.files if isinstance(policy, Baseline) else ()
+
+
+def digest(*paths: Path) -> str:
+    """Return the SHA-256 of files, which differs for every other content."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the rows of a comparison that was begun before, by policy and window.
 
-    Those of agents that have learned more since are left out; what is known of other agents goes into *record*.
+    Those of policies that have learned more since are left out; what is known of others goes into *record*.
 
     Raises:
         ResultsError: the folder holds another comparison, or its rows cannot be read.

@@ -32,7 +32,9 @@ class Source(Section):
     model: Literal["lublin"] | None = Field(None, description="A model that makes jobs, in place of a trace.")
     estimates: Literal["exact", "tsafrir"] = Field("exact", description="Of the users of a model.")
     users: Annotated[int, Field(ge=1)] = Field(1, description="Users of a model, the busiest having most of the jobs.")
-    cores: Annotated[int, Field(ge=1)] | None = Field(None, description="Of the machine; as the trace says if missing.")
+    cores: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Of the machine, wider jobs taking all of it; as the trace says if missing."
+    )
     wide: Annotated[int, Field(ge=1)] = Field(1, description="Every number of cores is multiplied by it.")
     load: tuple[Load, Load] | None = Field(
         None, description="Each window is stretched to a load between these; as it is if missing."

@@ -1,19 +1,17 @@
 """The search for weights: CMA-ES over windows that are new in each generation, and validation that chooses.
 
-A folder holds what is needed to go on bit for bit: the options with all files that they name, and what each candidate
-of each generation has cost (`COSTS`). The search is made again from its seed and told these costs, which takes no time.
+A folder holds what is needed to go on bit for bit: the options, the policy that the search began with, and what each
+candidate of each generation has cost (`COSTS`). The search is made again from its seed and told these costs, which
+takes no time. The traces stay where the options say.
 
 Source of the search: Hansen and Ostermeier, "Completely derandomized self-adaptation in evolution strategies", 2001.
 """
 
 import json
-import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +28,12 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Simulator, run_choices
+from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
 from hdeeprm_like.types import Floats, Ints
 
-OPTIONS, COSTS, BEST, RECORD = "options.json", "costs.jsonl", "best.json", "run.json"
+OPTIONS, BEGIN, COSTS, BEST, RECORD = "options.json", "begin.json", "costs.jsonl", "best.json", "run.json"
 SCORES = ("queue", "backfill", "gate")
 LEAST = {"wait": 1.0, "wait_max": 60.0, "utilization": 1e-6}  # below which ratios say nothing
 
@@ -163,16 +162,21 @@ class Search:
 
         Args:
             folder: that the paths of the options are relative to.
+
+        Raises:
+            HDeepRMError: the policy to begin with cannot be used, or the folder holds something else.
         """
         from cmaes import CMA
 
         self.options, self.folder, self.output = options, folder, output
-        self._name = SCORED + str(folder / options.policy)
-        read_scored(folder / options.policy)
-        self._content = read_json(folder / options.policy, OptionsError)
+        source = output / BEGIN if (output / BEGIN).exists() else folder / options.policy
+        read_scored(source)
+        self._content = read_json(source, OptionsError)
         self._weights, begin = weights_in(self._content)
         if len(begin) < 2:
-            raise OptionsError(f"{folder / options.policy}: has {len(begin)} weights; two are needed to search for")
+            raise OptionsError(f"{source}: has {len(begin)} weights; two are needed to search for")
+        write_json(output / BEGIN, self._content)
+        self._name = SCORED + str(output / BEGIN)
         self._cma = CMA(begin, options.spread, seed=options.seed, population_size=options.population)
         self._begin = begin
         self.generation = 0
@@ -234,17 +238,6 @@ def replace_jobs(options: EvolutionOptions, jobs: int = 10) -> EvolutionOptions:
     return options.model_copy(update={"windows": options.windows.model_copy(update={"jobs": jobs})})
 
 
-def end_with_parent(parent: int) -> None:
-    """Let this process end when the one that began it is no more; else it would wait for work for ever."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def lines_of(path: Path) -> list[dict[str, Any]]:
     """Return what is known of each generation; a line that was being written when the process ended is dropped."""
     if not path.exists():
@@ -256,6 +249,18 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in whole]
     except ValueError as error:
         raise ResultsError(f"{path}: is no table of costs ({error}); begin anew in another folder") from error
+
+
+def left_in(output: Path) -> tuple[EvolutionOptions, Path]:
+    """Return the options of an evolution that is to go on, and the folder that their paths are relative to.
+
+    Raises:
+        ResultsError: the folder holds none.
+    """
+    record = read_json(output / RECORD, ResultsError)
+    if not isinstance(record, dict) or not isinstance(record.get("folder"), str):
+        raise ResultsError(f"{output / RECORD}: is of no evolution; name the folder of one")
+    return read_evolution(output / OPTIONS), Path(record["folder"])
 
 
 def evolve(path: Path | None, output: Path, processes: int | None = None, progress: bool = True) -> Path:
@@ -271,25 +276,19 @@ def evolve(path: Path | None, output: Path, processes: int | None = None, progre
         HDeepRMError: the options cannot be used, or the folder holds another evolution.
     """
     if path is None:
-        record = read_json(output / RECORD, ResultsError)
-        path = Path(record["options"])
+        options, folder = left_in(output)
     elif (output / RECORD).exists():
         raise ResultsError(f"{output}: holds a training; go on with --resume, or choose another directory")
-    options, folder = read_evolution(path), path.parent.absolute()
+    else:
+        options, folder = read_evolution(path), path.parent.absolute()
     search = Search(options, folder, output)
-    record = {"method": "evolution", "options": str(path.absolute()), "generations": options.generations}
-    write_json(output / RECORD, record)
     write_json(output / OPTIONS, options.model_dump(mode="json"))
+    write_json(output / RECORD, {"method": "evolution", "folder": str(folder), "generations": options.generations})
     windows = options.population * options.windows.per_generation
     search.compile()
     begun, first = time.perf_counter(), search.generation
     with (
-        ProcessPoolExecutor(
-            processes or os.cpu_count() or 1,
-            mp_context=get_context("spawn"),
-            initializer=end_with_parent,
-            initargs=(os.getpid(),),
-        ) as executor,
+        workers(processes) as executor,
         tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
     ):
         try:

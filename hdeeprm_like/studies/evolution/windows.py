@@ -18,7 +18,6 @@ from hdeeprm_like.formats.windows import sizes, usable, window
 from hdeeprm_like.studies.compare.run import machine_size
 from hdeeprm_like.studies.evolution.options import EvolutionOptions, Source
 
-TRIES = 50  # windows drawn until one is neither idle nor hopeless
 VALIDATION = 1 << 40  # windows from this number on are those of validation
 
 
@@ -67,7 +66,7 @@ def jobs_of_trace(source: Source, folder: Path, count: int, rng: np.random.Gener
         raise WorkloadError(f"{trace.path}: has {len(trace)} jobs to learn from, windows of {count} are asked for")
     first = int(rng.integers((len(trace) - count) // source.step + 1)) * source.step
     found = take(trace, np.arange(first, first + count))
-    if (sizes(found) > cores).any():  # a smaller machine takes what fits
+    if (sizes(found) > cores).any():  # on a smaller machine the widest jobs take all of it
         fitting = {name: np.minimum(getattr(found, name), cores) for name in ("processors", "requested_processors")}
         found = replace(found, **fitting)
     return cores, window(found, cores).workload
