@@ -4,16 +4,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from agents_for_tests import ClassicAgent
 
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, baseline
+from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.results.overutilization import overutilizations
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run import loop
+from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator, run_policy
 
 RUN_FILES = {  # what `launch` leaves behind
@@ -205,6 +208,15 @@ def run_baseline(platform, workload, name, clock="textbook", **state):
     return simulator
 
 
+def step_baseline(platform, workload, name, clock="textbook"):
+    """The same, the baseline asked at each decision from Python: quick to compile, also where each index is checked."""
+    actions = PolicyActions([baseline(name)])
+    state = State(platform, workload, needs=actions.needs)
+    simulator = Simulator(state, workload, clock)
+    play(simulator, DecisionSystem(state, actions), ClassicAgent(0))
+    return simulator
+
+
 def check_that_the_future_is_unknown(name, seed):
     """Run jobs twice, those that end after some moment longer the second time: until then a baseline does the same."""
     rng, count = np.random.default_rng(seed), 40
@@ -217,11 +229,11 @@ def check_that_the_future_is_unknown(name, seed):
         size=rng.integers(1, 5, count),
     )
     workload = replace(workload, user=rng.integers(0, 4, count))
-    before = run_baseline(four, workload, name).simulation.tasks
+    before = step_baseline(four, workload, name).simulation.tasks
     moment = float(rng.integers(10, 300))
     still = before["finish"] > moment
     longer = replace(workload, ops=np.where(still, workload.ops * rng.uniform(1.0, 3.0, count), workload.ops))
-    after = run_baseline(four, longer, name).simulation.tasks
+    after = step_baseline(four, longer, name).simulation.tasks
     started = before["start"] <= moment
     assert np.array_equal(before["start"][started], after["start"][started])
     assert (after["start"][~started] > moment).all()

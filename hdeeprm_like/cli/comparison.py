@@ -21,7 +21,8 @@ def add_compare(commands: Commands) -> None:
         required=True,
         metavar="P,...",
         help="an order and how it is applied, as fcfs, sjf+easy, f1+conservative, sjf+easyP; agent:DIR for what train "
-        "has left in DIR; actual for the schedule that the trace records; see the README",
+        "has left in DIR; zoo:NAME or scored:FILE.json for a learned policy; actual for the schedule that the trace "
+        "records; see the README",
     )
     added.add_argument(
         "--windows",

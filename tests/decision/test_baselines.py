@@ -5,7 +5,7 @@ import pytest
 from agents_for_tests import ClassicAgent
 from hypothesis import given
 from hypothesis import strategies as st
-from small import jobs, platform, run_baseline
+from small import jobs, platform, run_baseline, step_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import MODES, ORDERS, baseline
@@ -19,7 +19,7 @@ THREE = ((1000.0, [(3, 1.0, 100.0, 1e6)]),)  # one node with three cores
 
 
 def starts(workload, name, nodes=THREE, **more):
-    simulator = run_baseline(platform(*nodes), workload, name, **more)
+    simulator = step_baseline(platform(*nodes), workload, name, **more)
     assert simulator.unfinished == 0
     return simulator.simulation.tasks["start"].tolist()
 
@@ -101,7 +101,7 @@ def names():
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwidth(name):
+def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwidth_in_a_compiled_run(name):
     rng = np.random.default_rng(5)
     nodes = ((100.0, [(2, 2.0, 90.0, 6.0), (3, 1.0, 50.0, 4.0)]), (300.0, [(4, 1.5, 70.0, 8.0)]))
     workload = jobs(
@@ -116,7 +116,9 @@ def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwid
     assert run_baseline(platform(*nodes), workload, name, "batsim").unfinished == 0
 
 
-@pytest.mark.parametrize("name", ["sjf+easy", "fcfs+conservative", "wfp3+easysjf", "f1+commitbackfill", "bfbp"])
+@pytest.mark.parametrize(
+    "name", ["sjf+easy", "zoo:balanced", "fcfs+conservative", "wfp3+easysjf", "f1+commitbackfill", "bfbp"]
+)
 def test_an_agent_that_plays_a_baseline_gives_the_schedule_of_the_compiled_run(name):
     rng = np.random.default_rng(6)
     workload = jobs(

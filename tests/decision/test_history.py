@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import check_that_the_future_is_unknown, jobs, platform, run_baseline
+from small import check_that_the_future_is_unknown, jobs, platform, step_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -29,7 +29,7 @@ LOOK_BACK = (
 
 
 def starts(workload, name, nodes=ONE, clock="textbook"):
-    return run_baseline(platform(*nodes), workload, name, clock).simulation.tasks["start"].tolist()
+    return step_baseline(platform(*nodes), workload, name, clock).simulation.tasks["start"].tolist()
 
 
 def of_users(workload, users):

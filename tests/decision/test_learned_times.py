@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import check_that_the_future_is_unknown, jobs, platform, run_baseline
+from small import check_that_the_future_is_unknown, jobs, platform, step_baseline
 
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.plans import make_room, needs_of, new_plans
@@ -38,7 +38,7 @@ def trees(tmp_path_factory):
 
 def starts(workload, name, users=0):
     workload = replace(workload, user=np.broadcast_to(np.array(users), len(workload)))
-    return run_baseline(platform(*FOUR), workload, name, "textbook").simulation.tasks["start"].tolist()
+    return step_baseline(platform(*FOUR), workload, name, "textbook").simulation.tasks["start"].tolist()
 
 
 def test_a_tree_decides_an_order(trees):

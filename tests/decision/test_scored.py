@@ -1,10 +1,11 @@
 """Learned policies: scores that are well known orders, gates, look-ahead on paper, and files that make no sense."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from small import jobs, platform, run_baseline
+from small import jobs, platform, step_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -15,6 +16,16 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 
 EIGHT = ((1000.0, [(8, 1.0, 100.0, 10.0)]),)
+
+
+CANDIDATES = [{"time": 1.0}, {"time": 1.0, "cores": 1.0, "wait": 0.5}, {"backfill": False}]
+KEEP = {"deviations": 1.0, "bins": 0, "most": 0.5, "backlog": 0.3}
+LEARNED = {
+    "scores": {"queue": {"log_expected_time": 1.0}, "backfill": {"log_time": 1.0}, "gate": {"one": 1.0}},
+    "kept cores": {"queue": {"expected_log_time": 1.0}, "keep": KEEP, "exact": {"queue": {"log_time": 1.0}}},
+    "look-ahead": {"queue": {"one": 1.0}, "lookahead": {"candidates": CANDIDATES, "queue": 20, "arrivals": 5}},
+    "reservations": {"queue": {"log_time": 1.0}, "backfill": {"log_cores": -1.0}, "reservations": 3},
+}
 
 
 def contended(count=150, seed=3, exact=False):
@@ -41,7 +52,7 @@ def policy(tmp_path):
 
 
 def starts(workload, name, nodes=EIGHT, clock="textbook"):
-    return run_baseline(platform(*nodes), workload, name, clock).simulation.tasks["start"].tolist()
+    return step_baseline(platform(*nodes), workload, name, clock).simulation.tasks["start"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -165,7 +176,7 @@ def test_no_more_jobs_are_played_than_allowed(policy):
     ahead = {"queue": 3, "candidates": [{"time": 1.0}]}
     workload = contended(exact=True)
     name = policy(queue={"log_time": 1.0}, lookahead=ahead)
-    assert run_baseline(platform(*EIGHT), workload, name, "textbook").unfinished == 0
+    assert step_baseline(platform(*EIGHT), workload, name, "textbook").unfinished == 0
 
 
 @pytest.mark.parametrize("name", sorted(zoo()))
@@ -179,7 +190,7 @@ def test_the_policies_that_come_along_run_every_job_with_memory(name):
         size=rng.integers(1, 6, 60),
         memory=rng.choice([0.0, 10.0, 40.0], 60),
     )
-    assert run_baseline(platform(*nodes), workload, f"zoo:{name}", "batsim").unfinished == 0
+    assert step_baseline(platform(*nodes), workload, f"zoo:{name}", "batsim").unfinished == 0
 
 
 def test_names_with_a_placement_are_told_apart(policy):
@@ -207,6 +218,14 @@ def test_there_is_room_for_jobs_that_become_known_on_the_way(policy):
     assert len(plans.scores.keys) >= 300
     assert len(plans.ahead.running) >= 300
     assert len(plans.ahead.ends) >= 300 + len(plans.ahead.played)
+
+
+@pytest.mark.parametrize("kind", list(LEARNED))
+def test_each_part_of_a_policy_makes_a_difference_and_every_job_runs(policy, kind):
+    workload = contended()
+    workload = replace(workload, user=np.arange(len(workload)) % 5 - 1)
+    plain = policy(queue=LEARNED[kind]["queue"])
+    assert starts(workload, policy(**LEARNED[kind])) != starts(workload, plain)
 
 
 def test_every_feature_is_told_and_written():
