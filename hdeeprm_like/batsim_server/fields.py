@@ -71,15 +71,15 @@ class Fields:
         return text
 
 
-def checked_number(value: Any, where: str, error: type[HDeepRMError], largest: float = LARGEST_NUMBER) -> float:
-    """Return a number of at most *largest* without its sign; raise *error* for anything else."""
+def checked_number(value: Any, where: str, error: type[HDeepRMError]) -> float:
+    """Return a number of at most 1e30 without its sign; raise *error* for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise error(f"{where} must be a number, not {short(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = float("inf")
-    if not isfinite(number) or abs(number) > largest:
+    if not isfinite(number) or abs(number) > LARGEST_NUMBER:
         raise error(f"{where} is too large")
     return number
 

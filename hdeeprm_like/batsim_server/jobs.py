@@ -82,6 +82,7 @@ class Job:
     text: str  # as Batsim prints it
     state: str = "NOT_SUBMITTED"
     metadata: str = ""
+    kill_asked: bool = False
     messages: list[str] = field(default_factory=list)  # from the scheduler
     start: float = 0.0  # s
     run: float = 0.0  # s
@@ -106,10 +107,10 @@ class Profiles(dict[str, Profile]):
         self.workload = workload
         self.jobs_with: dict[str, int] = {}  # how many jobs have each profile
 
-    def forget(self, profile: Profile) -> None:
-        """Drop a profile that no job and no other profile uses."""
+    def forget(self, profile: Profile, keep: bool) -> None:
+        """Note that a job with a profile is gone; drop the profile if no job and no other profile uses it, or keep it."""
         self.jobs_with[profile.name] -= 1
-        if self.jobs_with[profile.name] <= 0 and not any(profile in other.parts for other in self.values()):
+        if not keep and self.jobs_with[profile.name] <= 0 and not any(profile in other.parts for other in self.values()):
             self.pop(profile.name, None)
 
 

@@ -3,7 +3,8 @@
 from hdeeprm_like.batsim_server.engine import Work
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.sharing import Constraint
-from hdeeprm_like.formats.simgrid_xml import Link, SimgridPlatform
+from hdeeprm_like.formats.simgrid_xml import SimgridPlatform
+from hdeeprm_like.formats.simgrid_zones import Link
 
 
 class Network:

@@ -1,6 +1,7 @@
 """What the command line says."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -14,6 +15,7 @@ class ServerOptions:
     socket: str = "tcp://localhost:28000"
     export: str = "out"  # prefix of the output files
     master: str = "master_host"
+    roles: Mapping[str, str] = field(default_factory=dict)  # by host, beside that of the master
     mmax: int = 0  # machines at most; 0: all
     mmax_workload: bool = False  # machines at most: what the workloads were made for
     events: tuple[Path, ...] = ()

@@ -86,12 +86,16 @@ def reject(simulation: Simulation, event: SchedulerEvent) -> None:
 
 
 def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
-    """Kill jobs that run; those that are over already are left alone."""
-    identifiers = event.texts("job_ids")
-    for identifier in identifiers:
-        _job(simulation, SchedulerEvent("KILL_JOB", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
-    simulation.killers += 1
-    yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.options.master)
+    """Kill jobs that run; those that are over already are left alone, and those whose kill was asked for before."""
+    identifiers: list[str] = []
+    for identifier in event.texts("job_ids"):
+        job = _job(simulation, SchedulerEvent("KILL_JOB", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
+        if not job.kill_asked:
+            job.kill_asked = True
+            identifiers.append(identifier)
+    if identifiers:
+        simulation.killers += 1
+        yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
 
 
 def call_me_later(simulation: Simulation, event: SchedulerEvent) -> Script:
@@ -100,7 +104,7 @@ def call_me_later(simulation: Simulation, event: SchedulerEvent) -> Script:
     if wanted <= simulation.engine.now:
         raise ProtocolError(f"{event.where}: asks to be called at {wanted:f}, but it is {simulation.engine.now:f}")
     simulation.waiters += 1
-    yield (simulation.engine.spawn, submitters.wake_later(simulation, wanted), simulation.options.master)
+    yield (simulation.engine.spawn, submitters.wake_later(simulation, wanted), simulation.master)
 
 
 def set_resource_state(simulation: Simulation, event: SchedulerEvent) -> Script:

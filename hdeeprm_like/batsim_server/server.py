@@ -54,7 +54,7 @@ class Server:
             ProtocolError: the scheduler said something that Batsim would abort on.
         """
         simulation, engine = self.simulation, self.simulation.engine
-        master = simulation.options.master
+        master = simulation.master
         for jobs in simulation.workloads:
             engine.begin(submitters.submit_jobs(simulation, jobs), master)
         for events in simulation.events:
@@ -83,7 +83,8 @@ class Server:
         self._scheduler_ready = False
         simulation = self.simulation
         text = simulation.outbox.take(simulation.engine.now)
-        yield (simulation.engine.spawn, self._converse(text), simulation.options.master)
+        simulation.forget_closed()
+        yield (simulation.engine.spawn, self._converse(text), simulation.master)
 
     def _converse(self, text: str) -> Script:
         """Send a message; bring the events of the reply to the server one by one, each at its time."""
@@ -93,7 +94,7 @@ class Server:
         raw = self.ask(text)
         self.simulation.scheduling_time += time.perf_counter() - began
         logger.debug("from the scheduler: %r", raw)
-        reply = read_reply(raw, engine.now, SCHEDULER_EVENTS)
+        reply = read_reply(raw, SCHEDULER_EVENTS)
         for event in reply.events:
             if event.timestamp > engine.now:
                 yield (engine.sleep, event.timestamp - engine.now)
@@ -161,7 +162,7 @@ class Server:
         identifiers, progress = content
         self.simulation.killers -= 1
         for identifier in identifiers:
-            if identifier in progress and identifier in self.simulation.running:  # the list may name a job twice
+            if identifier in progress:
                 job = self.simulation.running[identifier].job
                 self.simulation.outbox.job_completed(
                     identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
@@ -189,21 +190,22 @@ def _description(simulation: Simulation) -> str:
             "id": machine.number,
             "name": machine.host.name,
             "state": "idle",
-            "properties": {"role": "", **machine.host.properties},
+            "properties": machine.host.properties | {"role": machine.role},
             "zone_properties": machine.host.zone_properties,
         }
         for machine in simulation.machines.all
     ]
+    computing = simulation.machines.computing
     head = encode(
         {
             "nb_resources": len(simulation.machines),
-            "nb_compute_resources": len(simulation.machines),
-            "nb_storage_resources": 0,
+            "nb_compute_resources": computing,
+            "nb_storage_resources": len(simulation.machines) - computing,
             "allow_compute_sharing": options.compute_sharing,
             "allow_storage_sharing": options.storage_sharing,
             "config": options.configuration(),
-            "compute_resources": resources,
-            "storage_resources": [],
+            "compute_resources": resources[:computing],
+            "storage_resources": resources[computing:],
             "workloads": {f"w{i}": _path_text(path) for i, path in enumerate(options.workloads)},
         }
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles
+from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.batsim_server.profile_types import NOT_IMITATED, PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.files import read_json
@@ -19,7 +20,7 @@ def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]
     Raises:
         WorkloadError: the file is no workload that is imitated; the message says where.
     """
-    content = read_json(path, WorkloadError)
+    content = read_json(path, WorkloadError, read_float)
     where = str(path)
     if not isinstance(content, dict):
         raise WorkloadError(f"{where}: a workload is an object with nb_res, jobs and profiles")

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -81,14 +81,18 @@ def read_text(path: Path, error: type[HDeepRMError], errors: str = "strict") -> 
         raise error(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or cause}") from cause
 
 
-def read_json(path: Path, error: type[HDeepRMError]) -> Any:
-    """Return the content of a JSON file; NaN and Infinity are refused."""
+def read_json(path: Path, error: type[HDeepRMError], parse_float: Callable[[str], float] = float) -> Any:
+    """Return the content of a JSON file; NaN and Infinity are refused.
+
+    Args:
+        parse_float: reads the numbers that have a fraction or an exponent.
+    """
 
     def refuse(constant: str) -> float:
         raise error(f"{path}: {constant} is not a number that JSON knows")
 
     try:
-        return json.loads(read_text(path, error), parse_constant=refuse)
+        return json.loads(read_text(path, error), parse_constant=refuse, parse_float=parse_float)
     except json.JSONDecodeError as cause:
         raise error(f"{path}:{cause.lineno}:{cause.colno}: not valid JSON: {cause.msg}") from cause
     except RecursionError as cause:
