@@ -17,6 +17,7 @@ Each module imports only modules that are listed above it::
     engine             the clock, and the actors that it wakes
     machines           the hosts: states, P-states, energy
     network            the links: routes, latencies
+    parallel_tasks     what a parallel task asks of hosts and links
     jobs               jobs, profiles, and what a job is made of while it runs
     profile_types      the table of profile types, a module for each kind
     workload           jobs and profiles from their JSON

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.batsim_server.sharing import Constraint, Sharing, Variable
+from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowds, Sharing, Variable
 from hdeeprm_like.types import Floats
 
 Request = tuple[Any, ...]
@@ -43,7 +43,7 @@ class Actor:
 class Action:
     """Something that takes simulated time."""
 
-    __slots__ = ("bytes_delay", "machines", "on_end", "sequence", "slot", "variable")
+    __slots__ = ("bytes_delay", "empty", "machines", "on_end", "sequence", "slot", "variable")
 
     def __init__(self, sequence: int, on_end: Callable[[], None], machines: Sequence[int]) -> None:
         """Start outside of the clock; *machines* have their energy brought up to date when it ends."""
@@ -52,22 +52,29 @@ class Action:
         self.machines = machines
         self.variable: Variable | None = None
         self.bytes_delay = 0.0  # max over flows of latency (s) times bytes
+        self.empty = False  # a task that asks for nothing ends when its latency is over
         self.slot = -1
 
 
 class Work:
     """What a parallel task or a message asks for."""
 
-    __slots__ = ("bytes_delay", "latency", "machines", "weights")
+    __slots__ = ("bytes_delay", "crowds", "latency", "machines", "weights")
 
     def __init__(
-        self, weights: dict[Constraint, float], machines: Sequence[int], latency: float, bytes_delay: float
+        self,
+        weights: dict[Constraint, float],
+        machines: Sequence[int],
+        latency: float = 0.0,
+        bytes_delay: float = 0.0,
+        crowds: Crowds = NO_CROWDS,
     ) -> None:
         """Keep the weights per constraint; latency in s, *bytes_delay* the largest latency times bytes of a flow."""
         self.weights = weights
         self.machines = machines
         self.latency = latency
         self.bytes_delay = bytes_delay
+        self.crowds = crowds
 
 
 class Message:
@@ -291,13 +298,14 @@ class Engine:
         self._rates[0, slot] = rate
         if work is None:
             return
-        variable = action.variable = Variable(work.weights)
+        variable = action.variable = Variable(work.weights, work.crowds)
         variable.slot = slot
         action.bytes_delay = work.bytes_delay
-        self._left[0, slot] = 1.0 if any(work.weights.values()) else 0.0
+        action.empty = not any(work.weights.values())
         if work.latency > 0.0:
-            self._left[2, slot] = work.latency
+            self._left[0, slot], self._left[2, slot] = 1.0, work.latency
         else:
+            self._left[0, slot] = 0.0 if action.empty else 1.0
             self.sharing.enable(variable)
 
     def _advance(self) -> bool:
@@ -324,7 +332,7 @@ class Engine:
             action = self._actions[slot]
             if row == 2:
                 self._end_latency(action)
-            else:
+            if row != 2 or action.empty:
                 ended[action.sequence] = action
         for sequence in sorted(ended) if len(ended) > 1 else ended:
             self._end(ended[sequence])
@@ -333,7 +341,7 @@ class Engine:
     def _end_latency(self, action: Action) -> None:
         self._left[2, action.slot] = np.inf
         assert action.variable is not None
-        action.variable.bound = TCP_GAMMA / (2.0 * action.bytes_delay)
+        action.variable.way_limit = TCP_GAMMA / (2.0 * action.bytes_delay)
         self.sharing.enable(action.variable)
 
     def _end(self, action: Action) -> None:

@@ -89,6 +89,7 @@ class Job:
     machines: list[int] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)  # the machine of each rank
     alloc: str = ""
+    storage: dict[str, int] = field(default_factory=dict)  # machines by the names that profiles have for them
     joules: float = -1.0
     return_code: int = 0
 
@@ -187,6 +188,10 @@ class RunningJob:
             yield (self.engine.sleep, self.walltime_left, machine)
         self.walltime_left = 0.0
         return WALLTIME_REACHED
+
+    def share_done(self, task: Task) -> dict[str, Any]:
+        """Return how far the parallel task is that runs now."""
+        return {"progress": 0.0 if task.action is None else 1.0 - self.engine.work_left(task.action)}
 
     def compute(self, task: Task, work: Work) -> Steps:
         """Run a parallel task, up to the walltime."""

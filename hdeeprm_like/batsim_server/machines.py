@@ -50,7 +50,7 @@ class Machine:
         self.jobs: set[str] = set()
         self.sleep_pstates = host.sleep_pstates()
         self.virtual_pstates = {pstate for pair in self.sleep_pstates.values() for pstate in pair}
-        self.constraint = Constraint(host.speeds[host.pstate], machine=number)
+        self.constraint = Constraint(host.speeds[host.pstate], machine=number, cores=host.cores)
 
     @property
     def stores(self) -> bool:

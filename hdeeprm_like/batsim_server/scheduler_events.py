@@ -49,13 +49,15 @@ def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
     execution.check_startable(job, job.machines, job.ranks, event.where)
     for number in job.machines:
         machine = simulation.machines[number]
-        shared = simulation.options.compute_sharing and machine.state is MachineState.COMPUTING
+        sharing = simulation.options.storage_sharing if machine.stores else simulation.options.compute_sharing
+        shared = sharing and machine.state is MachineState.COMPUTING
         if machine.state is not MachineState.IDLE and not shared:
             raise ProtocolError(f"{event.where}: machine {number} is {machine.state.name}, not IDLE")
         if simulation.options.energy and not machine.computes_in(machine.pstate):
             raise ProtocolError(f"{event.where}: machine {number} is in P-state {machine.pstate}, no computing one")
-    if "storage_mapping" in event.data or "additional_io_job" in event.data:
-        raise ProtocolError(f"{event.where}: storage is not imitated")
+    if "additional_io_job" in event.data:
+        raise ProtocolError(f"{event.where}: additional_io_job is not imitated")
+    job.storage = _storage(event)
     job.alloc = interval_set(job.machines)
     running = simulation.start(job)
     host = simulation.machines[job.machines[0]].host.name
@@ -76,6 +78,16 @@ def _ranks(event: SchedulerEvent, job: Job) -> list[int]:
     if not all(0 <= place < len(job.machines) for place in places.values()):
         raise ProtocolError(f"{event.where}: mapping must name places below {len(job.machines)}")
     return [job.machines[places[rank]] for rank in range(len(places))]
+
+
+def _storage(event: SchedulerEvent) -> dict[str, int]:
+    """Return the machines that the scheduler gives to the names of storage hosts."""
+    if "storage_mapping" not in event.data:
+        return {}
+    mapping = event.object("storage_mapping")
+    if not all(isinstance(number, int) and not isinstance(number, bool) for number in mapping.values()):
+        raise ProtocolError(f"{event.where}: storage_mapping must be from names to numbers of machines")
+    return mapping
 
 
 def reject(simulation: Simulation, event: SchedulerEvent) -> None:

@@ -3,41 +3,86 @@
 The value of a variable is the share of its whole work done per second; a weight is what one whole work asks of a
 constraint (flops of a host, bytes of a link). Capacities are shared by the "fair bottleneck" rule: what is left of a
 constraint is offered in equal parts to its growing variables, each takes the smallest of its offers, and those on an
-exhausted constraint stop growing. Only what is connected to a change is computed again.
+exhausted constraint stop growing. A task with several ranks on one host takes one part for each of them, but as all
+its ranks go on together, what the heaviest of them can do is what it does. Only what is connected to a change is
+computed again.
 
 Source: SimGrid 3.32, host model ptask_L07.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 PRECISION = 1e-5  # what is left of a capacity, below which it is exhausted
 
 
 class Constraint:
-    """A capacity in units per second, shared by its variables, or (fat pipe) wholly open to each of them."""
+    """A capacity in units per second, shared by its variables, or (fat pipe) wholly open to each of them.
 
-    __slots__ = ("bound", "fatpipe", "machine", "variables")
+    Attributes:
+        machine: the number of the host, -1 for a link.
+        cores: of the host; one rank of a task uses one of them.
+        core_speed: flop/s of each.
+    """
 
-    def __init__(self, bound: float, fatpipe: bool = False, machine: int = -1) -> None:
-        """Start unused; *machine* is the number of the host, or -1."""
-        self.bound = bound
+    __slots__ = ("bound", "core_speed", "cores", "fatpipe", "machine", "variables")
+
+    def __init__(self, bound: float, fatpipe: bool = False, machine: int = -1, cores: int = 1) -> None:
+        """Start unused; *bound* is the capacity of a link, or of one core."""
+        self.bound = bound * cores
+        self.core_speed = bound
+        self.cores = cores
         self.fatpipe = fatpipe
         self.machine = machine
         self.variables: dict[Variable, float] = {}  # the growing ones, with their weights
 
 
+class Crowd(NamedTuple):
+    """Several ranks of one task on one host: how many have something to do, and the most that one of them has."""
+
+    ranks: int
+    heaviest: float
+
+
+Crowds = Mapping[Constraint, Crowd]
+NO_CROWDS: Crowds = {}
+
+
 class Variable:
-    """A parallel task or a message: its weights, and the share of it that is done per second."""
+    """A parallel task or a message: its weights, and the share of it that is done per second.
 
-    __slots__ = ("bound", "enabled", "slot", "value", "weights")
+    Attributes:
+        crowds: of the hosts on which the task has several ranks.
+        way_limit: 1/s at most, because of the latency of its way; negative: unlimited.
+        bound: 1/s at most in all; negative: unlimited.
+    """
 
-    def __init__(self, weights: dict[Constraint, float]) -> None:
+    __slots__ = ("bound", "crowds", "enabled", "slot", "value", "way_limit", "weights")
+
+    def __init__(self, weights: dict[Constraint, float], crowds: Crowds = NO_CROWDS) -> None:
         """Start disabled and unlimited."""
         self.weights = weights
-        self.bound = -1.0  # 1/s at most; negative: unlimited
+        self.crowds = crowds
+        self.way_limit = self.bound = -1.0
         self.value = 0.0  # 1/s
         self.enabled = False
         self.slot = -1
+
+    def set_bound(self) -> None:
+        """Take the smallest of its limits: of its way, and of the one core that each of its ranks can use."""
+        limits = [self.way_limit] if self.way_limit > 0.0 else []
+        for constraint, weight in self.weights.items():
+            if constraint.cores > 1 and weight > 0.0:
+                limits.append(constraint.core_speed / self.heaviest(constraint, weight))
+        self.bound = min(limits, default=-1.0)
+
+    def heaviest(self, constraint: Constraint, weight: float) -> float:
+        """Return the most that one rank asks of a constraint of which all together ask *weight*."""
+        return self.crowds[constraint].heaviest if constraint in self.crowds else weight
+
+    def takers(self, constraint: Constraint) -> int:
+        """Return the number of ranks that ask something of a constraint."""
+        return self.crowds[constraint].ranks if constraint in self.crowds else 1
 
 
 class Sharing:
@@ -50,6 +95,7 @@ class Sharing:
     def enable(self, variable: Variable) -> None:
         """Let a variable use its constraints."""
         variable.enabled = True
+        variable.set_bound()
         for constraint, weight in variable.weights.items():
             constraint.variables[variable] = weight
         self.dirty[variable] = None
@@ -71,10 +117,11 @@ class Sharing:
             self.dirty[variable] = None
 
     def set_host_speed(self, constraint: Constraint, speed: float) -> None:
-        """Change a host's capacity; as in SimGrid, its speed also becomes the limit of everything on it."""
-        constraint.bound = speed
+        """Change the speed of a host's cores."""
+        constraint.core_speed = speed
+        constraint.bound = speed * constraint.cores
         for variable in constraint.variables:
-            variable.bound = speed
+            variable.set_bound()
             self.dirty[variable] = None
 
     def solve(self) -> list[Variable]:
@@ -85,7 +132,7 @@ class Sharing:
             if variable in done or not variable.enabled:
                 continue
             component = _connected(variable)
-            if len(component) == 1:
+            if len(component) == 1 and not variable.crowds:
                 variable.value = _value_of_one(variable)
             else:
                 _fair_bottleneck(component)
@@ -132,7 +179,7 @@ def _fair_bottleneck(component: Iterable[Variable]) -> None:
         offers: dict[Constraint, float] = {}
         still_open: list[Constraint] = []
         for constraint in open_constraints:
-            takers = sum(1 for v, weight in constraint.variables.items() if weight > 0.0 and v in growing)
+            takers = sum(v.takers(constraint) for v, weight in constraint.variables.items() if weight > 0 and v in growing)
             if takers:
                 offers[constraint] = left[constraint] / (1 if constraint.fatpipe else takers)
                 still_open.append(constraint)
@@ -143,7 +190,8 @@ def _fair_bottleneck(component: Iterable[Variable]) -> None:
 def _grow(growing: dict[Variable, None], offers: dict[Constraint, float], grown: dict[Variable, float]) -> None:
     """Give every growing variable the smallest of its offers; note how much each grew when it last did."""
     for variable in list(growing):
-        step = min((offers[c] / weight for c, weight in variable.weights.items() if weight > 0.0), default=0.0)
+        weights = variable.weights.items()
+        step = min((offers[c] / variable.heaviest(c, weight) for c, weight in weights if weight > 0.0), default=0.0)
         if variable.bound > 0.0:
             step = min(step, variable.bound - variable.value)
         grown[variable] = step

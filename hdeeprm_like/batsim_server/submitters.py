@@ -74,7 +74,7 @@ def switch_machine(simulation: Simulation, machine: Machine, pstate: int, way: s
     sleeping = pstate if way == "off" else machine.pstate
     through = machine.sleep_pstates[sleeping][0 if way == "off" else 1]
     yield from simulation.set_pstate(machine, through)
-    work = Work({machine.constraint: 1.0}, (machine.number,), 0.0, 0.0)  # 1 flop at the P-state's speed
+    work = Work({machine.constraint: 1.0}, (machine.number,))  # 1 flop at the P-state's speed
     action = yield (engine.start, work)
     yield (engine.wait, action, -1.0)
     yield from simulation.set_pstate(machine, pstate)
