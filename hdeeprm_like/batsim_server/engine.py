@@ -78,30 +78,44 @@ class Work:
 
 
 class Message:
-    """One put in the mailbox."""
+    """One put in a mailbox, of some bytes."""
 
-    __slots__ = ("content", "receiver", "sender")
+    __slots__ = ("content", "mailbox", "sender", "size")
 
-    def __init__(self, sender: Actor | None, content: Any) -> None:
+    def __init__(self, sender: Actor | None, content: Any, mailbox: "Mailbox", size: float) -> None:
         """Wait for a receiver."""
         self.sender = sender
-        self.receiver: Actor | None = None
         self.content = content
+        self.mailbox = mailbox
+        self.size = size
+
+
+class Mailbox:
+    """The messages that wait for a receiver, or the receiver that waits for a message."""
+
+    __slots__ = ("pending", "receiver", "transfer")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.pending: deque[Message] = deque()
+        self.receiver: Actor | None = None
+        self.transfer: Action | None = None  # of the message that is on its way to the receiver
 
 
 class Engine:
-    """The clock, the actors, the actions and the one mailbox."""
+    """The clock, the actors, the actions, and the mailbox of the server."""
 
     def __init__(
         self,
-        message_work: Callable[[str], Work | float],
+        message_work: Callable[[str, str, float], Work | float],
         on_rates: Callable[[Sequence[Variable]], None] | None = None,
         before_end: Callable[[Sequence[int]], None] | None = None,
     ) -> None:
         """Start at time 0 without actors.
 
         Args:
-            message_work: what a message from a host asks for, or simply its rate in 1/s when it shares nothing.
+            message_work: what a message from one host to another of some bytes asks for, or simply its rate in 1/s
+                when it shares nothing.
             on_rates: called with the tasks that have a new rate.
             before_end: called with the machines of an action that ends, before others get its share of them.
         """
@@ -112,8 +126,7 @@ class Engine:
         self._on_rates = on_rates
         self._before_end = before_end
         self._ready: list[tuple[Actor, Any]] = []
-        self._pending: deque[Message] = deque()
-        self._receiver: Actor | None = None
+        self._mailbox = Mailbox()
         self._sequence = 0
         self._actions: list[Action] = []
         # per action: share of the work left, s of its timer left, s of latency left; and what 1 s takes off each
@@ -136,22 +149,37 @@ class Engine:
         """Let the others go first: what in SimGrid is a call to the kernel that takes no time."""
         self._wake(actor, None)
 
-    def put(self, actor: Actor, content: Any) -> None:
-        """Send to the mailbox; the actor goes on when the message has arrived."""
-        message = Message(actor, content)
+    def put(self, actor: Actor, content: Any, mailbox: Mailbox | None = None, size: float = 1.0) -> None:
+        """Send to a mailbox, the server's if none is given; the actor goes on when the message has arrived."""
+        mailbox = mailbox or self._mailbox
+        message = Message(actor, content, mailbox, size)
         actor.waits_for = message
-        if self._receiver is None:
-            self._pending.append(message)
+        if mailbox.receiver is None:
+            mailbox.pending.append(message)
         else:
-            receiver, self._receiver = self._receiver, None
+            receiver, mailbox.receiver = mailbox.receiver, None
             self._transfer(message, receiver, sender_first=False)
 
-    def get(self, actor: Actor) -> None:
-        """Answer the next message of the mailbox, when it has arrived."""
-        if self._pending:
-            self._transfer(self._pending.popleft(), actor, sender_first=True)
+    def get(self, actor: Actor, mailbox: Mailbox | None = None) -> None:
+        """Answer the next message of a mailbox, the server's if none is given, when it has arrived."""
+        mailbox = mailbox or self._mailbox
+        if mailbox.pending:
+            self._transfer(mailbox.pending.popleft(), actor, sender_first=True)
         else:
-            self._receiver = actor
+            mailbox.receiver = actor
+
+    def get_within(self, actor: Actor, mailbox: Mailbox, seconds: float) -> None:
+        """Answer the next message of a mailbox, or TIMEOUT if it has not arrived in time."""
+
+        def give_up() -> None:
+            mailbox.receiver = None
+            if mailbox.transfer is not None:
+                self.remove(mailbox.transfer)
+            self._wake(actor, TIMEOUT)
+
+        timer = self._timer(seconds, give_up, -1)
+        actor.waits_for = timer
+        self.get(actor, mailbox)
 
     def start(self, actor: Actor, work: Work) -> None:
         """Start a parallel task; answer its action."""
@@ -191,8 +219,10 @@ class Engine:
             self.remove(target.waits_for)
         elif isinstance(target.waits_for, Message):
             target.waits_for.sender = None
-            if target.waits_for in self._pending:
-                self._pending.remove(target.waits_for)
+            if target.waits_for in target.waits_for.mailbox.pending:
+                target.waits_for.mailbox.pending.remove(target.waits_for)
+        elif callable(target.waits_for):
+            target.waits_for(CANCELLED)
         target.script.close()
         self._wake(actor, None)
 
@@ -201,7 +231,7 @@ class Engine:
     @property
     def mailbox_empty(self) -> bool:
         """Whether nobody waits for the receiver."""
-        return not self._pending
+        return not self._mailbox.pending
 
     def begin(self, script: Script, host: str) -> Actor:
         """Add an actor from outside."""
@@ -263,17 +293,20 @@ class Engine:
         self._ready.append((actor, answer))
 
     def _transfer(self, message: Message, receiver: Actor, sender_first: bool) -> None:
-        sender = message.sender
+        sender, mailbox = message.sender, message.mailbox
         assert sender is not None
-        work = self._message_work(sender.host)
+        work = self._message_work(sender.host, receiver.host, message.size)
 
         def arrive() -> None:
+            mailbox.transfer = None
+            if isinstance(receiver.waits_for, Action):
+                self.remove(receiver.waits_for)  # the timer of `get_within`
             actors = [(message.sender, None), (receiver, message.content)]
             for actor, answer in actors if sender_first else reversed(actors):
                 if actor is not None:
                     self._wake(actor, answer)
 
-        action = self._new_action(arrive, () if isinstance(work, float) else work.machines)
+        action = mailbox.transfer = self._new_action(arrive, () if isinstance(work, float) else work.machines)
         if isinstance(work, float):
             self._insert(action, rate=work)
         else:

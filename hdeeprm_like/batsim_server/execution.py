@@ -71,6 +71,7 @@ def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
         else:
             running.job.return_code = -1
             yield (engine.kill, running.actor)
+            yield from running.kill_helpers()
         yield from end_job(simulation, running)
     yield (engine.put, ("KILLING_DONE", (identifiers, progress)))
 

@@ -1,6 +1,7 @@
 """The JSON objects of a workload, read field by field; each refusal says where the field stands."""
 
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.batsim_server.json_text import encode
@@ -16,10 +17,14 @@ class Fields:
     Attributes:
         content: the object.
         where: it stands, for messages: ``w.json: jobs[3] (id 4): profile 'p'``.
+        folder: of the workload's file, in which it may name others; None where there is no file.
     """
 
-    def __init__(self, content: dict[str, Any], where: str, error: type[HDeepRMError]) -> None:
+    def __init__(
+        self, content: dict[str, Any], where: str, error: type[HDeepRMError], folder: Path | None = None
+    ) -> None:
         """Read an object; what is wrong in it is raised as *error*."""
+        self.folder = folder
         self.content = content
         self.where = where
         self.error = error

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Action, Actor, Engine, Request, Work
+from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Action, Actor, Engine, Request, Script, Work
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.network import Network
@@ -149,6 +149,7 @@ class RunningJob:
         walltime_left: s; negative without limit.
         joules_before: of its machines when it began.
         overdue: the parallel task that the walltime cut.
+        helpers: the actors that replay traces for it.
         profiles: of its workload.
     """
 
@@ -164,6 +165,13 @@ class RunningJob:
         self.walltime_left = job.walltime
         self.joules_before = 0.0
         self.overdue: Action | None = None
+        self.helpers: list[Actor] = []
+
+    def kill_helpers(self) -> Script:
+        """End the actors that replay traces for the job."""
+        for helper in self.helpers:
+            yield (self.engine.kill, helper)
+        self.helpers.clear()
 
     def perform(self, task: Task) -> Steps:
         """Run through one profile; return 0, its code, `WALLTIME_REACHED` or `KILLED`."""

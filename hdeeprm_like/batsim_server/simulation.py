@@ -56,7 +56,7 @@ class Simulation:
         self.events: list[list[OutsideEvent]] = [
             read_events(path, len(self.machines), options.forward_unknown_events) for path in options.events
         ]
-        self.network = Network(platform, self.machines, self.master)
+        self.network = Network(platform, self.machines)
         meter = self.machines.meter
         self.engine = Engine(
             self.network.message_work,

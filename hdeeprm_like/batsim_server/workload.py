@@ -7,11 +7,12 @@ from typing import Any
 from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles
 from hdeeprm_like.batsim_server.json_text import read_float
-from hdeeprm_like.batsim_server.profile_types import NOT_IMITATED, PROFILE_TYPES
+from hdeeprm_like.batsim_server.profile_types import PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 
 DEEPEST_NESTING = 50  # profiles inside profiles
+UNUSED = Profile("", PROFILE_TYPES["delay"], 1.0, "")  # in the place of the parts of a profile that no job has
 
 
 def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
@@ -32,13 +33,14 @@ def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]
         raise WorkloadError(f"{where}: profiles must be an object")
     if not isinstance(listed, list):
         raise WorkloadError(f"{where}: jobs must be a list")
-    reader = WorkloadReader(Profiles(name), described, WorkloadError)
+    reader = WorkloadReader(Profiles(name), described, WorkloadError, path.parent)
     jobs: dict[str, Job] = {}
     for index, description in enumerate(listed):
         job = reader.job(description, f"{where}: jobs[{index}]")
         if job.number in jobs:
             raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} is there already")
         jobs[job.number] = job
+    reader.check_unused(where)
     return machines, jobs, reader.profiles
 
 
@@ -50,11 +52,13 @@ class WorkloadReader:
         profiles: those read so far.
         described: the JSON of the others by name.
         error: what is raised where the JSON is wrong.
+        folder: of the file; None for what the scheduler registers.
     """
 
     profiles: Profiles
     described: dict[str, Any]
     error: type[HDeepRMError]
+    folder: Path | None = None
 
     def job(self, description: Any, where: str, number: str | None = None) -> Job:
         """Return one job from its JSON; *number* is its name in the workload, None if ``id`` tells it."""
@@ -85,19 +89,18 @@ class WorkloadReader:
         named = {**description, "id": f"{workload}!{number}"} if "id" in description else description
         return Job(workload, number, profile, submit, size, walltime, fields.encoded(named))
 
-    def profile(self, name: str, description: Any, where: str, depth: int = 0) -> Profile:
+    def profile(self, name: str, description: Any, where: str, depth: int = 0, unused: bool = False) -> Profile:
         """Return one profile from its JSON.
 
         Args:
             depth: how many profiles it is inside of.
+            unused: leave the profiles that it is made of unread.
         """
         where = f"{where}: profile {name[:60]!r}"
         if not isinstance(description, dict):
             raise self.error(f"{where}: a profile is an object")
-        fields = Fields(description, where, self.error)
+        fields = Fields(description, where, self.error, self.folder)
         kind = description.get("type")
-        if isinstance(kind, str) and kind in NOT_IMITATED:
-            raise fields.refusal(f"profiles of type {kind} are not imitated; known: {', '.join(sorted(PROFILE_TYPES))}")
         if not isinstance(kind, str) or kind not in PROFILE_TYPES:
             raise fields.refusal(f"type {str(kind)[:40]!r} is not known{did_you_mean(str(kind), PROFILE_TYPES)}")
         if depth > DEEPEST_NESTING:
@@ -106,8 +109,13 @@ class WorkloadReader:
         if not isinstance(ret, int) or isinstance(ret, bool) or abs(ret) > LARGEST_INTEGER:
             raise fields.refusal(f"ret must be an integer, not {str(ret)[:40]}")
         text = fields.encoded(description)
-        parameters = PROFILE_TYPES[kind].read(fields, lambda part: self._find(part, where, depth + 1))
-        return Profile(name, PROFILE_TYPES[kind], parameters, text, ret)
+        find = (lambda _: UNUSED) if unused else (lambda part: self._find(part, where, depth + 1))
+        return Profile(name, PROFILE_TYPES[kind], PROFILE_TYPES[kind].read(fields, find), text, ret)
+
+    def check_unused(self, where: str) -> None:
+        """Refuse profiles that are wrong though no job has them, as Batsim does; their parts may be missing."""
+        for name in self.described.keys() - self.profiles.keys():
+            self.profile(name, self.described[name], where, unused=True)
 
     def _find(self, name: Any, where: str, depth: int) -> Profile:
         """Return a profile by its name, read now if it has not been."""

@@ -11,6 +11,7 @@ from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS, HOMO
 from hdeeprm_like.batsim_server.profile_types.messages import RECV, SEND
 from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
 from hdeeprm_like.batsim_server.profile_types.storage import STAGING, TRANSFER
+from hdeeprm_like.batsim_server.profile_types.traces import SMPI, USAGE
 
 PROFILE_TYPES: dict[str, ProfileType[Any]] = {
     "delay": DELAY,
@@ -20,13 +21,8 @@ PROFILE_TYPES: dict[str, ProfileType[Any]] = {
     "parallel_homogeneous_pfs": TRANSFER,
     "data_staging": STAGING,
     "composed": COMPOSED,
+    "usage_trace": USAGE,
+    "smpi": SMPI,
     "send": SEND,
     "recv": RECV,
 }
-NOT_IMITATED = (  # types that Batsim has and we do not
-    "smpi",
-    "trace",
-    "usage_trace",
-    "replay_smpi",
-    "replay_usage",
-)
