@@ -120,7 +120,7 @@ def replay_case(case, folder):
     lines = gzip.decompress((case / "transcript.jsonl.gz").read_bytes()).decode().splitlines()
     conversation = Conversation([json.loads(line)["raw"] for line in lines])
     tables = {path.stem: gzip.decompress(path.read_bytes()).decode() for path in case.glob("*.csv.gz")}
-    with inside(case):
+    with inside(case), redirect_stdout(io.StringIO()):
         try:
             options, _ = cli.read_command_line([*words, "-e", str(folder / "out")])
             cli.play(options, conversation.ask)

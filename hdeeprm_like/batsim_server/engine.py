@@ -3,7 +3,7 @@
 It imitates SimGrid 3.32 to the rounding of its sums, because Batsim's answers show nanoseconds. One round: every ready
 actor runs until it asks for something, then what they asked is done in that order, until nobody is ready. Then the
 clock moves to the nearest end of an action; all actions advance by that step, and those with less than 1e-9 s (timers)
-or 1e-14 of their work left end together and wake their actors in the order in which the actions were created.
+or 1e-14 of their work left (unless SimGrid's options say otherwise) end together and wake their actors in the order in which the actions were created.
 
 An actor is a generator. It yields requests, tuples ``(method of Engine, arguments...)``, and receives their answers.
 """
@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowds, Sharing, Variable
+from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 from hdeeprm_like.types import Floats
 
 Request = tuple[Any, ...]
 Script = Generator[Request, Any, Any]
 
-TIMER_PRECISION = 1e-9  # s
-WORK_PRECISION = 1e-14  # share of the whole work
-TCP_GAMMA = 4194304.0  # bytes in flight at most, which limits what crosses a long route
-
+SIMGRID = SimgridOptions()
 DONE, TIMEOUT, CANCELLED = "done", "timeout", "cancelled"
 
 
@@ -110,6 +108,7 @@ class Engine:
         message_work: Callable[[str, str, float], Work | float],
         on_rates: Callable[[Sequence[Variable]], None] | None = None,
         before_end: Callable[[Sequence[int]], None] | None = None,
+        simgrid: SimgridOptions = SIMGRID,
     ) -> None:
         """Start at time 0 without actors.
 
@@ -118,9 +117,10 @@ class Engine:
                 when it shares nothing.
             on_rates: called with the tasks that have a new rate.
             before_end: called with the machines of an action that ends, before others get its share of them.
+            simgrid: the limits of SimGrid's model.
         """
         self.now = 0.0
-        self.sharing = Sharing()
+        self.sharing = Sharing(simgrid.work_amount)
         self.steps = 0
         self._message_work = message_work
         self._on_rates = on_rates
@@ -132,7 +132,8 @@ class Engine:
         # per action: share of the work left, s of its timer left, s of latency left; and what 1 s takes off each
         self._left: Floats = np.full((3, 64), np.inf)
         self._rates: Floats = np.ones((3, 64))
-        self._precision: Floats = np.array([[WORK_PRECISION], [TIMER_PRECISION], [TIMER_PRECISION]])
+        self._precision: Floats = np.array([[simgrid.timing * simgrid.work_amount], [simgrid.timing], [simgrid.timing]])
+        self._tcp_gamma = simgrid.tcp_gamma
 
     # Requests ---------------------------------------------------------------------------------------------------
 
@@ -374,7 +375,7 @@ class Engine:
     def _end_latency(self, action: Action) -> None:
         self._left[2, action.slot] = np.inf
         assert action.variable is not None
-        action.variable.way_limit = TCP_GAMMA / (2.0 * action.bytes_delay)
+        action.variable.way_limit = self._tcp_gamma / (2.0 * action.bytes_delay)
         self.sharing.enable(action.variable)
 
     def _end(self, action: Action) -> None:

@@ -13,8 +13,6 @@ Source: SimGrid 3.32, host model ptask_L07.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-PRECISION = 1e-5  # what is left of a capacity, below which it is exhausted
-
 
 class Constraint:
     """A capacity in units per second, shared by its variables, or (fat pipe) wholly open to each of them.
@@ -88,8 +86,9 @@ class Variable:
 class Sharing:
     """All constraints and variables, and which of them must be computed again."""
 
-    def __init__(self) -> None:
-        """Start without variables."""
+    def __init__(self, precision: float = 1e-5) -> None:
+        """Start without variables; a capacity is exhausted when less than *precision* is left of it."""
+        self.precision = precision
         self.dirty: dict[Variable, None] = {}
 
     def enable(self, variable: Variable) -> None:
@@ -135,7 +134,7 @@ class Sharing:
             if len(component) == 1 and not variable.crowds:
                 variable.value = _value_of_one(variable)
             else:
-                _fair_bottleneck(component)
+                _fair_bottleneck(component, self.precision)
             done.update(component)
         return list(done)
 
@@ -164,7 +163,7 @@ def _value_of_one(variable: Variable) -> float:
     return min(offers, default=1.0)  # a task without any work ends at once
 
 
-def _fair_bottleneck(component: Iterable[Variable]) -> None:
+def _fair_bottleneck(component: Iterable[Variable], precision: float) -> None:
     growing: dict[Variable, None] = {}
     left: dict[Constraint, float] = {}
     for variable in component:
@@ -184,7 +183,7 @@ def _fair_bottleneck(component: Iterable[Variable]) -> None:
                 offers[constraint] = left[constraint] / (1 if constraint.fatpipe else takers)
                 still_open.append(constraint)
         _grow(growing, offers, grown)
-        open_constraints = _exhaust(still_open, offers, left, grown, growing)
+        open_constraints = _exhaust(still_open, offers, left, grown, growing, precision)
 
 
 def _grow(growing: dict[Variable, None], offers: dict[Constraint, float], grown: dict[Variable, float]) -> None:
@@ -206,6 +205,7 @@ def _exhaust(
     left: dict[Constraint, float],
     grown: dict[Variable, float],
     growing: dict[Variable, None],
+    precision: float,
 ) -> list[Constraint]:
     """Take off the constraints what the variables grew; stop those on exhausted ones, return the other constraints."""
     remaining: list[Constraint] = []
@@ -218,7 +218,7 @@ def _exhaust(
         else:
             for variable, weight in constraint.variables.items():
                 left[constraint] -= weight * grown.get(variable, 0.0)
-        if left[constraint] < PRECISION:
+        if left[constraint] < precision:
             left[constraint] = 0.0
             for variable, weight in constraint.variables.items():
                 if weight > 0.0:

@@ -7,8 +7,10 @@ from hdeeprm_like.batsim_server.network import Network
 from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.batsim_server.outbox import Outbox
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent, read_events
+from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
 from hdeeprm_like.batsim_server.workload import read_workload
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
+from hdeeprm_like.formats.simgrid_zones import loopback
 from hdeeprm_like.results.batsim_files import JobRow
 
 MOST_ROUNDS = 3  # a look at the energy takes SimGrid one round per machine; more than this changes no order
@@ -39,6 +41,8 @@ class Simulation:
         """
         self.options = options
         platform = read_simgrid_xml(options.platform)
+        simgrid = read_simgrid_options([*platform.settings, *options.simgrid])
+        platform.routing.loopback = loopback(simgrid.loopback_bandwidth, simgrid.loopback_latency)
         self.jobs: dict[str, Job] = {}
         self.profiles: dict[str, Profiles] = {}
         self.workloads: list[list[Job]] = []
@@ -62,6 +66,7 @@ class Simulation:
             self.network.message_work,
             meter.on_rates if meter else None,
             (lambda numbers: meter.update(numbers, self.engine.now)) if meter else None,
+            simgrid,
         )
         self.outbox = Outbox()
         self.running: dict[str, RunningJob] = {}

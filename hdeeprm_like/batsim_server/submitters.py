@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hdeeprm_like.batsim_server.engine import Script, Work
+from hdeeprm_like.batsim_server.execution import run_job
 from hdeeprm_like.batsim_server.jobs import Job
 from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.errors import WorkloadError
 
 SHORTEST_WAIT = 1e-5  # s, of a CALL_ME_LATER
 
@@ -55,6 +57,23 @@ def _one_by_one(
         batch.append(item)
     if batch:
         yield (engine.put, (kind, batch))
+
+
+def start_all(simulation: Simulation) -> bool:
+    """Start every job at once on as many of the first machines as it asks for, until all are over; always succeed.
+
+    Raises:
+        WorkloadError: a job asks for more machines than there are.
+    """
+    engine, machines = simulation.engine, simulation.machines
+    for jobs in simulation.workloads:
+        for job in reversed(jobs):  # the order in which Batsim's table of jobs lists a few of them
+            if job.size > len(machines):
+                raise WorkloadError(f"job {job.identifier}: asks for {job.size} machines, there are {len(machines)}")
+            job.machines = job.ranks = list(range(job.size))
+            engine.begin(run_job(simulation, simulation.start(job), tell=False), machines[0].host.name)
+    engine.run()
+    return True
 
 
 def wake_later(simulation: Simulation, time: float) -> Script:

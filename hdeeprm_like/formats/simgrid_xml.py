@@ -79,6 +79,7 @@ class SimgridPlatform:
         self.path = path
         self.hosts: dict[str, Host] = {}
         self.routing = Routing(path)
+        self.settings: list[str] = []  # options of SimGrid that the file sets, as NAME:VALUE
 
     def route(self, source: str, destination: str) -> tuple[tuple[Link, ...], float]:
         """Return the links from one host to another, and the latency of all of them in s.
@@ -108,7 +109,9 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
         raise PlatformError(f"{path}: the root is <{root.tag}>, not <platform>")
     reader = _Reader(str(path))
     for element in root:
-        if element.tag != "config":
+        if element.tag == "config":
+            reader.platform.settings += [f"{name}:{value}" for name, value in reader.properties(element).items()]
+        else:
             reader.zone_content(element, None)
     if not reader.platform.hosts:
         raise PlatformError(f"{path}: has no host")

@@ -35,7 +35,10 @@ class Link:
     fatpipe: bool = False
 
 
-LOOPBACK = Link("__loopback__", LOOPBACK_BANDWIDTH, 0.0, fatpipe=True)
+
+def loopback(bandwidth: float = LOOPBACK_BANDWIDTH, latency: float = 0.0) -> Link:
+    """Return the link from each host to itself where the file has none."""
+    return Link("__loopback__", bandwidth, latency, fatpipe=True)
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ class Routing:
     def __init__(self, path: str) -> None:
         """Start empty; *path* is for messages."""
         self.path = path
+        self.loopback = loopback()
         self.zones: dict[str, Zone] = {}
         self.zone_of: dict[str, Zone] = {}  # of hosts and routers
         self._known: dict[tuple[str, str], tuple[tuple[Link, ...], float]] = {}
@@ -201,7 +205,7 @@ class Routing:
             way = zone.way(source, destination)
             links.extend(link for hop in way for link in hop.links)
             if not way and source == destination:
-                links.append(LOOPBACK)
+                links.append(self.loopback)
             elif not way and zone.routing != "Full":
                 raise PlatformError(
                     f"{self.path}: no route from {source!r} to {destination!r} in zone {zone.name!r}"
