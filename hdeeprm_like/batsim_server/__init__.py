@@ -16,6 +16,7 @@ Each module imports only modules that are listed above it::
     simgrid_options    the options of SimGrid that change results
     sharing            who gets how much of a host or a link
     energy             what the hosts consume
+    countdowns         actions, and what is left of them
     engine             the clock, and the actors that it wakes
     machines           the hosts: states, P-states, energy
     network            the links: routes, latencies

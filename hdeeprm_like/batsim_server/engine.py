@@ -10,13 +10,12 @@ An actor is a generator. It yields requests, tuples ``(method of Engine, argumen
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from math import inf
 from typing import Any
 
-import numpy as np
-
+from hdeeprm_like.batsim_server.countdowns import Action, Countdown, Works
 from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowds, Sharing, Variable
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
-from hdeeprm_like.types import Floats
 
 Request = tuple[Any, ...]
 Script = Generator[Request, Any, Any]
@@ -36,22 +35,6 @@ class Actor:
         self.host = host
         self.alive = True
         self.waits_for: Any = None
-
-
-class Action:
-    """Something that takes simulated time."""
-
-    __slots__ = ("bytes_delay", "empty", "machines", "on_end", "sequence", "slot", "variable")
-
-    def __init__(self, sequence: int, on_end: Callable[[], None], machines: Sequence[int]) -> None:
-        """Start outside of the clock; *machines* have their energy brought up to date when it ends."""
-        self.sequence = sequence
-        self.on_end = on_end
-        self.machines = machines
-        self.variable: Variable | None = None
-        self.bytes_delay = 0.0  # max over flows of latency (s) times bytes
-        self.empty = False  # a task that asks for nothing ends when its latency is over
-        self.slot = -1
 
 
 class Work:
@@ -128,11 +111,9 @@ class Engine:
         self._ready: list[tuple[Actor, Any]] = []
         self._mailbox = Mailbox()
         self._sequence = 0
-        self._actions: list[Action] = []
-        # per action: share of the work left, s of its timer left, s of latency left; and what 1 s takes off each
-        self._left: Floats = np.full((3, 64), np.inf)
-        self._rates: Floats = np.ones((3, 64))
-        self._precision: Floats = np.array([[simgrid.timing * simgrid.work_amount], [simgrid.timing], [simgrid.timing]])
+        self._works = Works(simgrid.timing * simgrid.work_amount)
+        self._timers = Countdown(simgrid.timing)
+        self._latencies = Countdown(simgrid.timing)  # of tasks and messages, which then go over to the works
         self._tcp_gamma = simgrid.tcp_gamma
 
     # Requests ---------------------------------------------------------------------------------------------------
@@ -185,7 +166,7 @@ class Engine:
     def start(self, actor: Actor, work: Work) -> None:
         """Start a parallel task; answer its action."""
         action = self._new_action(lambda: None, work.machines)
-        self._insert(action, work=work)
+        self._begin_work(action, work)
         if self._before_end and len(work.machines) == 1:
             self._before_end(work.machines)
         self._wake(actor, action)
@@ -242,21 +223,21 @@ class Engine:
 
     def run(self) -> None:
         """Go on until nothing more can happen."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            while True:
-                while self._ready:
-                    self._run_ready()
-                if not self._advance():
-                    return
+        while True:
+            while self._ready:
+                self._run_ready()
+            if not self._advance():
+                return
 
     def work_left(self, action: Action) -> float:
         """Return the share of a task that is still to be done."""
-        return float(self._left[0, action.slot]) if action.slot >= 0 else 0.0
+        if action.countdown is self._works:
+            return self._works.left(action)
+        return 0.0 if action.countdown is None else 1.0
 
     def remove(self, action: Action, unseen: bool = False) -> None:
         """Take an action off the clock; its machines' energy is brought up to date first, unless it goes *unseen*."""
-        slot = action.slot
-        if slot < 0:
+        if action.countdown is None:
             return
         variable = action.variable
         if variable is not None:
@@ -266,15 +247,7 @@ class Engine:
             self.sharing.remove(variable)
             if freed and self._on_rates:
                 self._on_rates([variable])
-        last = self._actions.pop()
-        if last is not action:
-            self._actions[slot] = last
-            self._left[:, slot] = self._left[:, last.slot]
-            self._rates[:, slot] = self._rates[:, last.slot]
-            last.slot = slot
-            if last.variable is not None:
-                last.variable.slot = slot
-        action.slot = -1
+        action.countdown.drop(action)
 
     def _run_ready(self) -> None:
         ran, self._ready = self._ready, []
@@ -309,79 +282,68 @@ class Engine:
 
         action = mailbox.transfer = self._new_action(arrive, () if isinstance(work, float) else work.machines)
         if isinstance(work, float):
-            self._insert(action, rate=work)
+            self._works.add(action, 1.0)
+            self._works.set_rate(action, work)
         else:
-            self._insert(action, work=work)
+            self._begin_work(action, work)
 
     def _timer(self, seconds: float, on_end: Callable[[], None], machine: int) -> Action:
         action = self._new_action(on_end, (machine,) if machine >= 0 else ())
-        self._insert(action, seconds=seconds)
+        self._timers.add(action, seconds)
         return action
 
     def _new_action(self, on_end: Callable[[], None], machines: Sequence[int]) -> Action:
         self._sequence += 1
         return Action(self._sequence, on_end, machines)
 
-    def _insert(self, action: Action, *, seconds: float = np.inf, rate: float = 0.0, work: Work | None = None) -> None:
-        slot = action.slot = len(self._actions)
-        self._actions.append(action)
-        if slot == self._left.shape[1]:
-            self._left = np.concatenate([self._left, np.full_like(self._left, np.inf)], axis=1)
-            self._rates = np.concatenate([self._rates, np.ones_like(self._rates)], axis=1)
-        self._left[:, slot] = (1.0 if rate else np.inf, seconds, np.inf)
-        self._rates[0, slot] = rate
-        if work is None:
-            return
-        variable = action.variable = Variable(work.weights, work.crowds)
-        variable.slot = slot
+    def _begin_work(self, action: Action, work: Work) -> None:
+        action.variable = Variable(work.weights, work.crowds, action)
         action.bytes_delay = work.bytes_delay
         action.empty = not any(work.weights.values())
         if work.latency > 0.0:
-            self._left[0, slot], self._left[2, slot] = 1.0, work.latency
+            self._latencies.add(action, work.latency)
         else:
-            self._left[0, slot] = 0.0 if action.empty else 1.0
-            self.sharing.enable(variable)
+            self._go_on(action)
+
+    def _go_on(self, action: Action) -> None:
+        """Let a task use its hosts and links."""
+        assert action.variable is not None
+        self._works.add(action, 0.0 if action.empty else 1.0)
+        self.sharing.enable(action.variable)
 
     def _advance(self) -> bool:
         """Move the clock to the nearest end of an action; return whether there was one."""
         if self.sharing.dirty:
             changed = self.sharing.solve()
             for variable in changed:
-                self._rates[0, variable.slot] = variable.value
+                self._works.set_rate(variable.owner, variable.value)
             if self._on_rates:
                 self._on_rates(changed)
-        count = len(self._actions)
-        if not count:
-            return False
-        left, rates = self._left[:, :count], self._rates[:, :count]
-        step = float((left / rates).min())
-        if step == np.inf:
+        step = min(self._works.nearest(), self._timers.nearest(), self._latencies.nearest())
+        if step == inf:
             return False
         self.steps += 1
         self.now += step
-        left -= rates * step
-        ended: dict[int, Action] = {}
-        rows, slots = (left < self._precision).nonzero()
-        for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
-            action = self._actions[slot]
-            if row == 2:
-                self._end_latency(action)
-            if row != 2 or action.empty:
-                ended[action.sequence] = action
-        for sequence in sorted(ended) if len(ended) > 1 else ended:
-            self._end(ended[sequence])
+        ended = self._works.advance(step) + self._timers.advance(step)
+        for action in self._latencies.advance(step):
+            self._latencies.drop(action)
+            assert action.variable is not None
+            action.variable.way_limit = self._tcp_gamma / (2.0 * action.bytes_delay)
+            self._go_on(action)
+            if action.empty:
+                ended.append(action)
+        for action in sorted(ended, key=_sequence) if len(ended) > 1 else ended:
+            self._end(action)
         return True
 
-    def _end_latency(self, action: Action) -> None:
-        self._left[2, action.slot] = np.inf
-        assert action.variable is not None
-        action.variable.way_limit = self._tcp_gamma / (2.0 * action.bytes_delay)
-        self.sharing.enable(action.variable)
-
     def _end(self, action: Action) -> None:
-        if action.slot < 0:
+        if action.countdown is None:
             return  # another action that ended now has taken it away
         if self._before_end and action.machines and action.variable is None:
             self._before_end(action.machines)
         self.remove(action)
         action.on_end()
+
+
+def _sequence(action: Action) -> int:
+    return action.sequence

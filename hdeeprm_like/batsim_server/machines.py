@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
-import numpy as np
-
 from hdeeprm_like.batsim_server.energy import EnergyMeter
 from hdeeprm_like.batsim_server.sharing import Constraint
 from hdeeprm_like.errors import OptionsError
@@ -135,8 +133,7 @@ class Machines:
         self.energy_rows: list[EnergyRow] = []
         self.pstate_rows: list[PstateRow] = [(0.0, ids, pstate) for pstate, ids in self._initial_pstates()]
         self._switches: list[_Switch] = []
-        self._energy_before: tuple[float, np.longdouble] = (0.0, np.longdouble(0))
-        self.joules_at_last_end = np.longdouble(-1)  # Batsim's figure where no job has ended
+        self.joules_at_last_end = -1.0  # Batsim's figure where no job has ended
 
     def __len__(self) -> int:
         """Return the number of machines."""
@@ -182,11 +179,7 @@ class Machines:
         if self.meter is None:
             return
         joules = self.meter.total(now)
-        then, before = self._energy_before
-        span = np.longdouble(now) - np.longdouble(then)
-        watts = float((joules - before) / span) if span > 0 else None
-        self.energy_rows.append((now, float(joules), kind, self.meter.least_watts, watts))
-        self._energy_before = (now, joules)
+        self.energy_rows.append((now, joules, kind, self.meter.least_watts, self.meter.mean_watts(now)))
         if kind == "e":
             self.joules_at_last_end = joules
 

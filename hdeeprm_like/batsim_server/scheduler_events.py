@@ -175,7 +175,7 @@ def query(simulation: Simulation, event: SchedulerEvent) -> Script:
             needed = " without -E" if request == "consumed_energy" else ""
             raise ProtocolError(f"{event.where}: {request[:60]!r} cannot be asked for{needed}")
         yield from simulation.look_at_energy()
-        simulation.outbox.energy_answer(float(meter.total(simulation.engine.now)), simulation.engine.now)
+        simulation.outbox.energy_answer(meter.total(simulation.engine.now), simulation.engine.now)
 
 
 def register_job(simulation: Simulation, event: SchedulerEvent) -> None:

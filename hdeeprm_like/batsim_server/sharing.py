@@ -11,7 +11,7 @@ Source: SimGrid 3.32, host model ptask_L07.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Constraint:
@@ -53,18 +53,19 @@ class Variable:
         crowds: of the hosts on which the task has several ranks.
         way_limit: 1/s at most, because of the latency of its way; negative: unlimited.
         bound: 1/s at most in all; negative: unlimited.
+        owner: what goes on with that share.
     """
 
-    __slots__ = ("bound", "crowds", "enabled", "slot", "value", "way_limit", "weights")
+    __slots__ = ("bound", "crowds", "enabled", "owner", "value", "way_limit", "weights")
 
-    def __init__(self, weights: dict[Constraint, float], crowds: Crowds = NO_CROWDS) -> None:
+    def __init__(self, weights: dict[Constraint, float], crowds: Crowds = NO_CROWDS, owner: Any = None) -> None:
         """Start disabled and unlimited."""
         self.weights = weights
         self.crowds = crowds
         self.way_limit = self.bound = -1.0
         self.value = 0.0  # 1/s
         self.enabled = False
-        self.slot = -1
+        self.owner = owner
 
     def set_bound(self) -> None:
         """Take the smallest of its limits: of its way, and of the one core that each of its ranks can use."""

@@ -129,7 +129,7 @@ class Simulation:
     def look_at_energy(self) -> Script:
         """Let the others go first, as asking for the energy of machines does when it is not up to date."""
         meter = self.machines.meter
-        rounds = min(meter.out_of_date(self.engine.now), MOST_ROUNDS) if meter else 0
+        rounds = meter.out_of_date(self.engine.now, MOST_ROUNDS) if meter else 0
         for _ in range(rounds):
             yield (self.engine.skip,)
 
@@ -138,7 +138,7 @@ class Simulation:
         meter = self.machines.meter
         if meter is not None and self.joules_at_first < 0.0:
             yield from self.look_at_energy()
-            self.joules_at_first = float(meter.total(self.engine.now))
+            self.joules_at_first = meter.total(self.engine.now)
 
     def set_pstate(self, machine: Machine, pstate: int) -> Script:
         """Change the P-state of a machine at once."""
