@@ -4,6 +4,7 @@ Exit status: 0 when the simulation ended or nothing more could happen, 1 when th
 gone, 2 when an option or a file cannot be used, 143 or 130 when stopped by SIGTERM or SIGINT.
 """
 
+import gc
 import logging
 import signal
 import sys
@@ -93,6 +94,7 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
 
     began = time.perf_counter()
     simulation = Simulation(options)
+    gc.freeze()  # what has been loaded stays: it need not be searched for what can go
     logger.info(
         "%d machines, %d jobs; the scheduler is at %s", len(simulation.machines), len(simulation.jobs), options.socket
     )

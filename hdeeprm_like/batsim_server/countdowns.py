@@ -34,6 +34,7 @@ class Countdown:
         self._precision = precision
         self._actions: list[Action] = []
         self._left: list[float] = []
+        self._least = inf  # of what is left, when `nearest` was last asked
 
     def add(self, action: Action, left: float) -> None:
         """Let an action count down from *left*."""
@@ -54,16 +55,17 @@ class Countdown:
 
     def nearest(self) -> float:
         """Return the s until the first end, infinity if there is none."""
-        return min(self._left, default=inf)
+        self._least = min(self._left) if self._left else inf
+        return self._least
 
     def advance(self, step: float) -> list[Action]:
-        """Let *step* s pass; return what is at its end and still has to be dropped."""
+        """Let *step* s pass after `nearest`; return what is at its end and still has to be dropped."""
+        if not self._left:
+            return []
         self._left = [left - step for left in self._left]
-        return self._ended()
+        return self._ended() if self._least - step < self._precision else []
 
     def _ended(self) -> list[Action]:
-        if min(self._left, default=inf) >= self._precision:
-            return []
         return [action for action, left in zip(self._actions, self._left, strict=True) if left < self._precision]
 
 
@@ -98,5 +100,7 @@ class Works(Countdown):
 
     def advance(self, step: float) -> list[Action]:
         """Let *step* s pass; return what is at its end and still has to be dropped."""
+        if not self._left:
+            return []
         self._left = [left - rate * step for left, rate in zip(self._left, self._rates, strict=True)]
         return self._ended()

@@ -10,7 +10,7 @@ from hdeeprm_like.batsim_server import submitters
 from hdeeprm_like.batsim_server.engine import Script
 from hdeeprm_like.batsim_server.jobs import Job, RunningJob
 from hdeeprm_like.batsim_server.json_text import encode
-from hdeeprm_like.batsim_server.machines import MachineState
+from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import AVAILABLE, UNAVAILABLE, OutsideEvent
 from hdeeprm_like.batsim_server.replies import read_reply
 from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
@@ -185,35 +185,41 @@ class Server:
 def _description(simulation: Simulation) -> str:
     """Return the data of SIMULATION_BEGINS."""
     options = simulation.options
-    resources = [
-        {
-            "id": machine.number,
-            "name": machine.host.name,
-            "state": "idle",
-            "properties": machine.host.properties | {"role": machine.role},
-            "zone_properties": machine.host.zone_properties,
-        }
-        for machine in simulation.machines.all
-    ]
     computing = simulation.machines.computing
+    resources = _resources(simulation.machines.all)
     head = encode(
         {
-            "nb_resources": len(simulation.machines),
+            "nb_resources": len(resources),
             "nb_compute_resources": computing,
-            "nb_storage_resources": len(simulation.machines) - computing,
+            "nb_storage_resources": len(resources) - computing,
             "allow_compute_sharing": options.compute_sharing,
             "allow_storage_sharing": options.storage_sharing,
             "config": options.configuration(),
-            "compute_resources": resources[:computing],
-            "storage_resources": resources[computing:],
-            "workloads": {f"w{i}": _path_text(path) for i, path in enumerate(options.workloads)},
         }
     )
+    paths = encode({f"w{i}": _path_text(path) for i, path in enumerate(options.workloads)})
     profiles = ",".join(
         f"{encode(name)}:{{{','.join(f'{encode(p.name)}:{p.text}' for p in known.values())}}}"
         for name, known in simulation.profiles.items()
     )
-    return f'{head[:-1]},"profiles":{{{profiles}}}}}'
+    return (
+        f'{head[:-1]},"compute_resources":[{",".join(resources[:computing])}],'
+        f'"storage_resources":[{",".join(resources[computing:])}],"workloads":{paths},"profiles":{{{profiles}}}}}'
+    )
+
+
+def _resources(machines: Sequence[Machine]) -> list[str]:
+    """Return the JSON of each machine; many share their properties, which are encoded once."""
+    known: dict[tuple[int, int, str], str] = {}
+    resources = []
+    for machine in machines:
+        host = machine.host
+        key = (id(host.properties), id(host.zone_properties), machine.role)
+        if key not in known:
+            properties = encode(host.properties | {"role": machine.role})
+            known[key] = f'"properties":{properties},"zone_properties":{encode(host.zone_properties)}'
+        resources.append(f'{{"id":{machine.number},"name":{encode(host.name)},"state":"idle",{known[key]}}}')
+    return resources
 
 
 def _path_text(path: Path) -> str:

@@ -1,6 +1,5 @@
 """Reading and writing files so that a failure is one clear line and never half a file."""
 
-import gzip
 import io
 import json
 import os
@@ -35,6 +34,8 @@ def _packed(raw: BinaryIO, path: Path) -> BinaryIO:
     """Return what packs all that is written to *raw*, or *raw* itself, as the name of the file says."""
     if path.suffix != ".gz":
         return raw
+    import gzip
+
     return cast(BinaryIO, gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0))
 
 
@@ -69,7 +70,11 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
 def read_text(path: Path, error: type[HDeepRMError], errors: str = "strict") -> str:
     """Return the text of a file, unpacked if it ends in ``.gz``; raise *error* in one line if it cannot be read."""
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            import gzip
+
+            data = gzip.decompress(data)
         return data.decode("utf-8", errors)
     except FileNotFoundError:
         raise error(f"{path}: no such file") from None

@@ -8,6 +8,7 @@ Source: SimGrid 3.32, "Describing your platform in XML".
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +47,13 @@ class Host:
         if text is None:
             hint = " (this host has the older watt_per_state)" if "watt_per_state" in self.properties else ""
             raise PlatformError(f"{where}: energy needs the property wattage_per_state{hint}")
-        ranges: list[tuple[float, float, float]] = []
-        for part in text.split(","):
-            watts = [number(word.strip(), f"{where}: wattage_per_state") for word in part.split(":")]
-            if len(watts) not in (2, 3):
-                raise PlatformError(f"{where}: wattage_per_state {part.strip()!r} is not idle:least:full")
-            ranges.append((watts[0], watts[-2], watts[-1]))
+        try:
+            ranges = _watts(text)
+        except PlatformError as cause:
+            raise PlatformError(f"{where}: {cause}") from None
         if len(ranges) != len(self.speeds):
             raise PlatformError(f"{where}: wattage_per_state has {len(ranges)} entries for {len(self.speeds)} P-states")
-        return tuple(ranges)
+        return ranges
 
     def sleep_pstates(self) -> dict[int, tuple[int, int]]:
         """Return per sleep P-state the P-states passed through when it is switched off and on.
@@ -69,6 +68,22 @@ class Host:
                 raise PlatformError(f"host {self.name!r}: sleep_pstates {part!r} is not sleep:off:on of known P-states")
             found[int(words[0])] = (int(words[1]), int(words[2]))
         return found
+
+
+@lru_cache(maxsize=64)  # most hosts of a platform have the same
+def _watts(text: str) -> tuple[tuple[float, float, float], ...]:
+    ranges: list[tuple[float, float, float]] = []
+    for part in text.split(","):
+        watts = [number(word.strip(), "wattage_per_state") for word in part.split(":")]
+        if len(watts) not in (2, 3):
+            raise PlatformError(f"wattage_per_state {part.strip()!r} is not idle:least:full")
+        ranges.append((watts[0], watts[-2], watts[-1]))
+    return tuple(ranges)
+
+
+@lru_cache(maxsize=64)
+def _speeds(text: str) -> tuple[float, ...]:
+    return tuple(measure(word.strip(), SPEEDS, "speed") for word in text.split(","))
 
 
 class SimgridPlatform:
@@ -213,8 +228,10 @@ class _Reader:
         cores = self.text(element, "core", "1")
         if not cores.isdigit() or not 0 < int(cores) <= CORE_LIMIT:
             raise self.fail(f"host {name!r}: core {cores[:20]!r} is not a number of cores from 1 to {CORE_LIMIT}")
-        where = f"{self.path}: host {name!r}: speed"
-        speeds = tuple(measure(word.strip(), SPEEDS, where) for word in self.text(element, "speed").split(","))
+        try:
+            speeds = _speeds(self.text(element, "speed"))
+        except PlatformError as cause:
+            raise self.fail(f"host {name!r}: {cause}") from None
         pstate = self.text(element, "pstate", "0")
         if not pstate.isdigit() or int(pstate) >= len(speeds):
             raise self.fail(f"host {name!r}: pstate {pstate!r} is not one of its {len(speeds)} P-states")
@@ -305,14 +322,22 @@ class _Reader:
             latency = self.measure(element, "bb_lat", TIMES, "0s")
             self.add_link(f"{name}_backbone", self.measure(element, "bb_bw", BANDWIDTHS), latency, policy)
             backbone = (self.find_link(f"{name}_backbone", ""),)
+        properties = self.properties(element)
         for member in self.radical(self.text(element, "radical")):
-            self.cluster_host(element, zone, f"{prefix}{member}{suffix}", f"{name}_link_{member}", backbone)
+            self.cluster_host(element, properties, zone, f"{prefix}{member}{suffix}", f"{name}_link_{member}", backbone)
         router = self.text(element, "router_id", f"{prefix}{name}_router{suffix}")
         self.netpoint(router, zone)
         zone.star[router] = ((), ())
 
-    def cluster_host(self, element: Any, zone: Zone, name: str, link: str, backbone: tuple[Link, ...]) -> None:
-        properties = self.properties(element)
+    def cluster_host(
+        self,
+        element: Any,
+        properties: dict[str, str],
+        zone: Zone,
+        name: str,
+        link: str,
+        backbone: tuple[Link, ...],
+    ) -> None:
         self.add_host(element, name, zone, properties)
         policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
         bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
