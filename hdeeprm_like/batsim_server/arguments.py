@@ -24,7 +24,9 @@ def parser() -> argparse.ArgumentParser:
     _add_inputs(made)
     _add_outputs(made)
     _add_others(made)
-    made.add_argument("--version", action="version", version=f"{BATSIM_VERSION} (imitated by hdeeprm_like {__version__})")
+    made.add_argument(
+        "--version", action="version", version=f"{BATSIM_VERSION} (imitated by hdeeprm_like {__version__})"
+    )
     made.add_argument("--simgrid-version", action="version", version=SIMGRID_VERSION, help="show SimGrid's and exit")
     return made
 

@@ -3,7 +3,8 @@
 It imitates SimGrid 3.32 to the rounding of its sums, because Batsim's answers show nanoseconds. One round: every ready
 actor runs until it asks for something, then what they asked is done in that order, until nobody is ready. Then the
 clock moves to the nearest end of an action; all actions advance by that step, and those with less than 1e-9 s (timers)
-or 1e-14 of their work left (unless SimGrid's options say otherwise) end together and wake their actors in the order in which the actions were created.
+or 1e-14 of their work left (unless SimGrid's options say otherwise) end together and wake their actors in the order in
+which the actions were created.
 
 An actor is a generator. It yields requests, tuples ``(method of Engine, arguments...)``, and receives their answers.
 """

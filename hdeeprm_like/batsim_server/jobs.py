@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Action, Actor, Engine, Request, Script, Work
+from hdeeprm_like.batsim_server.countdowns import Action
+from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Actor, Engine, Request, Script, Work
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.network import Network
@@ -109,9 +110,13 @@ class Profiles(dict[str, Profile]):
         self.jobs_with: dict[str, int] = {}  # how many jobs have each profile
 
     def forget(self, profile: Profile, keep: bool) -> None:
-        """Note that a job with a profile is gone; drop the profile if no job and no other profile uses it, or keep it."""
+        """Note that a job is gone; drop its profile if no job and no other profile has it, unless all are kept."""
         self.jobs_with[profile.name] -= 1
-        if not keep and self.jobs_with[profile.name] <= 0 and not any(profile in other.parts for other in self.values()):
+        if (
+            not keep
+            and self.jobs_with[profile.name] <= 0
+            and not any(profile in other.parts for other in self.values())
+        ):
             self.pop(profile.name, None)
 
 

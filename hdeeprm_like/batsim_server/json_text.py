@@ -1,7 +1,7 @@
 """JSON as Batsim writes and reads it.
 
-It writes without spaces, numbers with a fraction with six decimals. It reads a number of more than 15 digits fast rather
-than exactly, which puts its times off by some last bits; those decide what happens together.
+It writes without spaces, numbers with a fraction with six decimals. It reads a number of more than 15 digits fast
+rather than exactly, which puts its times off by some last bits; those decide what happens together.
 
 Source: RapidJSON, as Batsim 4.2.1 uses it.
 """

@@ -93,8 +93,8 @@ def roles_of(platform: SimgridPlatform, given: Mapping[str, str]) -> dict[str, s
             )
     masters = [name for name, role in roles.items() if role == MASTER]
     if not masters:
-        wanted = " or ".join(repr(name) for name, role in given.items() if role == MASTER)
-        raise OptionsError(f"{platform.path}: has no host {wanted} to be the master; name another with -m")
+        wanted = "".join(f", nor a host {name!r}" for name, role in given.items() if role == MASTER)
+        raise OptionsError(f"{platform.path}: has no host with the role {MASTER}{wanted}; name one with -m")
     if len(masters) > 1:
         raise OptionsError(f"{platform.path}: there are two master hosts, {masters[0]!r} and {masters[1]!r}")
     return roles

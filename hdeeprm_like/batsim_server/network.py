@@ -30,7 +30,9 @@ class Network:
             if len(links) == 1 and links[0].fatpipe and latency == 0.0:
                 known = links[0].bandwidth / size
             else:
-                numbers = [machine.number for machine in self._machines.all if machine.host.name in (source, destination)]
+                numbers = [
+                    machine.number for machine in self._machines.all if machine.host.name in (source, destination)
+                ]
                 weights = {self._machines[number].constraint: 0.0 for number in numbers}
                 weights |= {self._constraint(link): size for link in links}
                 known = Work(weights, numbers, latency, latency * size)

@@ -179,7 +179,9 @@ def _fair_bottleneck(component: Iterable[Variable], precision: float) -> None:
         offers: dict[Constraint, float] = {}
         still_open: list[Constraint] = []
         for constraint in open_constraints:
-            takers = sum(v.takers(constraint) for v, weight in constraint.variables.items() if weight > 0 and v in growing)
+            takers = sum(
+                v.takers(constraint) for v, weight in constraint.variables.items() if weight > 0 and v in growing
+            )
             if takers:
                 offers[constraint] = left[constraint] / (1 if constraint.fatpipe else takers)
                 still_open.append(constraint)

@@ -65,7 +65,9 @@ def read_simgrid_options(texts: Sequence[str]) -> SimgridOptions:
         if not colon:
             raise OptionsError(f"{where}: is not NAME:VALUE")
         if name in _NUMBERS:
-            options = replace(options, **{_NUMBERS[name]: _number(value, where, may_be_zero="latency" in _NUMBERS[name])})
+            options = replace(
+                options, **{_NUMBERS[name]: _number(value, where, may_be_zero="latency" in _NUMBERS[name])}
+            )
         elif name in _ONLY:
             if value != _ONLY[name]:
                 raise OptionsError(f"{where}: only {_ONLY[name]} is imitated")

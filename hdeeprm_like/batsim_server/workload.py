@@ -102,7 +102,8 @@ class WorkloadReader:
         fields = Fields(description, where, self.error, self.folder)
         kind = description.get("type")
         if not isinstance(kind, str) or kind not in PROFILE_TYPES:
-            raise fields.refusal(f"type {str(kind)[:40]!r} is not known{did_you_mean(str(kind), PROFILE_TYPES)}")
+            hint = did_you_mean(str(kind), PROFILE_TYPES) or f"; known: {', '.join(sorted(PROFILE_TYPES))}"
+            raise fields.refusal(f"type {str(kind)[:40]!r} is not known{hint}")
         if depth > DEEPEST_NESTING:
             raise fields.refusal("profiles are nested too deeply, or hold themselves")
         ret = description.get("ret", 0)

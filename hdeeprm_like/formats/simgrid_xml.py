@@ -196,7 +196,9 @@ class _Reader:
         routing = self.text(element, "routing", "Full")
         if routing not in ROUTINGS:
             known = ", ".join(ROUTINGS)
-            raise self.fail(f"zone {element.get('id')!r}: routing {routing!r} is not imitated; use {known} or a cluster")
+            raise self.fail(
+                f"zone {element.get('id')!r}: routing {routing!r} is not imitated; {known} and clusters are"
+            )
         zone = self.new_zone(element, parent, routing)
         for child in element:
             self.zone_content(child, zone)

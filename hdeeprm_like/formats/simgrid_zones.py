@@ -35,7 +35,6 @@ class Link:
     fatpipe: bool = False
 
 
-
 def loopback(bandwidth: float = LOOPBACK_BANDWIDTH, latency: float = 0.0) -> Link:
     """Return the link from each host to itself where the file has none."""
     return Link("__loopback__", bandwidth, latency, fatpipe=True)
@@ -195,7 +194,7 @@ class Routing:
     def _inside(self, zone: Zone, source: str, destination: str, links: list[Link]) -> float:
         """Append the links of a way inside one zone; return the s that it takes beside them."""
         if zone.routing == "None":
-            raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}: zone {zone.name!r} has none")
+            raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}: its zone has routing None")
         if source == destination and source in zone.loopbacks:
             links.append(zone.loopbacks[source])
         elif zone.routing in ("cluster", "Vivaldi"):
@@ -207,9 +206,7 @@ class Routing:
             if not way and source == destination:
                 links.append(self.loopback)
             elif not way and zone.routing != "Full":
-                raise PlatformError(
-                    f"{self.path}: no route from {source!r} to {destination!r} in zone {zone.name!r}"
-                )
+                raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r} in zone {zone.name!r}")
         return self._distance(zone, source, destination) if zone.routing == "Vivaldi" else 0.0
 
     def _distance(self, zone: Zone, source: str, destination: str) -> float:

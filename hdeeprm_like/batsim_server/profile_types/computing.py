@@ -31,7 +31,9 @@ def run(running: RunningJob, task: Task, amounts: Amounts) -> Steps:
     ranks = running.job.ranks
     for rank, number in enumerate(ranks):
         if amounts.of_rank(rank) > 0.0 and running.machines[number].stores:
-            raise ProtocolError(f"job {running.job.identifier}: machine {number} is a storage host, which cannot compute")
+            raise ProtocolError(
+                f"job {running.job.identifier}: machine {number} is a storage host, which cannot compute"
+            )
     return (yield from running.compute(task, work_of(running.machines, running.network, ranks, amounts)))
 
 

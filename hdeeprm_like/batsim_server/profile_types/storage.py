@@ -31,11 +31,13 @@ def read_transfer(fields: Fields, find: FindProfile) -> Transfer:
     """Return how much is read and written; one of them may be left out."""
     if not {"bytes_to_read", "bytes_to_write"} & fields.content.keys():
         raise fields.refusal("bytes_to_read or bytes_to_write must be there")
-    moved = [fields.amount(key) if key in fields.content else 0.0 for key in ("bytes_to_read", "bytes_to_write")]
+    read, written = (
+        fields.amount(key) if key in fields.content else 0.0 for key in ("bytes_to_read", "bytes_to_write")
+    )
     label = fields.content.get("storage", fields.content.get("host", "pfs"))
     if not isinstance(label, str):
         raise fields.refusal("storage must be a text")
-    return Transfer(*moved, label)
+    return Transfer(read, written, label)
 
 
 def read_staging(fields: Fields, find: FindProfile) -> Staging:
@@ -86,6 +88,9 @@ def _storage(running: RunningJob, label: str, sole: bool) -> int:
 
 
 TRANSFER = ProfileType(
-    "``bytes_to_read`` from and ``bytes_to_write`` to a storage host, by each host", read_transfer, run_transfer, progress
+    "``bytes_to_read`` from a storage host and ``bytes_to_write`` to it, by each host",
+    read_transfer,
+    run_transfer,
+    progress,
 )
 STAGING = ProfileType("``nb_bytes`` from one storage host to another", read_staging, run_staging, progress)
