@@ -1,7 +1,8 @@
 """Plays recorded conversations of the real Batsim 4.2.1 with our server, and says where ours differs.
 
 By hand: ``python tests/batsim_replay.py FOLDER [PART_OF_A_NAME ...]`` with a folder that holds one folder per case in
-``cases/``: ``cmdline.txt``, ``transcript.jsonl.gz`` and Batsim's output files, packed by gzip.
+``cases/``: ``cmdline.txt``, ``transcript.jsonl.gz`` and Batsim's output files, packed by gzip. With ``--note`` what
+became of all cases is noted in ``tests/golden/batsim4_suite.json``, from which the README's figures are checked.
 """
 
 import csv
@@ -12,7 +13,6 @@ import os
 import shlex
 import sys
 import tempfile
-from collections import Counter
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from hdeeprm_like.errors import HDeepRMError
 WALL_CLOCK = ("scheduling_time", "simulation_time", "batsim_version")
 CLOSE = 1e-6  # s or relative
 EQUAL = "equal"
+KINDS = (EQUAL, "different", "refused")
+NOTE = Path(__file__).parent / "golden" / "batsim4_suite.json"
 
 
 class Differs(Exception):
@@ -152,13 +154,24 @@ def replay_suite(suite, parts=()):
                 yield case.name, replay_case(case.absolute(), Path(folder))
 
 
+def summary(verdicts):
+    """What became of all cases: their number, how many are equal, the names of the others."""
+    names = {kind: [name for name, verdict in verdicts if verdict.partition(":")[0] == kind] for kind in KINDS}
+    return {"cases": len(verdicts), "equal": len(names[EQUAL]), **{kind: names[kind] for kind in KINDS[1:]}}
+
+
 def main():
-    kinds = Counter()
-    for name, verdict in replay_suite(Path(sys.argv[1]), sys.argv[2:]):
-        kinds[verdict.partition(":")[0]] += 1
+    folder, *parts = (word for word in sys.argv[1:] if word != "--note")
+    verdicts = []
+    for name, verdict in replay_suite(Path(folder), parts):
+        verdicts.append((name, verdict))
         if verdict != EQUAL:
             sys.stdout.write(f"{name}: {verdict}\n")
-    sys.stdout.write(f"{dict(kinds)} of {kinds.total()}\n")
+    found = summary(verdicts)
+    if "--note" in sys.argv:
+        NOTE.write_text(json.dumps(found, indent=2) + "\n")
+    sys.stdout.write(f"{found['equal']} of {found['cases']} equal, {len(found['different'])} different, ")
+    sys.stdout.write(f"{len(found['refused'])} refused\n")
     return 0
 
 
