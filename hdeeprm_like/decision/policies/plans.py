@@ -137,7 +137,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
     """
     count, jobs, nodes = len(baselines), len(state.tables.jobs), state.platform.nodes
     plans = np.zeros(count, PLAN)
-    predictors = tuple(dict.fromkeys(times for baseline in baselines for times in baseline.predictors))
+    predictors = predictors_of(baselines)
     for plan, baseline in zip(plans, baselines, strict=True):
         if baseline.needs_run_times and not state.knows_run_times:
             raise OptionsError(f"{baseline.name}: looks at actual run times, which only the embedded simulator knows")
@@ -170,6 +170,11 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         scores=new_scores(learned, jobs, DEMANDS) if any(learned) else absent(Scores),
         ahead=new_ahead(jobs, *played_by(learned)) if any(learned) else absent(Ahead),
     )
+
+
+def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:
+    """Return the learned predictors that baselines look at, in the order of their numbers."""
+    return tuple(dict.fromkeys(times for baseline in baselines for times in baseline.predictors))
 
 
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
