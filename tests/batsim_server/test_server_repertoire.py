@@ -1,4 +1,4 @@
-"""What recorded conversations of the real Batsim 4.2.1 show, on small inputs: roles, storage, traces, kills, options."""
+"""What recordings of the real Batsim 4.2.1 show, on small inputs: roles, storage, traces, kills, options."""
 
 import csv
 import json
@@ -142,7 +142,7 @@ def test_numbers_are_read_as_they_are_written(text, value):
 
 def test_long_numbers_are_read_as_batsim_does_and_not_exactly():
     assert read_float("853.9500877017445") == pytest.approx(853.9500877017445, rel=1e-15)
-    # 17 digits: the first 16 make an integer above 2^53, the last is added in floating point, then 13 places are divided
+    # 16 digits make an integer above 2^53, the 17th is added in floating point, then the places are divided
     assert read_float("1440.4900000000123") == (14404900000000123.0) / 1e13
     assert read_float("0.12345678901234567") == (1234567890123456.0 * 10.0 + 7) * 1.0 / 1e17
 
@@ -192,7 +192,8 @@ def test_a_rank_beside_two_of_another_job_is_slowed_as_by_simgrid(tmp_path):
 def storage_xml(stores):
     hosts = "".join(f'<host id="s{i}" speed="1Gf"><prop id="role" value="storage"/></host>' for i in range(stores))
     wires = "".join(
-        f'<link id="w{i}{c}" bandwidth="10MBps" latency="0us"/><route src="c{c}" dst="s{i}"><link_ctn id="w{i}{c}"/></route>'
+        f'<link id="w{i}{c}" bandwidth="10MBps" latency="0us"/>'
+        f'<route src="c{c}" dst="s{i}"><link_ctn id="w{i}{c}"/></route>'
         for i in range(stores)
         for c in range(2)
     )
@@ -380,19 +381,18 @@ def test_options_that_are_not_imitated_are_one_line(words, hint):
     assert "\n" not in str(error.value)
 
 
+OPTIONS = """platform workload workflow WS events master-host add-role-to-hosts energy socket-endpoint enable-redis
+redis-hostname redis-port redis-prefix export disable-schedule-tracing disable-machine-state-tracing mmax mmax-workload
+forward-profiles-on-submission enable-dynamic-jobs acknowledge-dynamic-jobs enable-profile-reuse verbosity quiet
+workflow-jobs-limit ignore-beyond-last-workflow dump-execution-context enable-compute-sharing disable-storage-sharing
+no-sched sched-cfg sched-cfg-file sg-cfg sg-log forward-unknown-events version simgrid-version"""
+
+
 def test_all_options_of_batsim_are_in_the_help(capsys):
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     shown = capsys.readouterr().out
-    for name in (
-        "platform workload workflow WS events master-host add-role-to-hosts energy socket-endpoint enable-redis "
-        "redis-hostname redis-port redis-prefix export disable-schedule-tracing disable-machine-state-tracing mmax "
-        "mmax-workload forward-profiles-on-submission enable-dynamic-jobs acknowledge-dynamic-jobs "
-        "enable-profile-reuse verbosity quiet workflow-jobs-limit ignore-beyond-last-workflow dump-execution-context "
-        "enable-compute-sharing disable-storage-sharing no-sched sched-cfg sched-cfg-file sg-cfg sg-log "
-        "forward-unknown-events version simgrid-version"
-    ).split():
-        assert f"--{name}" in shown
+    assert [name for name in OPTIONS.split() if f"--{name}" not in shown] == []
 
 
 def test_a_sum_is_rounded_like_a_long_double_whoever_takes_it():
