@@ -40,6 +40,8 @@ def read_float(text: str) -> float:
         return float(text)
     mantissa, _, exponent_text = text.lower().partition("e")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
+    if len(whole) > MOST_DIGITS:
+        return float(text)
     exponent = int(exponent_text or 0)
     significand, digits = int(whole), len(whole) - 1 if whole != "0" else 0
     taken = 0

@@ -134,6 +134,8 @@ def test_times_of_a_far_future_are_reached(tmp_path):
         ("853.95008", 853.95008),
         ("1e-400", 0.0),
         ("1234567890123456789.5", 1234567890123456789.5),
+        ("9" * 400 + ".5", float("inf")),
+        ("1e999", float("inf")),
     ],
 )
 def test_numbers_are_read_as_they_are_written(text, value):
