@@ -176,16 +176,30 @@ def test_each_rank_takes_a_core(cores, mapping, seconds, tmp_path):
     assert float(rows(tmp_path)[0]["execution_time"]) == pytest.approx(seconds, abs=1e-6)
 
 
-def test_a_rank_beside_two_of_another_job_is_slowed_as_by_simgrid(tmp_path):
-    profiles = {
-        "a": {"type": "parallel", "cpu": [3e9, 3e9, 6e9], "com": [0] * 9},
-        "b": PROFILES["work4"] | {"cpu": 6e9},
-    }
-    options = write_inputs(tmp_path, workload([(0, 3, "a", None), (0, 1, "b", None)], profiles))
-    both = [start("0-1", mapping={"0": "0", "1": "0", "2": "1"}), start("0", number=1)]
-    assert play(replace(options, compute_sharing=True), Script(reply(0.0), reply(0.0, *both)).ask)
-    ends = {row["job_id"]: float(row["finish_time"]) for row in rows(tmp_path)}
-    assert ends == {"0": pytest.approx(9.0, abs=1e-6), "1": pytest.approx(12.0, abs=1e-6)}
+@pytest.mark.parametrize(
+    ("jobs", "ends"),
+    [  # what SimGrid 3.32 answered; each job: when it comes, its flops per rank, its machines, the machine of each rank
+        ([(0, [4e9, 4e9], "0", "00"), (1, [4e9], "0", "0")], [11.5, 12.0]),
+        ([(0, [3e9, 3e9, 6e9], "0-1", "001"), (0, [6e9], "0", "0")], [9.0, 12.0]),
+        ([(0, [1e9, 3e9], "0", "00")], [4.0]),
+    ],
+)
+def test_ranks_on_one_host_share_it_with_all_others_as_in_simgrid(jobs, ends, tmp_path):
+    profiles = {str(n): {"type": "parallel", "cpu": f, "com": [0] * len(f) ** 2} for n, (_, f, _, _) in enumerate(jobs)}
+    listed = [(submit, len(flops), str(number), None) for number, (submit, flops, _, _) in enumerate(jobs)]
+    options = replace(write_inputs(tmp_path, workload(listed, profiles)), compute_sharing=True)
+
+    def answer(message):
+        came = [event["data"]["job_id"] for event in message["events"] if event["type"] == "JOB_SUBMITTED"]
+        decisions = []
+        for number in (int(identifier.removeprefix("w0!")) for identifier in came):
+            _, _, alloc, places = jobs[number]
+            decisions.append(start(alloc, number, mapping={str(r): place for r, place in enumerate(places)}))
+        return reply(message["now"], *decisions)
+
+    assert play(options, Script(*[answer] * 9).ask)
+    found = {row["job_id"]: float(row["finish_time"]) for row in rows(tmp_path)}
+    assert [found[str(number)] for number in range(len(jobs))] == pytest.approx(ends, abs=1e-6)
 
 
 # -- storage
