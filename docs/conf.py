@@ -11,6 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from make_notebooks import write_notebooks  # noqa: E402
 from make_reference import write_reference  # noqa: E402
 
 import hdeeprm_like  # noqa: E402
@@ -34,6 +35,8 @@ default_role = "code"
 suppress_warnings = ["myst.header"]  # pages that are included begin below the first level
 
 write_reference(HERE / "reference" / "made")
+write_notebooks(HERE / "tutorials", HERE / "pictures" / "notebooks")
+html_extra_path = ["pictures/notebooks"]  # beside the pages, as downloads
 (HERE / "pictures").mkdir(exist_ok=True)
 for picture in (HERE.parent / ".pictures").glob("*.png"):
     shutil.copy(picture, HERE / "pictures")

@@ -1,5 +1,6 @@
 """What the README and the site show: commands run as they are typed, Python runs, pages are built without a warning."""
 
+import json
 import os
 import re
 import shlex
@@ -24,9 +25,7 @@ def blocks(language):
     return found
 
 
-COMMANDS = [
-    (page, line) for page, block in blocks("sh") for line in block.splitlines() if not line.startswith(SKIPPED)
-]
+COMMANDS = [(page, line) for page, block in blocks("sh") for line in block.splitlines() if not line.startswith(SKIPPED)]
 PYTHON = blocks("python")
 
 
@@ -76,6 +75,10 @@ def test_the_site_is_built_without_a_warning_and_can_be_searched(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "backfilling" in (tmp_path / "searchindex.js").read_text(encoding="utf-8").lower()
+    notebook = json.loads((tmp_path / "first_run.ipynb").read_text(encoding="utf-8"))
+    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert code[0].startswith("!hdeeprm-like example gaia x\n!hdeeprm-like launch")
+    assert "hl.simulate" in code[1]
     for page in ("index", "concepts", "reference/made/options", "reference/api"):
         assert (tmp_path / f"{page}.html").exists()
     assert (
