@@ -33,7 +33,7 @@ def _add_sacct(kinds: Commands) -> None:
     added.add_argument("file", type=Path, nargs="?", metavar="FILE", help="what sacct -P printed, plain or packed; -")
     added.add_argument("--command", dest="show", action="store_true", help="print the command that asks Slurm, and end")
     added.add_argument("--separator", default="|", metavar="C", help="between columns (default |)")
-    added.add_argument("--time-format", metavar="F", help="of times that are neither ISO nor seconds, as %%d/%%m/%%y-%%H:%%M")
+    added.add_argument("--time-format", metavar="F", help="of times that are neither ISO nor seconds, as %%d/%%m/%%y")
     added.add_argument(
         "--requeues",
         choices=("last", "all"),
@@ -53,7 +53,9 @@ def _add_sacct(kinds: Commands) -> None:
         help="allocated takes for asked for what was given, as whole nodes (default requested)",
     )
     added.add_argument(
-        "--time-limit", metavar="T", help="of jobs without one (UNLIMITED, Partition_Limit), as 2-00:00:00 (default unknown)"
+        "--time-limit",
+        metavar="T",
+        help="of jobs without one (UNLIMITED, Partition_Limit), as 2-00:00:00",
     )
     _add_trace_flags(added)
 
@@ -73,7 +75,7 @@ def _add_trace_flags(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--anonymize", action="store_true", help="write hashes for users, accounts, partitions, QOS and reservations"
     )
-    added.add_argument("--salt", metavar="TEXT", help="of the hashes, kept secret; the same gives the same (default random)")
+    added.add_argument("--salt", metavar="TEXT", help="of the hashes, to be kept secret (default random)")
     added.add_argument("--report", type=Path, metavar="JSON", help="also write what was read and left out")
 
 
@@ -176,8 +178,10 @@ def _limit(text: str | None) -> float:
     """Return the s of a time limit, -1 for none."""
     from hdeeprm_like.importers.fields import time_limit
 
+    if text is None:
+        return -1.0
     try:
-        return -1.0 if text is None else time_limit(text)
+        return time_limit(text)
     except ValueError:
         raise OptionsError(f"--time-limit: {text[:40]!r}: a time as 2-00:00:00 is needed") from None
 
@@ -192,8 +196,12 @@ def _of_platform(options: argparse.Namespace) -> tuple[int | None, dict[str, flo
 
     cores = load_platform(options.platform).cores
     content: Any = read_json(options.platform, PlatformError) if options.platform.suffix == ".json" else {}
-    partitions = content.get("slurm", {}).get("partitions", [])
-    return cores, {one["name"]: one["MaxTime"] for one in partitions if one.get("MaxTime")}
+    limits: dict[str, float] = {}
+    carried = content.get("slurm")
+    for partition in carried.get("partitions", []) if isinstance(carried, dict) else []:
+        if partition.get("MaxTime"):
+            limits[partition["name"]] = float(partition["MaxTime"])
+    return cores, limits
 
 
 def _finish(store: "JobStore", options: argparse.Namespace, cores: int | None) -> None:

@@ -25,7 +25,7 @@ DAYS_HOURS = re.compile(r"(\d+)-(\d+)(?::(\d+))?", re.ASCII)
 MEMORY = re.compile(r"(\d+(?:[.,]\d+)?)\s*([KMGTP]?)(?:i?B)?([cn]?)", re.ASCII | re.IGNORECASE)
 JOB = re.compile(r"(\d+)(?:_(\d+|\[[^\]]*\]?))?(?:\+(\d+))?(?:[.+].*)?", re.ASCII)
 NEXT_RESOURCE = re.compile(r",(?=[A-Za-z0-9_/.:-]+[=:])")  # a comma may also be the point of a number
-GPU = re.compile(r"(?:gres[/:])?gpu(?:[:/](?P<type>[A-Za-z][^:=(]*))?(?:[:=](?P<count>\d+))?(?:\(.*\))?")
+GPU = re.compile(r"(?:gres[/:])?gpu(?:[:/](?P<type>[^:=(]*[A-Za-z][^:=(]*))?(?:[:=](?P<count>\d+))?(?:\(.*\))?")
 
 
 class State(NamedTuple):
@@ -72,7 +72,7 @@ def state(text: str) -> int:
 
 
 def duration(text: str) -> float:
-    """Return the seconds of ``1-02:03:04``, ``02:03:04``, ``03:04.5``, ``1-02:03`` or ``1-02``; a bare number is seconds."""
+    """Return the seconds of ``1-02:03:04``, ``02:03:04``, ``03:04.5``, ``1-02:03`` or ``1-02``; bare numbers are s."""
     if len(text) == USUAL and text[2] == text[5] == ":" and text.replace(":", "").isdigit():
         return int(text[:2]) * 3600.0 + int(text[3:5]) * MINUTE + int(text[6:])
     if match := DAYS_HOURS.fullmatch(text):

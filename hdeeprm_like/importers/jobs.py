@@ -1,11 +1,12 @@
 """Jobs on their way from a log to a trace: which of them count, when they arrive, and the files they are written to.
 
-A log of millions of jobs does not pass through memory as text: each job becomes a record of numbers in a temporary file,
-and names become numbers with a list beside it.
+A log of millions of jobs does not pass through memory as text: each job becomes a record of numbers in a temporary
+file, and names become numbers with a list beside it.
 """
 
 import hashlib
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -44,7 +45,8 @@ class JobStore:
         self.report = report
         self.numbers = {name: Numbers() for name in NAMES}
         self.salt: bytes | None = None  # of the hashes in place of names; None writes the names
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115: it lives as long as the store
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
         self._jobs = np.zeros(0, JOB)
         self._order: Ints = np.zeros(0, np.int64)
 
@@ -56,7 +58,7 @@ class JobStore:
 
         Args:
             columns: (n,) arrays by the names of `JOB`; those that are missing are unknown.
-            moments: of ``submit``, ``eligible``, ``start`` and ``end``. elapsed: s that each job ran, NaN where unknown.
+            moments: of ``submit``, ``eligible``, ``start`` and ``end``. elapsed: s that each ran, NaN where unknown.
             lines: where each stands in the log.
         """
         jobs = np.full(len(lines), -1, JOB)  # all fields
@@ -80,7 +82,7 @@ class JobStore:
         over = np.array([state.over for state in STATES.values()])[jobs["state"]]
         begun = ~np.isnan(jobs["start"])
         cancelled = jobs["state"] == STATE_NAMES.index("CANCELLED")
-        at_once = (jobs["run"] == 0) & (cancelled | (jobs["cpus"] == 0) | ~begun)  # an old Slurm tells a start then, too
+        at_once = (jobs["run"] == 0) & (cancelled | (jobs["cpus"] == 0) | ~begun)  # old Slurms tell a start then
         return {
             "still waiting or running when the log was taken": ~over,
             "that ended before they began, as those cancelled while waiting": at_once | np.isnan(jobs["run"]) & ~begun,
@@ -169,17 +171,14 @@ def _because(report: Report) -> str:
     return f": {report.reasons()}" if report.dropped else "; there is no line behind that of the names"
 
 
-def _readings(
-    moments: Mapping[str, Moments], elapsed: Floats, report: Report
-) -> tuple[Floats, Floats, Floats, Floats]:
+def _readings(moments: Mapping[str, Moments], elapsed: Floats, report: Report) -> tuple[Floats, Floats, Floats, Floats]:
     """Choose between both readings of each time, so that jobs start after they came and run as long as they ran."""
     unknown = np.full(len(elapsed), np.nan)
     both = [moments.get(name, Moments(unknown, unknown)) for name in ("submit", "eligible", "start", "end")]
     submit, eligible, start, end = chosen = tuple(np.array(one.first) for one in both)
     gaps = sum(len(left_out(one)) for one in both)
     if gaps:
-        report.misread["times that the clock of --timezone never showed"] += gaps
-        report.examples.setdefault("times that the clock of --timezone never showed", "in the hour that spring leaves out")
+        report.note(f"{gaps:,} times are in an hour that spring leaves out, taken as past it: is --timezone right?")
     twice = sorted({row for one in both for row in repeated(one).tolist()})
     for row in twice:
         options = [sorted({float(one.first[row]), float(one.second[row])}) for one in both]
@@ -192,7 +191,7 @@ def _readings(
         known = [time for time in options[1] if not (time < submit[row] or time > start[row])]
         eligible[row] = known[0] if known else options[1][0]
     if twice:
-        report.note(f"{len(twice):,} jobs have times in an hour that autumn repeats; order and run times told which is meant")
+        report.note(f"{len(twice):,} jobs have times in an hour that autumn repeats; their order and run times decided")
     return chosen  # type: ignore[return-value]
 
 

@@ -21,7 +21,7 @@ from hdeeprm_like.importers.report import Report
 GB_PER_RAM_MB = 1.024 / 1000  # of 1024 KB, in the house's MB of 1000 KB: see `trace_files`
 BANDWIDTH = 1000.0  # GB/s for each core, more than jobs ask for
 NOT_TOLD = "not told"
-GRES = re.compile(r"gpu(?::(?P<type>[A-Za-z][\w.\-]*))?(?::(?P<count>\d+)(?P<thousand>[kK])?)?")
+GRES = re.compile(r"gpu(?::(?P<type>[\w.\-]*[A-Za-z][\w.\-]*))?(?::(?P<count>\d+)(?P<thousand>[kK])?)?")
 WIDTH = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # (S:0-1), (IDX:0,2), (null)
 
 
@@ -174,7 +174,7 @@ def _groups(machine: Machine) -> list[tuple[Node, list[str]]]:
 
 
 def _types(nodes: Mapping[str, Node]) -> dict[str, Any]:
-    """Return the types of hardware of a platform: nodes of as many processors as there are sockets, if CPUs divide so."""
+    """Return the types of hardware of a platform: a processor for each socket, where the CPUs can be shared out so."""
     processors = {}
     kinds = {}
     for name, node in nodes.items():
@@ -211,6 +211,6 @@ def tell(machine: Machine, report: Report) -> None:
         f"{len(machine.nodes):,} nodes, {machine.cpus:,} CPUs, {gpus:,} GPUs; partitions: "
         + (", ".join(f"{one.name} ({len(one.nodes):,} nodes)" for one in machine.partitions) or "none")
     )
-    report.note("speed, power and bandwidth are not told: each core counts as 1 GFLOP/s and 1 W, bandwidth is not short")
+    report.note("speed, power and bandwidth are not told: a core counts as 1 GFLOP/s and 1 W, bandwidth is not short")
     if machine.partitions or machine.scheduling:
         report.note("partitions, features, weights and priorities are carried in the file; the simulator ignores them")

@@ -16,14 +16,14 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TextIO, cast
+from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers.report import Report
 
 AT_ONCE = 2**22  # characters
 HEAD = 2**16  # bytes that are looked at before anything is read
-PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
         with open(sys.stdin.fileno(), "rb", closefd=False) if str(path) == "-" else path.open("rb") as raw:
             head = raw.peek(8)[:8]
             unpack = next((way for magic, way in PACKED.items() if head.startswith(magic)), None)
-            data = raw if unpack is None else unpack(raw, "rb")
+            data: Any = raw if unpack is None else unpack(raw, "rb")
             with io.BufferedReader(cast(io.RawIOBase, data), 2**20) as buffered:
                 start = buffered.peek(HEAD)[:HEAD]
                 if b"\0" in start:
@@ -154,7 +154,7 @@ class Records:
         if whole and not self.columns.free[-1]:
             return True
         form = self.columns.forms[0]
-        if self._is_name() or form is not None and (len(pieces) < 2 or form.fullmatch(pieces[0]) is None):
+        if self._is_name() or (form is not None and (len(pieces) < 2 or form.fullmatch(pieces[0]) is None)):
             return False
         if len(pieces) >= len(self.columns.names):
             goes_on = form is None and not whole and self.aligned(self._joined(pieces)) is not None

@@ -7,7 +7,6 @@ times, and CPUs.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -47,7 +46,9 @@ FORMS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("submit", "eligible", "start", "end"), TIME),
     **dict.fromkeys(("elapsed", "timelimit", "totalcpu", "usercpu", "systemcpu", "cputime", "suspended"), SPAN),
     **dict.fromkeys(("reserved", "planned", "resvcpu", "plannedcpu", "elapsedraw", "timelimitraw", "cputimeraw"), SPAN),
-    **dict.fromkeys(("ncpus", "alloccpus", "reqcpus", "nnodes", "allocnodes", "reqnodes", "ntasks", "restarts"), NUMBER),
+    **dict.fromkeys(
+        ("ncpus", "alloccpus", "reqcpus", "nnodes", "allocnodes", "reqnodes", "ntasks", "restarts"), NUMBER
+    ),
     **dict.fromkeys(("uid", "gid", "priority", "dbindex", "associd", "qosraw", "wckeyid", "reservationid"), NUMBER),
     **dict.fromkeys(("consumedenergy", "consumedenergyraw", "resvcpuraw", "plannedcpuraw"), NUMBER),
     **dict.fromkeys(("alloctres", "reqtres", "allocgres", "reqgres"), LIST),
@@ -128,7 +129,7 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
         report.note(f"{records.joined:,} records hold separators or line ends inside names; they were put together")
     if not table.taken and report.misread["Submit"]:
         example = report.examples["Submit"]
-        raise WorkloadError(f"{path}: Submit: {example!r} is no time; SLURM_TIME_FORMAT=%s, or --time-format, is needed")
+        raise WorkloadError(f"{path}: Submit: {example!r} is no time; SLURM_TIME_FORMAT=%s or --time-format helps")
     if clock.local and reading.zone is None:
         report.note("times were read as UTC; --timezone tells where the clock stood")
     store.settle(reading.requeues)
@@ -153,9 +154,9 @@ def _what_it_is(seen: Sequence[str], separator: str) -> str:
         return "is empty"
     named = next((line for line in text if re.search(r"\bJobID(Raw)?\b", line, re.IGNORECASE)), None)
     if named is not None:
-        if found := re.search(r"\bJobID(?:Raw)?(\W{1,3}?)\w", named, re.IGNORECASE):
-            if found[1].strip() or found[1] == "\t":
-                return f"columns are separated by {found[1]!r}, not by {separator!r}; --separator {found[1]!r} reads them"
+        found = re.search(r"\bJobID(?:Raw)?(\W{1,3}?)\w", named, re.IGNORECASE)
+        if found and (found[1].strip() or found[1] == "\t"):
+            return f"columns are separated by {found[1]!r}, not by {separator!r}; --separator {found[1]!r} helps"
         return "is sacct's table for people; sacct -P prints the one for programs"
     if text[0][:1] in "{[":
         return "is JSON; what sacct -P prints is needed"
@@ -177,7 +178,7 @@ def _columns(header: str, separator: str, path: Path) -> Columns:
         if not needed & known:
             raise WorkloadError(f"{path}: column {label} is missing; import sacct --command prints what to ask for")
     if "end" in known and not {"start", "elapsed", "elapsedraw"} & known:
-        raise WorkloadError(f"{path}: column Start or Elapsed is missing; import sacct --command prints what to ask for")
+        raise WorkloadError(f"{path}: column Start is missing; import sacct --command prints what to ask for")
     job = names.index("jobid" if "jobid" in known else "jobidraw")
     free = tuple(name in FREE for name in names)
     return Columns(names, tuple(map(_form, names)), free, job)
@@ -257,7 +258,7 @@ class _Table:
         return np.where(values < 0, np.nan, values)
 
     def _moments(self) -> dict[str, Moments]:
-        told = {
+        told: dict[str, Moments] = {
             name: self.clock.read(self._texts[name], CALLED[name])
             for name in ("submit", "eligible", "start", "end")
             if name in self._texts
@@ -279,8 +280,9 @@ class _Table:
             empty = np.array([not text.strip() for text in self._texts["alloctres"]])
             cpus = np.where(empty & (elapsed == 0), 0, cpus)
         used = np.where(asked > 0, asked, cpus)
-        memory = _known(self._memory(used, nodes), np.where(used > 0, _positive(requested["memory"]) / np.maximum(used, 1), -1))
-        memory = _known(memory, np.where(cpus > 0, _positive(allocated["memory"]) / np.maximum(cpus, 1), -1))
+        memory = self._memory(used, nodes)
+        for amount, of in ((requested["memory"], used), (allocated["memory"], cpus)):
+            memory = _known(memory, np.where((amount > 0) & (of > 0), amount / np.maximum(of, 1), -1.0))
         if self.reading.cpus == "allocated":
             share = np.where((cpus > 0) & (asked > 0), asked / np.maximum(cpus, 1), 1.0)
             memory = np.where(memory > 0, memory * share, memory)
@@ -358,10 +360,6 @@ CALLED = {
 }
 
 
-def _positive(column: Any) -> Any:
-    return np.where(column > 0, column, np.nan)
-
-
 def _known(column: Any, otherwise: Any) -> Any:
     """Return *column*, and *otherwise* where that is unknown."""
-    return np.where(column > 0, column, np.where(np.isnan(otherwise), -1, otherwise))
+    return np.where(column > 0, column, otherwise)

@@ -1,4 +1,4 @@
-"""A cluster as a running Slurm shows it: ``scontrol show nodes``, ``show partitions``, ``show config``, also as JSON."""
+"""A cluster as a running Slurm shows it: ``scontrol show nodes``, ``partitions`` and ``config``, also as JSON."""
 
 import json
 import re
@@ -97,8 +97,8 @@ def _blocks(text: str) -> Iterator[str]:
 def _pairs(block: str) -> Iterator[tuple[str, str]]:
     """Yield name and value; a value may hold blanks and reaches to the next name."""
     found = list(PAIR.finditer(block))
-    ends = [*(match.start() for match in found[1:]), len(block)]
-    for match, end in zip(found, ends, strict=True):
+    ends = [match.start() for match in found[1:]] + [len(block)]
+    for match, end in zip(found, ends, strict=False):
         yield match[1], " ".join(block[match.end() : end].split())
 
 

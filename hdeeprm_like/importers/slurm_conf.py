@@ -138,7 +138,9 @@ class _Reader:
             hosts = self._hosts(settings.get("nodes", ""), where)
             unknown = [host for host in hosts if host not in machine.nodes]
             if unknown:
-                self.report.note(f"{where}: partition {names}: {len(unknown):,} nodes are not defined, as {unknown[0]!r}")
+                self.report.note(
+                    f"{where}: partition {names}: {len(unknown):,} nodes are not defined, as {unknown[0]!r}"
+                )
             nodes = tuple(host for host in hosts if host in machine.nodes)
             for name in names.split(","):
                 machine.partitions.append(make_partition(name, nodes, settings, self.settings, where))
@@ -184,7 +186,9 @@ def make_node(settings: Mapping[str, str], where: str, report: Report) -> Node:
     sockets = sockets or max(told // (cores * threads), 1)
     cpus = sockets * cores * threads
     if told and told not in (cpus, sockets * cores, sockets):
-        report.note(f"{where}: CPUs={told}, but sockets, cores and threads make {cpus}, which counts as it does in Slurm")
+        report.note(
+            f"{where}: CPUs={told}, but sockets, cores and threads make {cpus}, which counts as it does in Slurm"
+        )
     elif told:
         cpus = told
     spec = settings.get("cpuspeclist", "")
@@ -224,7 +228,9 @@ def make_partition(
             try:
                 limit = None if text.lower() in NO_LIMIT else fields.time_limit(text)
             except ValueError:
-                raise PlatformError(f"{where}: {TIMES[key]}: is {text[:40]!r}; a time as 1-12:00:00 is needed") from None
+                raise PlatformError(
+                    f"{where}: {TIMES[key]}: is {text[:40]!r}; a time as 1-12:00:00 is needed"
+                ) from None
             found[TIMES[key]] = None if limit is None or limit < 0 else limit
         elif key in NUMBERS:
             found[NUMBERS[key]] = int(text) if text.isdigit() else None if text.lower() in NO_LIMIT else text

@@ -1,25 +1,25 @@
 """Logs of other origin, read by a map of their columns: one TOML file a data set, no code.
 
-    name = "NREL Eagle"
-    separator = ","                 # one character, or "blanks"
-    timezone = "America/Denver"     # where the clock stood; leave it out for UTC
-    clock = "dates"                 # or "seconds", on a clock of the log's own that may begin with 0
-    comment = ";"                   # lines that begin so are no jobs
-    names = ["job", "submit"]       # of the columns, where no line of the file tells them
+name = "NREL Eagle"
+separator = ","                 # one character, or "blanks"
+timezone = "America/Denver"     # where the clock stood; leave it out for UTC
+clock = "dates"                 # or "seconds", on a clock of the log's own that may begin with 0
+comment = ";"                   # lines that begin so are no jobs
+names = ["job", "submit"]       # of the columns, where no line of the file tells them
 
-    [columns]                       # what we call it = how the file does; of a list, the first that is there
-    submit = "submit_time"
-    run = ["run_time", "duration"]
+[columns]                       # what we call it = how the file does; of a list, the first that is there
+submit = "submit_time"
+run = ["run_time", "duration"]
 
-    [units]                         # s, min, h, ms for times; B, KB, MB, GB (of 1024) for memory
-    requested_time = "s"
-    memory = "MB"
+[units]                         # s, min, h, ms for times; B, KB, MB, GB (of 1024) for memory
+requested_time = "s"
+memory = "MB"
 
-    [memory]
-    of = "job"                      # or "node" or "cpu": what the requested memory is for
+[memory]
+of = "job"                      # or "node" or "cpu": what the requested memory is for
 
-    [states]                        # words of the file for Slurm's states; its own words need no line
-    done = "COMPLETED"
+[states]                        # words of the file for Slurm's states; its own words need no line
+done = "COMPLETED"
 """
 
 import csv
@@ -258,9 +258,8 @@ class _Table:
         for one_of in (("submit", "eligible"), ("run", "end"), ("cpus", "requested_cpus")):
             if not any(name in self.place for name in one_of):
                 wanted = next(self.map.columns[name][0] for name in one_of if name in self.map.columns)
-                raise WorkloadError(
-                    f"{path}: column {wanted!r}, which {self.map.path} names, is missing{did_you_mean(wanted, names)[:80]}"
-                )
+                near = did_you_mean(wanted, names)[:80]
+                raise WorkloadError(f"{path}: column {wanted!r}, which {self.map.path} names, is missing{near}")
         used = {names[place] for place in self.place.values()}
         left = [name for name in names if name not in used]
         if left:

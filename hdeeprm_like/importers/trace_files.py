@@ -57,27 +57,36 @@ def write_trace(store: JobStore, path: Path, cores: int | None) -> list[Path]:
 
 def tell(store: JobStore, path: Path, cores: int | None) -> None:
     """Add to the report of a log what its reader should know about the files made of it."""
-    report, unlimited, held, more, beyond, wide = store.report, 0, 0, 0, 0, 0
+    report, unlimited, held, more, beyond, wide, instant = store.report, 0, 0, 0, 0, 0, 0
     for jobs in store.parts():
         unlimited += int((jobs["requested_time"] <= 0).sum())
         held += int((jobs["arrival"] > jobs["submit"]).sum())
         more += int(((jobs["cpus"] > jobs["requested_cpus"]) & (jobs["requested_cpus"] > 0)).sum())
         beyond += int((jobs["gpus"] > 0).sum())
+        instant += int((jobs["run"] == 0).sum())
         wide = max(wide, int(np.maximum(jobs["cpus"], jobs["requested_cpus"]).max()))
     if held:
         report.note(f"{held:,} jobs arrive when they became eligible, later than submitted: held, dependent or put off")
+    if instant:
+        report.note(f"{instant:,} jobs ran for 0 s; simulations that take run times of a SWF leave these out")
     if unlimited:
         end = "their run time stands in" if path.name.endswith((".csv", ".csv.gz")) else "field 9 is -1"
-        report.note(f"{unlimited:,} jobs have no time limit of their own, and {end}; --time-limit or --platform tell one")
+        report.note(
+            f"{unlimited:,} jobs have no time limit of their own, and {end}; --time-limit or --platform tell one"
+        )
     if more:
         report.note(f"{more:,} jobs got more CPUs than they asked for; --cpus allocated takes these for asked for")
     if beyond and not path.name.endswith((".csv", ".csv.gz")):
-        report.note(f"{beyond:,} jobs have GPUs, which SWF cannot hold: they are in {extra_path(path).name}; a .csv holds all")
+        report.note(
+            f"{beyond:,} jobs have GPUs, which SWF cannot hold: they are in {extra_path(path).name}; a .csv holds all"
+        )
     if cores is not None and wide > cores:
         report.note(f"the widest job has {wide:,} CPUs, the machine {cores:,}: is this the machine of the log?")
     for name, numbers in store.numbers.items():
         if numbers.beyond:
-            report.note(f"{numbers.beyond:,} values of {name} are beyond the first {numbers.most:,} different ones: unknown")
+            report.note(
+                f"{numbers.beyond:,} values of {name} are beyond the first {numbers.most:,} different ones: unknown"
+            )
     if store.salt is not None:
         report.examples = dict.fromkeys(report.examples, "(hidden)")
 
@@ -102,7 +111,9 @@ def _header(store: JobStore, cores: int | None) -> tuple[str, ...]:
         header.append(f"Note: MaxProcs{note}")
     for column in LISTED:
         names = store.name_of(column)[1:-1]
-        header += [f"{LABELS[column]}: {number} {_one_line(name)}" for number, name in enumerate(names[:MOST_LISTED], 1)]
+        header += [
+            f"{LABELS[column]}: {number} {_one_line(name)}" for number, name in enumerate(names[:MOST_LISTED], 1)
+        ]
     return tuple(header)
 
 
