@@ -29,7 +29,7 @@ PYTHON = [
 def clone(tmp_path_factory):
     """A folder that looks like a clone; one command finds there what those before it left."""
     folder = tmp_path_factory.mktemp("clone")
-    for name in ("agents", "platforms", "workloads"):
+    for name in ("agents", "platforms", "tests", "workloads"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "bin").mkdir()
     command = folder / "bin" / "hdeeprm-like"

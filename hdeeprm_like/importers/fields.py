@@ -16,7 +16,9 @@ T = TypeVar("T")
 MANY = 50_000  # texts whose meaning is remembered for each column
 MINUTE = 60.0
 USUAL = 8  # characters of 01:02:03
+LONGEST = 16  # digits of a number that is exact as a float
 KB = {"": 1024.0, "K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}  # a bare number is in MB
+LARGEST = 1e12  # s, MB or CPUs; what is more is a mistake of the log
 NO_LIMIT = {"unlimited", "infinite", "partition_limit", "invalid", "4294967295", "4294967294"}
 GPU_BY_NUMBER = "7696487"  # how a Slurm before 20.11 prints "gpu" where it does not know the name
 
@@ -73,22 +75,23 @@ def state(text: str) -> int:
 
 def duration(text: str) -> float:
     """Return the seconds of ``1-02:03:04``, ``02:03:04``, ``03:04.5``, ``1-02:03`` or ``1-02``; bare numbers are s."""
-    if len(text) == USUAL and text[2] == text[5] == ":" and text.replace(":", "").isdigit():
+    if len(text) == USUAL and text[2] == text[5] == ":" and text.replace(":", "").isdecimal():
         return int(text[:2]) * 3600.0 + int(text[3:5]) * MINUTE + int(text[6:])
     if match := DAYS_HOURS.fullmatch(text):
-        return int(match[1]) * 86400.0 + int(match[2]) * 3600.0 + int(match[3] or 0) * MINUTE
+        days, hours, minutes = map(_number, match.groups(default="0"))
+        return days * 86400.0 + hours * 3600.0 + minutes * MINUTE
     match = DURATION.fullmatch(text)
     if match is None:
         return _number(text)
-    days, hours, minutes, seconds = match.groups(default="0")
-    return int(days) * 86400.0 + int(hours) * 3600.0 + int(minutes) * MINUTE + float(seconds.replace(",", "."))
+    days, hours, minutes, seconds = map(_number, match.groups(default="0"))
+    return days * 86400.0 + hours * 3600.0 + minutes * MINUTE + seconds
 
 
 def time_limit(text: str) -> float:
     """Return the seconds of a time limit, whose bare numbers are minutes; -1 for no limit and for the partition's."""
     if text.lower() in NO_LIMIT:
         return -1.0
-    return _number(text) * MINUTE if text.isdigit() else duration(text)
+    return _number(text) * MINUTE if text.isdecimal() else duration(text)
 
 
 class Memory(NamedTuple):
@@ -103,7 +106,7 @@ def memory(text: str) -> Memory:
     match = MEMORY.fullmatch(text)
     if match is None:
         raise ValueError(text)
-    amount = float(match[1].replace(",", ".")) * KB[match[2].upper()]
+    amount = _number(match[1]) * KB[match[2].upper()]
     return Memory(amount if amount > 0 else -1.0, match[3].lower())
 
 
@@ -125,15 +128,15 @@ def resources(text: str) -> Resources:
         name, _, value = item.partition("=")
         name = name.strip()
         if name == "cpu":
-            cpus = int(value)
+            cpus = count(value)
         elif name == "node":
-            nodes = int(value)
+            nodes = count(value)
         elif name == "mem":
             amount = memory(value).amount
         elif match := GPU.fullmatch(item.replace(GPU_BY_NUMBER, "gpu", 1).strip()):
-            count = float(match["count"] or 1)
-            typed, plain = (typed + count, plain) if match["type"] else (typed, plain + count)
-            gres[bool(match["type"])].append(f"gpu{':' + match['type'] if match['type'] else ''}:{count:.0f}")
+            gpus = _number(match["count"] or "1")
+            typed, plain = (typed + gpus, plain) if match["type"] else (typed, plain + gpus)
+            gres[bool(match["type"])].append(f"gpu{':' + match['type'] if match['type'] else ''}:{gpus:.0f}")
         elif name.startswith("gres/"):
             gres[True].append(item.removeprefix("gres/").replace("=", ":"))
     return Resources(cpus, amount, nodes, max(plain, typed), ",".join(sorted(gres[True] or gres[False])))
@@ -149,18 +152,18 @@ class JobNumber(NamedTuple):
 
 def job_number(text: str) -> JobNumber:
     """Read ``123``, ``123_4``, ``123_[5-9%2]`` or ``123+1``; tasks that have not begun have no number of their own."""
-    if text.isdigit() and len(text) < 18:
+    if text.isdecimal() and len(text) < 18:
         return JobNumber(int(text), -1, -1)
     match = JOB.fullmatch(text)
     if match is None or len(match[1]) >= 18:
         raise ValueError(text)
     task = match[2] or ""
-    return JobNumber(int(match[1]), int(task) if task.isdigit() else -1, int(match[3] or -1))
+    return JobNumber(int(match[1]), int(task) if task.isdecimal() else -1, int(match[3] or -1))
 
 
 def count(text: str) -> int:
     """Return a whole number from 0 on; ``1K`` and ``1.50M`` are how Slurm shortens large ones."""
-    if text.isdigit():
+    if text.isdecimal() and len(text) < LONGEST:
         return int(text)
     factors = {"K": 1024.0, "M": 1024.0**2}
     factor = factors.get(text[-1:].upper())
@@ -169,7 +172,7 @@ def count(text: str) -> int:
 
 def _number(text: str) -> float:
     value = float(text.replace(",", "."))
-    if not 0 <= value < 2.0**53:
+    if not 0 <= value < LARGEST:
         raise ValueError(text)
     return value
 

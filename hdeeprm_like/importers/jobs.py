@@ -146,11 +146,12 @@ class JobStore:
 
     def busiest(self) -> int:
         """Return how many CPUs were in use at once, at least those of the widest job."""
-        jobs = self._jobs[self._order]
-        cpus = np.maximum(jobs["cpus"], jobs["requested_cpus"]).astype(np.int64)
-        begun = np.where(np.isnan(jobs["start"]), jobs["arrival"], jobs["start"])
-        times = np.concatenate([begun, begun + jobs["run"]])
-        changes = np.concatenate([np.where(jobs["run"] > 0, cpus, 0), np.where(jobs["run"] > 0, -cpus, 0)])
+        jobs, rows = self._jobs, self._order
+        cpus = np.maximum(jobs["cpus"][rows], jobs["requested_cpus"][rows])
+        begun, run = jobs["start"][rows], jobs["run"][rows]
+        begun = np.where(np.isnan(begun), jobs["arrival"][rows], begun)
+        times = np.concatenate([begun, begun + run])
+        changes = np.concatenate([np.where(run > 0, cpus, 0), np.where(run > 0, -cpus, 0)]).astype(np.int64)
         in_use = np.cumsum(changes[np.lexsort((changes, times))])
         return int(max(in_use.max(), cpus.max()))
 

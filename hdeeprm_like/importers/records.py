@@ -21,8 +21,11 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers.report import Report
 
-AT_ONCE = 2**22  # characters
+AT_ONCE = 2**18  # characters
+MOST_PIECES = 500  # more than there are columns, for which all ways to put them together are tried
+LONGEST = 2**17  # characters of a name; a longer one is something else
 HEAD = 2**16  # bytes that are looked at before anything is read
+MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # a PowerShell writes the second
 PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
@@ -40,10 +43,10 @@ def open_text(path: Path) -> Iterator[TextIO]:
             data: Any = raw if unpack is None else unpack(raw, "rb")
             with io.BufferedReader(cast(io.RawIOBase, data), 2**20) as buffered:
                 start = buffered.peek(HEAD)[:HEAD]
-                if b"\0" in start:
+                encoding = next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
+                if start.count(0) * 100 > len(start) and encoding != "utf-16":  # one in a name does no harm
                     raise WorkloadError(f"{path}: is no text (byte {start.index(0)} is zero)")
-                bom = "utf-8-sig" if start.startswith(b"\xef\xbb\xbf") else "utf-8"
-                yield io.TextIOWrapper(cast(BinaryIO, buffered), encoding=bom, errors="replace", newline="\n")
+                yield io.TextIOWrapper(cast(BinaryIO, buffered), encoding=encoding, errors="replace", newline="\n")
     except FileNotFoundError:
         raise WorkloadError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -120,7 +123,7 @@ class Records:
         separator, wide, job = self.separator, len(self.columns.names), self.columns.job
         for number, line in enumerate(lines, self.line + 1):
             pieces = line.rstrip("\r\n").split(separator)
-            if len(pieces) == wide and pieces[job][:1].isdigit() and (self._whole or not self._is_name()):
+            if len(pieces) == wide and pieces[job][:1].isdecimal() and (self._whole or not self._is_name()):
                 if self._whole and self._pieces is not None:  # as `_finish`, which would take a third of the time
                     found.lines.append(self._begin)
                     found.values.append(self._pieces)
@@ -131,11 +134,15 @@ class Records:
                 self.repeated_headers += 1
             elif not line.strip():
                 continue
+            elif {"JobID", "Submit"} < set(pieces):
+                raise WorkloadError(f"{self.report.source}:{number}: names other columns; import these logs one by one")
             elif self._pieces is None or self._begins(pieces):
                 self._finish(found)
                 self._begin, self._pieces, self._whole = number, pieces, False
             else:
                 self._pieces, self._whole = self._joined(pieces), False
+                if len(self._pieces[-1]) > LONGEST:
+                    self._finish(found)
         self.line += len(lines)
 
     def _joined(self, pieces: list[str]) -> list[str]:
@@ -186,6 +193,8 @@ class Records:
             if not columns.free[-1]:  # a name with a line end before the first column of the next record
                 pieces[-1] = pieces[-1].partition("\n")[0]
             return pieces if self._fits(pieces) else None
+        if extra > MOST_PIECES:
+            return self._in_one(pieces, extra)
         failed: set[tuple[int, int]] = set()
 
         def rest(column: int, piece: int) -> list[str] | None:
@@ -195,15 +204,23 @@ class Records:
                 return None
             spare = len(pieces) - piece - (len(columns.names) - column)
             for more in range(spare + 1) if columns.free[column] else (0,):
-                value = self.separator.join(pieces[piece : piece + more + 1])
-                if self._fit(column, value):
+                if more or self._fit(column, pieces[piece]):  # what may hold separators may hold anything
                     behind = rest(column + 1, piece + more + 1)
                     if behind is not None:
-                        return [value, *behind]
+                        return [self.separator.join(pieces[piece : piece + more + 1]), *behind]
             failed.add((column, piece))
             return None
 
         return rest(0, 0)
+
+    def _in_one(self, pieces: Sequence[str], extra: int) -> list[str] | None:
+        """Return the values if all that is too much can be in one column."""
+        for column in (place for place, free in enumerate(self.columns.free) if free):
+            text = self.separator.join(pieces[column : column + extra + 1])
+            values = [*pieces[:column], text, *pieces[column + extra + 1 :]]
+            if self._fits(values):
+                return values
+        return None
 
     def _fits(self, values: Sequence[str]) -> bool:
         return all(self._fit(column, value) for column, value in enumerate(values))

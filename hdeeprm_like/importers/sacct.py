@@ -4,11 +4,10 @@ Any version from 20 to 25 and any choice and order of columns is read, as long a
 times, and CPUs.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,9 @@ from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.fields import STATE_NUMBER, JobNumber, Meanings, Memory, Resources
 from hdeeprm_like.importers.jobs import JobStore
-from hdeeprm_like.importers.records import Chunk, Columns, Records, open_text, uncollected
+from hdeeprm_like.importers.records import Chunk, Records, open_text, uncollected
 from hdeeprm_like.importers.report import Report
+from hdeeprm_like.importers.sacct_columns import columns_of, find_header
 from hdeeprm_like.importers.times import Moments, WallClock
 from hdeeprm_like.types import Floats, Ints
 
@@ -29,53 +29,8 @@ FORMAT = (
 COMMAND = f"SLURM_TIME_FORMAT=%s sacct -a -X -P -S now-30days -E now --format={','.join(FORMAT)} > sacct.txt"
 """What asks a cluster for its jobs of the last 30 days; times in s since 1970 need no time zone."""
 
-LOOKED_AT = 50  # lines among which that of the names is
-LONGEST_NAMES = 2**16  # characters of that line
 LONGEST_NUMBER = 18  # digits of a job's number
 MOST_CPUS = 2**31 - 1
-
-NUMBER = re.compile(r"[\d.,]*[KMGTP]?", re.ASCII)
-STEP_OR_JOB = re.compile(r"\d+(_(\d+|\[[^\]]*\]?))?(\+\d+)?(\.\S+)?", re.ASCII)
-TIME = re.compile(r"[\w:/+.\- ]*")  # dates in any form, Unknown, None
-SPAN = re.compile(r"(\d[\d:.,\-]*|[A-Z]\w+)?", re.ASCII)  # 1-02:03:04, UNLIMITED, Partition_Limit
-STATE = re.compile(rf"(CANCELLED( by \S+)?|[A-Z_]{{6,}}\+|{'|'.join((*fields.STATE_NAMES, *fields.SHORT))})?")
-NAME = re.compile(r"\S*")
-LIST = re.compile(r"([\w/.:\-]+[=:]\S*)?", re.ASCII)  # cpu=4,mem=2G
-FORMS: dict[str, re.Pattern[str]] = {
-    **dict.fromkeys(("jobid", "jobidraw"), STEP_OR_JOB),
-    **dict.fromkeys(("submit", "eligible", "start", "end"), TIME),
-    **dict.fromkeys(("elapsed", "timelimit", "totalcpu", "usercpu", "systemcpu", "cputime", "suspended"), SPAN),
-    **dict.fromkeys(("reserved", "planned", "resvcpu", "plannedcpu", "elapsedraw", "timelimitraw", "cputimeraw"), SPAN),
-    **dict.fromkeys(
-        ("ncpus", "alloccpus", "reqcpus", "nnodes", "allocnodes", "reqnodes", "ntasks", "restarts"), NUMBER
-    ),
-    **dict.fromkeys(("uid", "gid", "priority", "dbindex", "associd", "qosraw", "wckeyid", "reservationid"), NUMBER),
-    **dict.fromkeys(("consumedenergy", "consumedenergyraw", "resvcpuraw", "plannedcpuraw"), NUMBER),
-    **dict.fromkeys(("alloctres", "reqtres", "allocgres", "reqgres"), LIST),
-    **dict.fromkeys(("user", "account", "group", "partition", "qos", "cluster", "reservation", "nodelist"), NAME),
-    **dict.fromkeys(("flags", "mcslabel", "blockid"), NAME),
-    **dict.fromkeys(("exitcode", "derivedexitcode"), re.compile(r"(\d+:\d+)?", re.ASCII)),
-    "layout": re.compile(r"(Unknown|\w*(Block|Cyclic|Arbitrary|Plane)\w*)?"),
-    "reqmem": re.compile(r"[\d.,]*[KMGTP]?[cn]?|\?|unlimited", re.ASCII | re.IGNORECASE),
-    "state": STATE,
-    "": re.compile(r""),
-}
-USED = re.compile(r"(ave|max|min)(cpu|diskread|diskwrite|pages|rss|vmsize)(node|task)?|tresusage(in|out)\w+")
-
-
-def _form(name: str) -> re.Pattern[str] | None:
-    """Return what a value of a column looks like; None where anything may stand."""
-    if match := USED.fullmatch(name):
-        return NAME if match[3] == "node" else LIST if match[1] is None else SPAN if match[2] == "cpu" else NUMBER
-    return FORMS.get(name)
-
-
-FREE = {
-    *("jobname", "submitline", "workdir", "comment", "admincomment", "systemcomment", "constraints", "licenses"),
-    *("stdin", "stdout", "stderr", "container", "extra", "wckey", "reason", "failednode"),
-}
-
-Readers = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -114,8 +69,8 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
     store = JobStore(report)
     clock = WallClock(reading.zone, reading.form, report)
     with open_text(path) as lines, uncollected():
-        header, number = _find_header(lines, path, reading.separator)
-        columns = _columns(header, reading.separator, path)
+        header, number = find_header(lines, path, reading.separator)
+        columns = columns_of(header, reading.separator, path)
         records = Records(lines, columns, reading.separator, report, number + 1, header)
         table = _Table(columns.names, reading, clock, store)
         for chunk in records.chunks():
@@ -136,61 +91,13 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
     return store
 
 
-def _find_header(lines: TextIO, path: Path, separator: str) -> tuple[str, int]:
-    """Return the line of the names and its number, or say what kind of file this is."""
-    seen: list[str] = []
-    while len(seen) < LOOKED_AT and (line := lines.readline(LONGEST_NAMES)):
-        line = line.rstrip("\r\n")
-        seen.append(line)
-        if {"jobid", "jobidraw"} & {name.strip().lower() for name in line.split(separator)}:
-            return line, len(seen)
-    raise WorkloadError(f"{path}: {_what_it_is(seen, separator)}")
-
-
-def _what_it_is(seen: Sequence[str], separator: str) -> str:
-    """Say why there is no line of names among the first lines of a file."""
-    text = [line for line in seen if line.strip()]
-    if not text:
-        return "is empty"
-    named = next((line for line in text if re.search(r"\bJobID(Raw)?\b", line, re.IGNORECASE)), None)
-    if named is not None:
-        found = re.search(r"\bJobID(?:Raw)?(\W{1,3}?)\w", named, re.IGNORECASE)
-        if found and (found[1].strip() or found[1] == "\t"):
-            return f"columns are separated by {found[1]!r}, not by {separator!r}; --separator {found[1]!r} helps"
-        return "is sacct's table for people; sacct -P prints the one for programs"
-    if text[0][:1] in "{[":
-        return "is JSON; what sacct -P prints is needed"
-    if re.match(r"\d+(_\S+)?" + re.escape(separator), text[0]):
-        return "has no line of the names of its columns; leave -n (--noheader) out"
-    return f"is no log of sacct -P: none of its first lines names columns as JobID{separator}Submit{separator}Start"
-
-
-def _columns(header: str, separator: str, path: Path) -> Columns:
-    names = tuple(re.sub(r"%-?\d+$", "", name.strip().lower()) for name in header.split(separator))
-    if "\ufffd" in header:
-        raise WorkloadError(f"{path}: is no UTF-8 text")
-    known = set(names)
-    for needed, label in (
-        ({"submit", "eligible"}, "Submit"),
-        ({"elapsed", "elapsedraw", "end"}, "Elapsed or End"),
-        ({"ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres"}, "NCPUS, ReqCPUS or AllocTRES"),
-    ):
-        if not needed & known:
-            raise WorkloadError(f"{path}: column {label} is missing; import sacct --command prints what to ask for")
-    if "end" in known and not {"start", "elapsed", "elapsedraw"} & known:
-        raise WorkloadError(f"{path}: column Start is missing; import sacct --command prints what to ask for")
-    job = names.index("jobid" if "jobid" in known else "jobidraw")
-    free = tuple(name in FREE for name in names)
-    return Columns(names, tuple(map(_form, names)), free, job)
-
-
 NO_MEMORY, NO_RESOURCES, NO_JOB = Memory(-1.0, ""), Resources(-1, -1.0, -1, -1.0, ""), JobNumber(-1, -1, -1)
 
 
 class _Table:
     """Makes jobs of records, some thousand at a time, column by column."""
 
-    def __init__(self, names: Readers, reading: Reading, clock: WallClock, store: JobStore) -> None:
+    def __init__(self, names: tuple[str, ...], reading: Reading, clock: WallClock, store: JobStore) -> None:
         self.place = {name: place for place, name in reversed(list(enumerate(names)))}
         self.reading, self.clock, self.store, self.report = reading, clock, store, store.report
         self.taken = 0
@@ -228,10 +135,30 @@ class _Table:
             self._meanings[column] = Meanings(CALLED.get(column, column), meaning, unknown, self.report)
         return list(map(self._meanings[column].__getitem__, texts))
 
+    def _different(self, column: str, meaning: Callable[[str], Any], unknown: Any) -> tuple[list[Any], Ints]:
+        """Return what the different texts of a column mean, and (n,) which of these each job has."""
+        texts = self._texts.get(column)
+        if texts is None:
+            return [unknown], np.zeros(self._count, np.int64)
+        places: dict[str, int] = {}
+        which = np.array([places.setdefault(text, len(places)) for text in texts])
+        meanings = self._meanings.setdefault(
+            column, Meanings(CALLED.get(column, column), meaning, unknown, self.report)
+        )
+        told = []
+        for text, place in places.items():
+            misread = self.report.misread[meanings.column]
+            told.append(meanings[text])
+            if self.report.misread[meanings.column] > misread:  # each of them counts
+                self.report.misread[meanings.column] += int((which == place).sum()) - 1
+        return told, which
+
     def _jobs(self) -> tuple[Ints, Ints, Ints]:
         """Return (n,) numbers of the jobs, of the tasks of arrays, and of the components of heterogeneous jobs."""
         texts = self._texts[self.id]
-        job = np.array([int(text) if text.isdigit() and len(text) < LONGEST_NUMBER else -1 for text in texts], np.int64)
+        job = np.array(
+            [int(text) if text.isdecimal() and len(text) < LONGEST_NUMBER else -1 for text in texts], np.int64
+        )
         task, component = np.full(len(texts), -1), np.full(len(texts), -1)
         for row in np.flatnonzero(job < 0).tolist():
             job[row], task[row], component[row] = self._job(texts[row])
@@ -306,22 +233,24 @@ class _Table:
 
     def _resources(self, prefix: str) -> dict[str, Any]:
         """Return what was allocated or requested, by TRES, or by the GRES of an old Slurm."""
-        told: list[Resources] = self._read(f"{prefix}tres", fields.resources, NO_RESOURCES)
-        old: list[Resources] = self._read(f"{prefix}gres", fields.resources, NO_RESOURCES)
+        tres, of_tres = self._different(f"{prefix}tres", fields.resources, NO_RESOURCES)
+        gres, of_gres = self._different(f"{prefix}gres", fields.resources, NO_RESOURCES)
         number = self.store.numbers["gres"]
+        names = [np.array([number[one.gres] for one in different]) for different in (tres, gres)]
+        gpus = [np.array([one.gpus for one in different]) for different in (tres, gres)]
         return {
-            "cpus": np.array([one.cpus for one in told]),
-            "memory": np.array([one.memory for one in told]),
-            "nodes": np.array([one.nodes for one in told]),
-            "gpus": np.array([max(one.gpus, other.gpus) for one, other in zip(told, old, strict=True)]),
-            "gres": [number[one.gres or other.gres] for one, other in zip(told, old, strict=True)],
+            "cpus": np.array([one.cpus for one in tres])[of_tres],
+            "memory": np.array([one.memory for one in tres])[of_tres],
+            "nodes": np.array([one.nodes for one in tres])[of_tres],
+            "gpus": np.maximum(gpus[0][of_tres], gpus[1][of_gres]),
+            "gres": _known(names[0][of_tres], names[1][of_gres]),
         }
 
     def _memory(self, cpus: Any, nodes: Any) -> Floats:
         """Return (n,) KB for each CPU that was asked for, -1 where unknown."""
-        told = self._read("reqmem", fields.memory, NO_MEMORY)
-        amount = np.array([one.amount for one in told])
-        of = np.array([one.of or " " for one in told])
+        told, which = self._different("reqmem", fields.memory, NO_MEMORY)
+        amount = np.array([one.amount for one in told])[which]
+        of = np.array([one.of or " " for one in told])[which]
         share = np.where(of == "c", 1.0, np.where(of == "n", np.maximum(nodes, 1), 1.0) / np.maximum(cpus, 1))
         return np.where((amount > 0) & ((of == "c") | (cpus > 0)), amount * share, -1.0)
 

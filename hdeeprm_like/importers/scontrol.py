@@ -158,7 +158,7 @@ def _add_nodes(machine: Machine, nodes: Mapping[str, dict[str, str]], where: str
         away += len(hosts) if any(word in state for word in AWAY) else 0
         effective = settings.get("cpuefctv", "")
         total = settings.get("cpus", "")
-        if effective.isdigit() and total.isdigit() and 0 < int(effective) < int(total):
+        if effective.isdecimal() and total.isdecimal() and 0 < int(effective) < int(total):
             settings["cpuspeclist"] = f"1-{int(total) - int(effective)}"
             settings.pop("corespeccount", None)
         machine.nodes |= dict.fromkeys(hosts, make_node(settings, f"{where}: {names}", report))

@@ -174,7 +174,7 @@ def make_node(settings: Mapping[str, str], where: str, report: Report) -> Node:
         text = next((settings[name] for name in names if settings.get(name)), None)
         if text is None:
             return otherwise
-        if not text.isdigit():
+        if not text.isdecimal():
             raise PlatformError(f"{where}: {names[0]}: is {text[:40]!r}; a whole number is needed")
         return int(text)
 
@@ -219,9 +219,9 @@ def make_partition(
         PlatformError: a time makes no sense.
     """
     found: dict[str, Any] = {"MaxTime": None, "DefaultTime": None, "PriorityTier": 1, "DefMemPerCPU": None}
-    if cluster.get("defmempercpu", "").isdigit():
+    if cluster.get("defmempercpu", "").isdecimal():
         found["DefMemPerCPU"] = int(cluster["defmempercpu"])
-    if settings.get("priority", "").isdigit():  # what both were called before Slurm 16
+    if settings.get("priority", "").isdecimal():  # what both were called before Slurm 16
         found["PriorityTier"] = found["PriorityJobFactor"] = int(settings["priority"])
     for key, text in settings.items():
         if key in TIMES:
@@ -233,7 +233,7 @@ def make_partition(
                 ) from None
             found[TIMES[key]] = None if limit is None or limit < 0 else limit
         elif key in NUMBERS:
-            found[NUMBERS[key]] = int(text) if text.isdigit() else None if text.lower() in NO_LIMIT else text
+            found[NUMBERS[key]] = int(text) if text.isdecimal() else None if text.lower() in NO_LIMIT else text
         elif key in TEXTS and text.lower() not in NO_LIMIT:
             found[TEXTS[key]] = text
     return Partition(name, nodes, found)

@@ -277,7 +277,9 @@ class _Table:
         for name in ("cpus", "requested_cpus", "nodes"):
             columns[name] = np.minimum(columns[name], 2**31 - 1)
         columns["memory"] = self._memory(columns)
-        columns["job"] = [int(text) if text.isdigit() and len(text) < 18 else -1 for text in self._texts.get("job", ())]
+        columns["job"] = [
+            int(text) if text.isdecimal() and len(text) < 18 else -1 for text in self._texts.get("job", ())
+        ]
         if not columns["job"]:
             del columns["job"]
         columns["state"] = self._read("state", self._state, STATE_NUMBER["UNKNOWN"])

@@ -5,6 +5,7 @@ them, as `formats.swf.convert` has it. So a job fills a node here if it did so t
 """
 
 import csv
+import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +21,14 @@ from hdeeprm_like.importers.jobs import JobStore
 from hdeeprm_like.types import Floats, Ints
 
 EXTRA = (
-    *("JobID", "State", "Submitted", "Started", "AllocatedCPUs", "GPUs", "GRES", "Nodes"),
-    *("User", "Account", "QOS", "Partition", "Constraints", "Reservation", "Cluster"),
+    *("JobID", "Submitted", "Started", "AllocatedCPUs", "GPUs", "Nodes", "State"),
+    *("GRES", "User", "Account", "QOS", "Partition", "Constraints", "Reservation", "Cluster"),
 )
+NAMED = ("gres", "user", "account", "qos", "partition", "constraints", "reservation", "cluster")  # the last of these
 LISTED = ("user", "account", "qos", "partition")  # names that the header of a trace tells
 LABELS = {"user": "User", "account": "Group", "qos": "Queue", "partition": "Partition"}  # as SWF calls them
 MOST_LISTED = 1000
+MOST_WORDS = 100_000  # different ends of lines that are remembered
 FIRST_DATE = 10**8  # s since 1970; what is before is on a clock of the log's own
 
 
@@ -82,6 +85,8 @@ def tell(store: JobStore, path: Path, cores: int | None) -> None:
         )
     if cores is not None and wide > cores:
         report.note(f"the widest job has {wide:,} CPUs, the machine {cores:,}: is this the machine of the log?")
+    if (clusters := len(store.numbers["cluster"].names)) > 1:
+        report.note(f"the log has jobs of {clusters} clusters, all in one trace now; sacct -M asks for one")
     for name, numbers in store.numbers.items():
         if numbers.beyond:
             report.note(
@@ -155,59 +160,78 @@ def _traces(store: JobStore, path: Path) -> Iterator[Trace]:
 
 def _write_csv(store: JobStore, path: Path, columns: tuple[str, ...], whole: bool) -> None:
     """Write the number of each job, what the simulator reads if *whole*, and what else is known."""
-    names = {name: store.name_of(name) for name in store.numbers}
+    words = _Words(store)
     first = 1
     with replacing(path) as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(columns)
+        file.write(",".join(columns) + "\n")
         for jobs in store.parts():
-            numbers = range(first, first + len(jobs))
+            numbers = map(str, range(first, first + len(jobs)))
             simulated = _simulated(jobs, store.epoch) if whole else ()
-            lines.writerows(zip(numbers, *simulated, *_extra(jobs, names), strict=True))
+            known = (*_known(jobs), words.of(jobs))
+            file.writelines(",".join(row) + "\n" for row in zip(numbers, *simulated, *known, strict=True))
             first += len(jobs)
 
 
-def _simulated(jobs: Any, epoch: float) -> tuple[list[Any], ...]:
+def _simulated(jobs: Any, epoch: float) -> tuple[list[str], ...]:
     """Return what the house's CSV of jobs has behind the name of each, as it would come out of the SWF."""
     size = np.where(jobs["requested_cpus"] > 0, jobs["requested_cpus"], jobs["cpus"]).astype(np.int64)
     memory = np.where(jobs["memory"] > 0, np.floor(jobs["memory"] / KB_PER_MB) * size, 0.0)
     requested = np.where(jobs["requested_time"] > 0, jobs["requested_time"], jobs["run"])
     gpus = np.maximum(jobs["gpus"], 0.0)
     columns = memory, size, gpus, requested, jobs["run"], jobs["arrival"] - epoch
-    return tuple(_plain(column) for column in columns)
+    return tuple(_texts(column) for column in columns)
 
 
-def _extra(jobs: Any, names: dict[str, list[str]]) -> tuple[list[Any], ...]:
-    def texts(column: str) -> list[str]:
-        known = names[column]
-        return [known[number] for number in jobs[column].tolist()]
-
+def _known(jobs: Any) -> tuple[list[str], ...]:
+    """Return what else is known of jobs in numbers."""
     return (
         _job_ids(jobs),
-        [STATE_NAMES[number] for number in jobs["state"].tolist()],
-        _times(jobs["submit"]),
-        _times(jobs["start"]),
-        _plain(jobs["cpus"]),
-        _plain(jobs["gpus"]),
-        texts("gres"),
-        _plain(jobs["nodes"]),
-        *(texts(name) for name in ("user", "account", "qos", "partition", "constraints", "reservation", "cluster")),
+        _texts(np.nan_to_num(jobs["submit"], nan=-1.0)),
+        _texts(np.nan_to_num(jobs["start"], nan=-1.0)),
+        _texts(jobs["cpus"]),
+        _texts(jobs["gpus"]),
+        _texts(jobs["nodes"]),
     )
+
+
+class _Words(dict[tuple[int, ...], str]):
+    """State and names of a job as the end of its line, by their numbers: few jobs have others than all before them."""
+
+    def __init__(self, store: JobStore) -> None:
+        super().__init__()
+        self.names = [store.name_of(name) for name in NAMED]
+
+    def of(self, jobs: Any) -> list[str]:
+        """Return the ends of the lines of some jobs."""
+        if len(self) > MOST_WORDS:
+            self.clear()
+        numbers = zip(*(jobs[column].tolist() for column in ("state", *NAMED)), strict=True)
+        return [self[one] for one in numbers]
+
+    def __missing__(self, numbers: tuple[int, ...]) -> str:
+        line = io.StringIO()
+        names = [known[number] for known, number in zip(self.names, numbers[1:], strict=True)]
+        csv.writer(line, lineterminator="").writerow([STATE_NAMES[numbers[0]], *names])
+        self[numbers] = line.getvalue()
+        return self[numbers]
 
 
 def _job_ids(jobs: Any) -> list[str]:
     """Return the numbers of the jobs as Slurm writes them: ``12``, ``12_3``, ``12+1``."""
-    rows = zip(jobs["job"].tolist(), jobs["task"].tolist(), jobs["component"].tolist(), strict=True)
-    return [
-        "" if job < 0 else f"{job}{f'_{task}' if task >= 0 else ''}{f'+{component}' if component >= 0 else ''}"
-        for job, task, component in rows
-    ]
+    ids = _texts(jobs["job"])
+    for column, sign in (("task", "_"), ("component", "+")):
+        for row in np.flatnonzero(jobs[column] >= 0).tolist():
+            ids[row] += f"{sign}{jobs[column][row]}"
+    return ids
 
 
-def _times(column: Floats) -> list[Any]:
-    return ["" if time != time else int(time) if time == int(time) else time for time in column.tolist()]
-
-
-def _plain(column: Floats | Ints) -> list[Any]:
+def _texts(column: Floats | Ints) -> list[str]:
     """Return whole numbers as such and what is unknown (below 0) as nothing."""
-    return ["" if value < 0 else int(value) if value == int(value) else value for value in column.tolist()]
+    whole = column.astype(np.int64)
+    if (whole == column).all():
+        texts = list(map(str, whole.tolist()))
+    else:
+        texts = [str(int(value)) if value == int(value) else repr(value) for value in column.tolist()]
+    for row in np.flatnonzero(column < 0).tolist():
+        texts[row] = ""
+    return texts

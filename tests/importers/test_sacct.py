@@ -296,6 +296,24 @@ def test_packed_logs_are_read_whatever_their_name(tmp_path):
         assert len(imported(packed)[0]) == 2
 
 
+def test_other_encodings_are_read(tmp_path):
+    plain = log(tmp_path, {"User": "zo\u00eb"}, {"JobID": "2"})
+    for encoding in ("utf-16", "utf-8-sig", "latin-1"):
+        path = tmp_path / encoding
+        path.write_bytes(plain.read_text(encoding="utf-8").encode(encoding))
+        assert len(imported(path)[0]) == 2
+
+
+def test_numbers_beyond_reason_are_unknown(tmp_path):
+    rows = [
+        {"NCPUS": "9" * 30, "AllocTRES": "", "ReqMem": "9" * 400 + "M"},
+        {"JobID": "2", "Timelimit": "9" * 30 + "-00:00:00"},
+    ]
+    trace, _, report = imported(log(tmp_path, *rows))
+    assert trace.processors.tolist() == [-1, 4]
+    assert dict(report.misread) == {"NCPUS": 1, "ReqMem": 1, "Timelimit": 1}
+
+
 def test_a_log_twice_in_one_file_gives_each_job_once(tmp_path):
     path = log(tmp_path, {}, {"JobID": "2"})
     path.write_bytes(path.read_bytes() * 2)
@@ -303,6 +321,13 @@ def test_a_log_twice_in_one_file_gives_each_job_once(tmp_path):
     assert len(trace) == 2
     assert dict(report.dropped) == {"that the log has twice": 2}
     assert "line of names is there 1 more times" in report.text()
+
+
+def test_logs_of_different_columns_in_one_file_are_refused(tmp_path):
+    path = log(tmp_path, {})
+    path.write_bytes(path.read_bytes() + b"JobID|Submit|Start|End|NCPUS\n2|1|2|3|4\n")
+    with pytest.raises(WorkloadError, match=r"sacct.txt:3: names other columns; import these logs one by one"):
+        imported(path)
 
 
 def test_the_same_number_of_another_user_is_another_job(tmp_path):

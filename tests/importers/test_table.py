@@ -32,7 +32,8 @@ of = "node"
 [states]
 good = "COMPLETED"
 """
-ROWS = "id;in;from;to;n;limit;ram;hosts;how\n7;2024-01-10 10:00:00;2024-01-10 10:01:00;2024-01-10 10:03:00;4;1.5;8;2;good\n"
+ROWS = "id;in;from;to;n;limit;ram;hosts;how\n"
+ROWS += "7;2024-01-10 10:00:00;2024-01-10 10:01:00;2024-01-10 10:03:00;4;1.5;8;2;good\n"
 
 
 def table(folder, text, name, by):
@@ -132,7 +133,8 @@ def test_the_sample_of_eagle_is_read_whole(tmp_path):
 
 
 def test_frontiers_swf_of_21_fields(tmp_path):
-    lines = "; Computer: Frontier\n1 0 10 100 64 -1 -1 64 200 2048 1 5 6 7 1 2 -1 -1 8 9 10\n2 5 -1 50 8 -1 -1 -1 -1 -1 0 6 6 -1 1 2 -1 -1 8 9 10\n"
+    lines = "; Computer: Frontier\n1 0 10 100 64 -1 -1 64 200 2048 1 5 6 7 1 2 -1 -1 8 9 10\n"
+    lines += "2 5 -1 50 8 -1 -1 -1 -1 -1 0 6 6 -1 1 2 -1 -1 8 9 10\n"
     path = tmp_path / "frontier.swf"
     path.write_text(lines)
     trace, _, report = written(read_table(path, read_map("frontier"), Report("x", "y")), tmp_path / "out")

@@ -1,4 +1,4 @@
-"""What a clock on a wall shows and what time it is: offsets, the hour that spring leaves out, that which autumn repeats."""
+"""What a clock on a wall shows and what time it is, also in the hours that spring leaves out and autumn repeats."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
