@@ -73,6 +73,7 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.compilation import add_compile
     from hdeeprm_like.cli.example import add_example
     from hdeeprm_like.cli.explanation import add_explain
+    from hdeeprm_like.cli.importing import add_import
     from hdeeprm_like.cli.launch import add_clean, add_launch
     from hdeeprm_like.cli.learning import add_train
     from hdeeprm_like.cli.prediction import add_predict
@@ -94,6 +95,7 @@ def parser() -> "Parser":
     add_jobstat(commands)
     add_predict(commands)
     add_workload_commands(commands)
+    add_import(commands)
     add_clean(commands)
     add_schema(commands)
     add_compile(commands)

@@ -24,13 +24,13 @@ def replacing(path: Path) -> Iterator[TextIO]:
     """
     with (
         replacing_bytes(path) as raw,
-        _packed(raw, path) as data,
+        packed(raw, path) as data,
         io.TextIOWrapper(data, encoding="utf-8", newline="\n") as file,
     ):
         yield file
 
 
-def _packed(raw: BinaryIO, path: Path) -> BinaryIO:
+def packed(raw: BinaryIO, path: Path) -> BinaryIO:
     """Return what packs all that is written to *raw*, or *raw* itself, as the name of the file says."""
     if path.suffix != ".gz":
         return raw
