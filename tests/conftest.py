@@ -30,7 +30,7 @@ SLOW = {
     r"batsim/test_launch_batsim.*over_a_socket.*(bfbp|multifactor)": "another mode",
     r"engine/test_compiled.*documents_gives": "compiles everything in numba's own way",
     r"engine/test_packing.*nothing_is_lost": "compiles all modes",
-    r"test_readme.*(like train|visual|metrics|lublin|compare)": "more commands of the README",
+    r"test_docs.*typed.*docs/(?!tutorials/first_run)": "more pages",
     r"batsim_server/test_server_pybatsim.*800": "a long run of PyBatsim",
     r"test_compile\.py": "compiles ahead",
     r"test_docker.*commands_run": "more commands",
