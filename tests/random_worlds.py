@@ -43,7 +43,7 @@ def workloads(draw, ties=True, most=25):
 
 
 def world(seed, most=25):
-    """A platform, jobs and a policy pair in which nearly everything happens at whole seconds, or at multiples of others.
+    """A platform, jobs and a policy pair with nearly everything at whole seconds, or at multiples of other times.
 
     Returns the links of the network in half of the worlds too; figures of the same kind as above, but without
     hypothesis, which could not draw thousands of them in a few seconds.

@@ -5,6 +5,8 @@ loop where we launch: it hears the same messages on PyBatsim's socket, but notic
 object for each job and each event.
 """
 
+import contextlib
+import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,6 +21,7 @@ from hdeeprm_like.errors import OptionsError, ProtocolError
 
 POLL = 0.1  # s between two looks at whether Batsim is still there
 LINGER = 2000  # ms that the last answer may take to leave
+PARTING = 5.0  # s that Batsim may take to say its next thing, when it must be told that nobody listens any more
 LARGEST_MESSAGE = 1 << 30  # bytes
 PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS", "JOB_SUBMITTED", "JOB_COMPLETED")  # it counts these itself
 
@@ -37,6 +40,21 @@ SEND: Mapping[str, Callable[[Any, dict[str, Any]], None]] = {  # how PyBatsim se
     "KILL_JOB": lambda batsim, data: batsim.kill_jobs([batsim.jobs[identifier] for identifier in data["job_ids"]]),
     "CALL_ME_LATER": lambda batsim, data: batsim.wake_me_up_at(data["timestamp"]),
 }
+
+
+def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
+    """Answer what Batsim asks, or asks within *patience* s, with what it cannot use, so that it ends and does not wait.
+
+    Batsim knows no answer that ends a simulation, but it aborts on one without ``now``.
+    """
+    answer = json.dumps({"error": why}).encode()
+    with contextlib.suppress(zmq.ZMQError):
+        with contextlib.suppress(zmq.ZMQError):  # it is Batsim's turn, or more of its message is to be received
+            socket.send(answer, zmq.NOBLOCK)
+            return
+        if socket.poll(int(patience * 1000)):
+            socket.recv_multipart()
+            socket.send(answer, zmq.NOBLOCK)
 
 
 class Scheduler(BatsimScheduler):  # type: ignore[misc]
@@ -74,6 +92,23 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         message = self.conversation.parse(text)
         self._commands = self.conversation.hear(message)
         return message | {"events": [event for event in message["events"] if event["type"] in PYBATSIM_EVENTS]}
+
+    def refuse(self, why: str, patience: float = PARTING) -> None:
+        """Tell Batsim why it is left alone, and free the address."""
+        network = self._batsim.network if self._batsim is not None else None
+        if network is not None and network.connection is not None:
+            refuse(network.connection, why, patience)
+            network.connection.close(linger=LINGER)
+            network.connection = None
+            network.context.term()
+
+    def onDeadlock(self) -> None:
+        """Say that Batsim is silent.
+
+        Raises:
+            ProtocolError: always.
+        """
+        raise ProtocolError(f"Batsim has said nothing for {self._batsim.network.timeout / 1000:g} s")
 
     def onSimulationBegins(self) -> None:
         """Check that the message has been heard.
@@ -166,6 +201,10 @@ class Endpoint:
                 continue
             self.thinking_since = time.monotonic()
             return message
+
+    def refuse(self, why: str, patience: float = PARTING) -> None:
+        """Tell Batsim why it is left alone, see the function."""
+        refuse(self._socket, why, patience)
 
     def close(self, linger: int = LINGER) -> None:
         """Free the address."""

@@ -70,6 +70,8 @@ def read_reply(raw: bytes, sent_now: float, known: Iterable[str]) -> Reply:
     content = _read_json(raw)
     if not isinstance(content, dict):
         raise ProtocolError(f"reply: must be an object, not {short(content)}")
+    if "error" in content and "now" not in content:  # of our own endpoint, when it is stopped
+        raise ProtocolError(f"the scheduler has left: {short(content['error'])}")
     now = checked_number(content.get("now"), "reply: now", ProtocolError, LATEST_TIME)
     if now < sent_now - 1e-6:
         raise ProtocolError(f"reply: now is {now:f}, but it is {sent_now:f} already")

@@ -180,7 +180,7 @@ def launch_batsim(
         OptionsError: the address is in use.
         ResultsError: the directory cannot be written.
     """
-    from hdeeprm_like.batsim.endpoint import Endpoint
+    from hdeeprm_like.batsim.endpoint import PARTING, Endpoint
 
     endpoint = Endpoint(peer.address)
     began = time.perf_counter()
@@ -205,8 +205,10 @@ def launch_batsim(
             run["status"] = "complete"
     except (HDeepRMError, Stopped) as problem:
         run["problem"] = str(problem)
+        if not peer.words:  # somebody else's Batsim; our own has been ended
+            endpoint.refuse(str(problem), PARTING if isinstance(problem, Stopped) else 0.0)
     finally:
-        endpoint.close(0)
+        endpoint.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
     run["files"] = sorted({*INPUTS, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
     write_json(output / RECORD, run)
@@ -239,7 +241,7 @@ def simulate(talk: Conversation, endpoint: "Endpoint", output: Path, peer: Peer,
     if not peer.words:
         log.warning("waiting for Batsim at %s; start it with: %s", endpoint.address, shlex.join(command))
         with progress_bar(jobs) as seen:
-            endpoint.play(talk, seen=seen, patience=peer.timeout)
+            endpoint.play(talk, seen=seen, patience=peer.timeout, first_patience=peer.timeout)
         wait_for(output / SCHEDULE)
         return
     with ReapedProcess("Batsim", command, output / LOG) as batsim, progress_bar(jobs) as seen:
