@@ -14,6 +14,7 @@ from typing import Any
 import zmq
 from batsim.batsim import BatsimScheduler, NetworkHandler
 from procset import ProcSet
+from zmq.utils.monitor import recv_monitor_message
 
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.engine.state import Commands
@@ -151,11 +152,14 @@ class Endpoint:
         try:
             self.network.bind()
         except zmq.ZMQError as cause:
-            self.close(0)
+            self.network.connection.close(linger=0)
+            self.network.context.term()
             raise OptionsError(f"cannot listen on {address!r}: {cause}") from None
         self._socket = self.network.connection
         self._socket.setsockopt(zmq.RCVTIMEO, int(POLL * 1000))
         self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)
+        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+        self._connections: set[int] = set()
         self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"))
 
     def play(
@@ -202,13 +206,25 @@ class Endpoint:
             self.thinking_since = time.monotonic()
             return message
 
-    def refuse(self, why: str, patience: float = PARTING) -> None:
-        """Tell Batsim why it is left alone, see the function."""
-        refuse(self._socket, why, patience)
+    def connected(self) -> bool:
+        """Tell whether somebody is connected."""
+        while self._monitor.poll(0):
+            happening = recv_monitor_message(self._monitor)
+            if happening["event"] == zmq.EVENT_ACCEPTED:
+                self._connections.add(happening["value"])
+            else:
+                self._connections.discard(happening["value"])
+        return bool(self._connections)
+
+    def refuse(self, why: str) -> None:
+        """Tell Batsim why it is left alone, if it is there, see the function."""
+        refuse(self._socket, why, PARTING if self.connected() else 0.0)
 
     def close(self, linger: int = LINGER) -> None:
         """Free the address."""
         if self.network.connection is not None:
+            self.network.connection.disable_monitor()
+            self._monitor.close(linger=0)
             self.network.connection.close(linger=linger)
             self.network.connection = None
         self.network.context.term()

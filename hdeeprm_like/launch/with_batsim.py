@@ -180,7 +180,7 @@ def launch_batsim(
         OptionsError: the address is in use.
         ResultsError: the directory cannot be written.
     """
-    from hdeeprm_like.batsim.endpoint import PARTING, Endpoint
+    from hdeeprm_like.batsim.endpoint import Endpoint
 
     endpoint = Endpoint(peer.address)
     began = time.perf_counter()
@@ -206,7 +206,7 @@ def launch_batsim(
     except (HDeepRMError, Stopped) as problem:
         run["problem"] = str(problem)
         if not peer.words:  # somebody else's Batsim; our own has been ended
-            endpoint.refuse(str(problem), PARTING if isinstance(problem, Stopped) else 0.0)
+            endpoint.refuse(str(problem))
     finally:
         endpoint.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
@@ -240,8 +240,12 @@ def simulate(talk: Conversation, endpoint: "Endpoint", output: Path, peer: Peer,
     command = peer.command(output, endpoint.address)
     if not peer.words:
         log.warning("waiting for Batsim at %s; start it with: %s", endpoint.address, shlex.join(command))
+
+        def gone() -> str | None:
+            return "Batsim has gone before the simulation ended" if talk.begun and not endpoint.connected() else None
+
         with progress_bar(jobs) as seen:
-            endpoint.play(talk, seen=seen, patience=peer.timeout, first_patience=peer.timeout)
+            endpoint.play(talk, gone, seen, peer.timeout, peer.timeout)
         wait_for(output / SCHEDULE)
         return
     with ReapedProcess("Batsim", command, output / LOG) as batsim, progress_bar(jobs) as seen:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from server_inputs import free_port
@@ -51,25 +52,31 @@ def interrupt_once(folder, words, number, victim, delay):
         words: the command line of our side by its folder and its port.
     """
     port, out = free_port(), folder / "out"
+    killed = number == signal.SIGKILL
     # who is stopped by a signal that can be caught says so, and the other needs no timeout to end
-    patience = ("--timeout", "2") if number == signal.SIGKILL else ()
+    patience = ("--timeout", "2") if killed else ()
     with ExitStack() as stack:
         ours = started(stack, words(folder, port), folder)
         wait_until(lambda: (out / "workload.json").exists() and (out / "platform.xml").exists())
-        if delay < 0.0:
-            ours.send_signal(number)
         batsim = started(stack, batsim_words(out, port, *patience), folder)
-        if delay >= 0.0:
-            time.sleep(delay)
-            (ours if victim == "endpoint" else batsim).send_signal(number)
+        if not killed:  # who has not come yet cannot be told
+            wait_until(lambda: connected(port))
+        time.sleep(delay)
+        (ours if victim == "endpoint" else batsim).send_signal(number)
         ends = [process.communicate(timeout=30)[1] for process in (ours, batsim)]
     assert not any("Traceback" in text for text in ends), ends
     return ours.returncode, batsim.returncode, ends
 
 
+def connected(port):
+    """Whether somebody has come to a port of this machine."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
+
+
 def moments(tries, seed):
     dice = random.Random(seed)
-    return [dice.uniform(0.0, 2.5) for _ in range(tries)]
+    return [dice.uniform(0.0, 2.0) for _ in range(tries)]
 
 
 HOW = [
@@ -83,24 +90,22 @@ HOW = [
 def interrupt_launch(folder, number, victim, delays):
     experiment_file(folder, jobs=400)
     for delay in delays:
-        ours, batsim, ends = interrupt_once(folder, lambda f, p: launch_words(f, p, 3), number, victim, delay)
+        patience = 3 if victim == "batsim" else 60
+        ours, batsim, ends = interrupt_once(folder, lambda f, p: launch_words(f, p, patience), number, victim, delay)  # noqa: B023
         run = record(folder / "out")
         assert (run["status"] == "complete") == (ours == 0), ends
         assert batsim == 0 or number == signal.SIGKILL or "the scheduler has left: 'stopped by SIG" in ends[1], ends
 
 
-@pytest.mark.parametrize(
-    ("number", "victim", "delay"), [(signal.SIGTERM, "endpoint", 1.2), (signal.SIGINT, "endpoint", -1.0)]
-)
-def test_a_batsim_by_hand_ends_when_we_are_stopped(number, victim, delay, tmp_path):
-    interrupt_launch(tmp_path, number, victim, [delay])
+@pytest.mark.parametrize(("number", "delay"), [(signal.SIGTERM, 0.3), (signal.SIGINT, 0.0)])
+def test_a_batsim_by_hand_ends_when_we_are_stopped(number, delay, tmp_path):
+    interrupt_launch(tmp_path, number, "endpoint", [delay])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "victim"), HOW)
 def test_either_side_is_stopped_at_twenty_moments_and_the_other_ends(number, victim, tmp_path):
-    before = [-1.0] if victim == "endpoint" else []  # our side before Batsim has come
-    interrupt_launch(tmp_path, number, victim, [*before, *moments(20, seed=int(number))])
+    interrupt_launch(tmp_path, number, victim, moments(20, seed=int(number)))
 
 
 @pytest.mark.parametrize("tries", [1, pytest.param(20, marks=pytest.mark.slow)])
@@ -115,6 +120,6 @@ def test_under_pybatsims_launcher_batsim_ends_when_we_are_stopped(tries, tmp_pat
         endpoint = f"tcp://127.0.0.1:{port}"
         return [str(LAUNCHER), str(PYBATSIM), "-s", endpoint, "-t", "20000", "-v", "error", "-o", options]
 
-    for delay in [2.0, *moments(tries - 1, seed=1)]:
+    for delay in [0.3, *moments(tries - 1, seed=1)]:
         _, batsim, ends = interrupt_once(tmp_path, words, signal.SIGTERM, "endpoint", delay)
         assert batsim == 0 or "the scheduler has left: 'stopped by SIGTERM'" in ends[1], ends
