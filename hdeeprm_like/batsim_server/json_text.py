@@ -2,11 +2,17 @@
 
 from collections.abc import Mapping
 from json.encoder import encode_basestring
+from math import isfinite
 from typing import Any
 
 
 def encode(value: Any) -> str:
-    """Return a value as Batsim prints it: ``{"res":4,"walltime":3.500000}``."""
+    """Return a value as Batsim prints it: ``{"res":4,"walltime":3.500000}``.
+
+    Raises:
+        OverflowError: it holds a number that no double can.
+        RecursionError: it is nested too deeply.
+    """
     if isinstance(value, str):
         return encode_basestring(value)
     if value is None:
@@ -16,6 +22,8 @@ def encode(value: Any) -> str:
     if isinstance(value, int):
         return str(value) if -(1 << 63) <= value < 1 << 64 else f"{float(value):f}"
     if isinstance(value, float):
+        if not isfinite(value):
+            raise OverflowError("a number is too large")
         return f"{value:f}"
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{encode(str(key))}:{encode(part)}" for key, part in value.items()) + "}"

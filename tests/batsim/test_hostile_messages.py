@@ -10,6 +10,7 @@ import pytest
 import zmq
 from batsim_talk import talk, write_inputs
 from hostile import mutated
+from server_inputs import reply
 from small import jobs, platform
 
 from hdeeprm_like.batsim.endpoint import Endpoint
@@ -21,7 +22,7 @@ FOUR = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
 JOBS = jobs(submit=[0.0, 0.0, 1.0, 2.0, 2.0, 9.0], seconds=[3.0, 1.0, 2.0, 5.0, 1.0, 1.0], size=[2, 1, 4, 3, 1, 9])
 LONGEST = 20.0  # s that one conversation may take
 MOST_MEMORY = 400.0  # MB that all of them together may add to what this process takes
-SHARES = [300, pytest.param(10_000, marks=pytest.mark.slow)]
+SHARES = [200, pytest.param(10_000, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")
@@ -125,19 +126,44 @@ def stop(context, endpoint):
         batsim.poll(int(LONGEST * 1000))
 
 
+EVERYTHING = reply(  # of what a scheduler can say; the jobs are those that the recorded answers start
+    0.0,
+    ("REGISTER_PROFILE", {"workload_name": "d", "profile_name": "p", "profile": {"type": "delay", "delay": 2}}),
+    ("REGISTER_JOB", {"job_id": "d!1", "job": {"id": "d!1", "subtime": 0, "res": 1, "profile": "p", "walltime": 3.5}}),
+    ("SET_JOB_METADATA", {"job_id": "d!1", "metadata": "mine"}),
+    ("TO_JOB_MSG", {"job_id": "d!1", "msg": "hello"}),
+    ("EXECUTE_JOB", {"job_id": "d!1", "alloc": "3", "mapping": {"0": "0"}}),
+    ("QUERY", {"requests": {"consumed_energy": {}}}),
+    ("CALL_ME_LATER", {"timestamp": 30.0}),
+    ("SET_RESOURCE_STATE", {"resources": "3", "state": "0"}),
+    ("KILL_JOB", {"job_ids": ["d!1"]}),
+    ("NOTIFY", {"type": "registration_finished"}),
+)
+
+
 @pytest.mark.parametrize("count", SHARES)
 def test_a_hostile_scheduler_ends_the_server_in_one_clear_line(count, recorded, folder, capsys):
-    dice = random.Random(count + 1)
-    words = ["-p", folder / "platform.xml", "-w", folder / "workload.json", "-e", folder / "fuzz", "-E", "-q"]
+    dice, answers = random.Random(count + 1), [EVERYTHING, *recorded[1][1:]]
+    words = [
+        "-p",
+        folder / "platform.xml",
+        "-w",
+        folder / "workload.json",
+        "-e",
+        folder / "fuzz",
+        "-E",
+        "-q",
+        "--enable-dynamic-jobs",
+    ]
     with zmq.Context() as context, Memory(), context.socket(zmq.REP) as scheduler:
         scheduler.setsockopt(zmq.LINGER, 0)
         address = f"tcp://127.0.0.1:{scheduler.bind_to_random_port('tcp://127.0.0.1')}"
         faults = []
         over = threading.Event()
-        peer = threading.Thread(target=answer_all, args=(scheduler, recorded[1], faults, over), daemon=True)
+        peer = threading.Thread(target=answer_all, args=(scheduler, answers, faults, over), daemon=True)
         peer.start()
         for _ in range(count):
-            at, parts = mutated(dice, recorded[1])
+            at, parts = mutated(dice, answers)
             faults.append((at, parts))
             began = time.monotonic()
             status = server.main([*map(str, words), "-s", address, "--timeout", str(LONGEST / 2)])
