@@ -8,12 +8,11 @@ object for each job and each event.
 import contextlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import zmq
 from batsim.batsim import BatsimScheduler, NetworkHandler
-from procset import ProcSet
 from zmq.utils.monitor import recv_monitor_message
 
 from hdeeprm_like.batsim.session import Conversation
@@ -24,23 +23,7 @@ POLL = 0.1  # s between two looks at whether Batsim is still there
 LINGER = 2000  # ms that the last answer may take to leave
 PARTING = 5.0  # s that Batsim may take to say its next thing, when it must be told that nobody listens any more
 LARGEST_MESSAGE = 1 << 30  # bytes
-PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS", "JOB_SUBMITTED", "JOB_COMPLETED")  # it counts these itself
-
-
-def _execute(batsim: Any, data: dict[str, Any]) -> None:
-    job = batsim.jobs[data["job_id"]]
-    job.allocation = ProcSet.from_str(data["alloc"])
-    batsim.execute_jobs([job])
-
-
-SEND: Mapping[str, Callable[[Any, dict[str, Any]], None]] = {  # how PyBatsim sends each event of ours
-    "NOTIFY": lambda batsim, data: batsim.notify_registration_finished(),
-    "REJECT_JOB": lambda batsim, data: batsim.reject_jobs([batsim.jobs[data["job_id"]]]),
-    "EXECUTE_JOB": _execute,
-    "SET_RESOURCE_STATE": lambda batsim, data: batsim.set_resource_state(data["resources"], data["state"]),
-    "KILL_JOB": lambda batsim, data: batsim.kill_jobs([batsim.jobs[identifier] for identifier in data["job_ids"]]),
-    "CALL_ME_LATER": lambda batsim, data: batsim.wake_me_up_at(data["timestamp"]),
-}
+PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS")  # what PyBatsim's own loop begins and ends with
 
 
 def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
@@ -59,7 +42,7 @@ def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
 
 
 class Scheduler(BatsimScheduler):  # type: ignore[misc]
-    """Listens in to what PyBatsim receives, and sends through PyBatsim what the decision system decides.
+    """Hears what Batsim says and answers in PyBatsim's loop, which need not make an object of each job and event.
 
     Attributes:
         conversation: with Batsim.
@@ -81,15 +64,18 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         self._batsim = batsim
         network = batsim.network
         network.recv = lambda blocking=False: self.listen(network, blocking)
+        network.send = lambda message: network.send_string(self.conversation.write(self._commands))
 
     def listen(self, network: Any, blocking: bool) -> Any:
-        """Hear a message before PyBatsim does; return what it counts itself, None if no message came in time."""
+        """Hear a message before PyBatsim does; return what concerns it too, None if no message came in time."""
         try:
             text = network.recv_string(blocking=blocking)
         except UnicodeDecodeError as cause:
             raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
         if text is None:
             return None
+        if network.connection.rcvmore:
+            raise ProtocolError("a message has several parts; one is needed")
         message = self.conversation.parse(text)
         self._commands = self.conversation.hear(message)
         return message | {"events": [event for event in message["events"] if event["type"] in PYBATSIM_EVENTS]}
@@ -119,18 +105,6 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         """
         if not self.conversation.begun:
             raise OptionsError("pybatsim --protect keeps messages from schedulers; run without it")
-
-    def onNoMoreEvents(self) -> None:
-        """Send what was decided."""
-        for kind, data in self.conversation.events_of(self._commands):
-            SEND[kind](self._batsim, data)
-        self._commands = Commands()
-
-    def onJobSubmission(self, job: Any) -> None:
-        """Do nothing: the message has been heard."""
-
-    def onJobCompletion(self, job: Any) -> None:
-        """Do nothing: the message has been heard."""
 
 
 class Endpoint:
