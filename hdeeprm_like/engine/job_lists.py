@@ -370,17 +370,22 @@ def key_at(lists: JobLists, v: int, place: int, i: int) -> float:
 @compiled
 def sort_by_keys(lists: JobLists, v: int) -> None:
     """Sort a list after its keys have been written anew to ``keys``; little moves where they change together."""
-    row = lists.lists[v]
+    row, moved = lists.lists[v], False
+    last_key, last_rank = -np.inf, -1
     for place in range(row.blocks):
         b = lists.directory[v, place]
-        for i in range(lists.sizes[v, b]):
-            sink(lists, v, place, i)
-    for place in range(row.blocks):
-        b = lists.directory[v, place]
-        find_least(lists, v, b)
         begin = lists.begins[v, b]
-        for i in range(begin, begin + lists.sizes[v, b]):
-            lists.key_of[v, lists.jobs[v, i]] = lists.keys[v, i]
+        for i in range(lists.sizes[v, b]):
+            key, rank = lists.keys[v, begin + i], lists.ranks[v, begin + i]
+            lists.key_of[v, lists.jobs[v, begin + i]] = key
+            if comes_before(key, rank, last_key, last_rank):
+                sink(lists, v, place, i)
+                moved = True
+            else:
+                last_key, last_rank = key, rank
+    if moved:
+        for place in range(row.blocks):
+            find_least(lists, v, lists.directory[v, place])
 
 
 @compiled
