@@ -305,7 +305,8 @@ def grant(tables: Tables, simulation: Simulation, timing: BatsimClock, place: in
         left = simulation.submit[simulation.sim[0].next_job] - talk.reached
         pace.submission, pace.submission_made = left, number(timing.actions)
     elif request == SLEEP:
-        add(timing.actions, CALL, max(simulation.sim[0].call_asked - pace.now, SHORTEST_CALL), 1.0)
+        wanted = wire_time(simulation.sim[0].call_asked)
+        add(timing.actions, CALL, max(wanted - pace.now, SHORTEST_CALL), 1.0)
         simulation.sim[0].call_asked = np.inf
 
 
