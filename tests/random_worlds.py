@@ -71,7 +71,7 @@ def world(seed, most=25):
     count = int(rng.integers(1, most + 1))
 
     def seconds(low, high):
-        return rng.integers(low, high, count) * unit
+        return np.round(rng.integers(low, high, count) * unit, 6)  # Batsim reads more than 15 digits inexactly
 
     workload = jobs(
         submit=seconds(0, 20),
