@@ -20,7 +20,7 @@ from hdeeprm_like.experiment import AnyPlatform, Experiment
 from hdeeprm_like.formats import open as formats
 from hdeeprm_like.formats.windows import JobsBy, Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
-from hdeeprm_like.run.simulator import Clock, Simulator, new_clock
+from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
 from hdeeprm_like.studies.compare.policies import agent_named
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def simulate(
         OptionsError: the policy or the clock is not known; the message names the nearest that is.
     """
     machine = experiments.platform_from(platform)
-    new_clock(clock, machine)  # refuses one that is not known before anything is read
+    check_clock(clock)  # refuses one that is not known before anything is read
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy)]) if agent is None else None
     if isinstance(workload, Workload):

@@ -102,13 +102,16 @@ class Codec4:
             events.append(("REJECT_JOB", {"job_id": identifiers[job]}))
         for job, cores in commands.starts:
             events.append(("EXECUTE_JOB", {"job_id": identifiers[job], "alloc": machines.named(cores.tolist())}))
-        for pstate in sorted(set(commands.pstates.values())):
-            changed = [core for core, wanted in commands.pstates.items() if wanted == pstate]
-            events.append(("SET_RESOURCE_STATE", {"resources": machines.named(changed), "state": str(pstate)}))
+        changed: dict[int, list[int]] = {}
+        for core, pstate in commands.pstates.items():
+            changed.setdefault(pstate, []).append(core)
+        for pstate in sorted(changed):
+            named = machines.named(changed[pstate])
+            events.append(("SET_RESOURCE_STATE", {"resources": named, "state": str(pstate)}))
         if commands.kills:
             events.append(("KILL_JOB", {"job_ids": [identifiers[job] for job in commands.kills]}))
         if math.isfinite(commands.wake_at):
-            events.append(("CALL_ME_LATER", {"timestamp": commands.wake_at}))
+            events.append(("CALL_ME_LATER", {"timestamp": round(commands.wake_at, 6)}))
         return events
 
     def format(self, now: float, events: Sequence[WireEvent]) -> str:
@@ -130,10 +133,9 @@ _quoted = json.encoder.encode_basestring_ascii
 
 def _inside(data: Content) -> str:
     """Return the inside of an object as JSON; the keys are ours and need no escapes."""
-    parts = [
-        f'"{key}":{_quoted(value) if isinstance(value, str) else json.dumps(value)}' for key, value in data.items()
-    ]
-    return ",".join(parts)
+    return ",".join(
+        [f'"{key}":{_quoted(value) if type(value) is str else json.dumps(value)}' for key, value in data.items()]
+    )
 
 
 # -- what is done for each event

@@ -5,13 +5,15 @@ loop where we launch: it hears the same messages on PyBatsim's socket, but notic
 object for each job and each event.
 """
 
+import contextlib
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import zmq
 from batsim.batsim import BatsimScheduler, NetworkHandler
-from procset import ProcSet
+from zmq.utils.monitor import recv_monitor_message
 
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.engine.state import Commands
@@ -19,28 +21,28 @@ from hdeeprm_like.errors import OptionsError, ProtocolError
 
 POLL = 0.1  # s between two looks at whether Batsim is still there
 LINGER = 2000  # ms that the last answer may take to leave
+PARTING = 5.0  # s that Batsim may take to say its next thing, when it must be told that nobody listens any more
 LARGEST_MESSAGE = 1 << 30  # bytes
-PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS", "JOB_SUBMITTED", "JOB_COMPLETED")  # it counts these itself
+PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS")  # what PyBatsim's own loop begins and ends with
 
 
-def _execute(batsim: Any, data: dict[str, Any]) -> None:
-    job = batsim.jobs[data["job_id"]]
-    job.allocation = ProcSet.from_str(data["alloc"])
-    batsim.execute_jobs([job])
+def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
+    """Answer what Batsim asks, or asks within *patience* s, with what it cannot use, so that it ends and does not wait.
 
-
-SEND: Mapping[str, Callable[[Any, dict[str, Any]], None]] = {  # how PyBatsim sends each event of ours
-    "NOTIFY": lambda batsim, data: batsim.notify_registration_finished(),
-    "REJECT_JOB": lambda batsim, data: batsim.reject_jobs([batsim.jobs[data["job_id"]]]),
-    "EXECUTE_JOB": _execute,
-    "SET_RESOURCE_STATE": lambda batsim, data: batsim.set_resource_state(data["resources"], data["state"]),
-    "KILL_JOB": lambda batsim, data: batsim.kill_jobs([batsim.jobs[identifier] for identifier in data["job_ids"]]),
-    "CALL_ME_LATER": lambda batsim, data: batsim.wake_me_up_at(data["timestamp"]),
-}
+    Batsim knows no answer that ends a simulation, but it aborts on one without ``now``.
+    """
+    answer = json.dumps({"error": why}).encode()
+    with contextlib.suppress(zmq.ZMQError):
+        with contextlib.suppress(zmq.ZMQError):  # it is Batsim's turn, or more of its message is to be received
+            socket.send(answer, zmq.NOBLOCK)
+            return
+        if socket.poll(int(patience * 1000)):
+            socket.recv_multipart()
+            socket.send(answer, zmq.NOBLOCK)
 
 
 class Scheduler(BatsimScheduler):  # type: ignore[misc]
-    """Listens in to what PyBatsim receives, and sends through PyBatsim what the decision system decides.
+    """Hears what Batsim says and answers in PyBatsim's loop, which need not make an object of each job and event.
 
     Attributes:
         conversation: with Batsim.
@@ -62,18 +64,38 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         self._batsim = batsim
         network = batsim.network
         network.recv = lambda blocking=False: self.listen(network, blocking)
+        network.send = lambda message: network.send_string(self.conversation.write(self._commands))
 
     def listen(self, network: Any, blocking: bool) -> Any:
-        """Hear a message before PyBatsim does; return what it counts itself, None if no message came in time."""
+        """Hear a message before PyBatsim does; return what concerns it too, None if no message came in time."""
         try:
             text = network.recv_string(blocking=blocking)
         except UnicodeDecodeError as cause:
             raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
         if text is None:
             return None
+        if network.connection.rcvmore:
+            raise ProtocolError("a message has several parts; one is needed")
         message = self.conversation.parse(text)
         self._commands = self.conversation.hear(message)
         return message | {"events": [event for event in message["events"] if event["type"] in PYBATSIM_EVENTS]}
+
+    def refuse(self, why: str, patience: float = PARTING) -> None:
+        """Tell Batsim why it is left alone, and free the address."""
+        network = self._batsim.network if self._batsim is not None else None
+        if network is not None and network.connection is not None:
+            refuse(network.connection, why, patience)
+            network.connection.close(linger=LINGER)
+            network.connection = None
+            network.context.term()
+
+    def onDeadlock(self) -> None:
+        """Say that Batsim is silent.
+
+        Raises:
+            ProtocolError: always.
+        """
+        raise ProtocolError(f"Batsim has said nothing for {self._batsim.network.timeout / 1000:g} s")
 
     def onSimulationBegins(self) -> None:
         """Check that the message has been heard.
@@ -83,18 +105,6 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         """
         if not self.conversation.begun:
             raise OptionsError("pybatsim --protect keeps messages from schedulers; run without it")
-
-    def onNoMoreEvents(self) -> None:
-        """Send what was decided."""
-        for kind, data in self.conversation.events_of(self._commands):
-            SEND[kind](self._batsim, data)
-        self._commands = Commands()
-
-    def onJobSubmission(self, job: Any) -> None:
-        """Do nothing: the message has been heard."""
-
-    def onJobCompletion(self, job: Any) -> None:
-        """Do nothing: the message has been heard."""
 
 
 class Endpoint:
@@ -116,11 +126,14 @@ class Endpoint:
         try:
             self.network.bind()
         except zmq.ZMQError as cause:
-            self.close(0)
+            self.network.connection.close(linger=0)
+            self.network.context.term()
             raise OptionsError(f"cannot listen on {address!r}: {cause}") from None
         self._socket = self.network.connection
         self._socket.setsockopt(zmq.RCVTIMEO, int(POLL * 1000))
         self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)
+        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+        self._connections: set[int] = set()
         self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"))
 
     def play(
@@ -167,9 +180,25 @@ class Endpoint:
             self.thinking_since = time.monotonic()
             return message
 
+    def connected(self) -> bool:
+        """Tell whether somebody is connected."""
+        while self._monitor.poll(0):
+            happening = recv_monitor_message(self._monitor)
+            if happening["event"] == zmq.EVENT_ACCEPTED:
+                self._connections.add(happening["value"])
+            else:
+                self._connections.discard(happening["value"])
+        return bool(self._connections)
+
+    def refuse(self, why: str) -> None:
+        """Tell Batsim why it is left alone, if it is there, see the function."""
+        refuse(self._socket, why, PARTING if self.connected() else 0.0)
+
     def close(self, linger: int = LINGER) -> None:
         """Free the address."""
         if self.network.connection is not None:
+            self.network.connection.disable_monitor()
+            self._monitor.close(linger=0)
             self.network.connection.close(linger=linger)
             self.network.connection = None
         self.network.context.term()

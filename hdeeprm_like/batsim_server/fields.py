@@ -68,11 +68,15 @@ class Fields:
 
     def encoded(self, value: Any) -> str:
         """Return a part of the object as Batsim prints it."""
-        text = encode(value)
         try:
+            text = encode(value)
             text.encode()
         except UnicodeEncodeError as cause:
             raise self.refusal("holds half a surrogate pair, which is no text") from cause
+        except OverflowError as cause:
+            raise self.refusal("holds a number that is too large") from cause
+        except RecursionError as cause:
+            raise self.refusal("is nested too deeply") from cause
         return text
 
 

@@ -8,6 +8,7 @@ Source: RapidJSON, as Batsim 4.2.1 uses it.
 
 from collections.abc import Mapping
 from json.encoder import encode_basestring
+from math import isfinite
 from typing import Any
 
 EXACT_DIGITS = 15  # of a number that every reader of JSON reads alike
@@ -16,7 +17,12 @@ MOST_DIGITS = 17  # that are looked at
 
 
 def encode(value: Any) -> str:
-    """Return a value as Batsim prints it: ``{"res":4,"walltime":3.500000}``."""
+    """Return a value as Batsim prints it: ``{"res":4,"walltime":3.500000}``.
+
+    Raises:
+        OverflowError: it holds a number that no double can.
+        RecursionError: it is nested too deeply.
+    """
     if isinstance(value, str):
         return encode_basestring(value)
     if value is None:
@@ -26,6 +32,8 @@ def encode(value: Any) -> str:
     if isinstance(value, int):
         return str(value) if -(1 << 63) <= value < 1 << 64 else f"{float(value):f}"
     if isinstance(value, float):
+        if not isfinite(value):
+            raise OverflowError("a number is too large")
         return f"{value:f}"
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{encode(str(key))}:{encode(part)}" for key, part in value.items()) + "}"

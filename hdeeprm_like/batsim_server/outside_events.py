@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdeeprm_like.batsim_server.fields import LARGEST_NUMBER
-from hdeeprm_like.batsim_server.json_text import encode, read_float
+from hdeeprm_like.batsim_server.fields import LARGEST_NUMBER, Fields
+from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.files import read_text
 from hdeeprm_like.results.batsim_files import parse_interval_set
@@ -51,9 +51,10 @@ def _read_event(line: str, where: str, machines: int, forward_unknown: bool) -> 
         raise WorkloadError(f"{where}: holds half a surrogate pair, or a whole one that is not written as UTF-8")
     if not 0.0 <= time <= LARGEST_NUMBER:
         raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
+    text = Fields(content, where, WorkloadError).encoded(content)
     if kind in _EVENT_ORDER:
         named = parse_interval_set(str(content.get("resources", "")), below=machines, error=WorkloadError)
-        return OutsideEvent(float(time), kind, tuple(named), encode(content))
+        return OutsideEvent(float(time), kind, tuple(named), text)
     if not forward_unknown:
         raise OptionsError(f"{where}: event type {kind!r} is not known; forward it with --forward-unknown-events")
-    return OutsideEvent(float(time), kind, (), encode(content))
+    return OutsideEvent(float(time), kind, (), text)

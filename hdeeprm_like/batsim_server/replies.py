@@ -68,6 +68,8 @@ def read_reply(raw: bytes, known: Iterable[str]) -> Reply:
     content = _read_json(raw)
     if not isinstance(content, dict):
         raise ProtocolError(f"reply: must be an object, not {short(content)}")
+    if "error" in content and "now" not in content:  # of our own endpoint, when it is stopped
+        raise ProtocolError(f"the scheduler has left: {short(content['error'])}")
     now = checked_number(content.get("now"), "reply: now", ProtocolError)
     events = content.get("events")
     if not isinstance(events, list):

@@ -26,6 +26,9 @@ class Network:
     global_latency: str
 
 
+DEFAULT_BANDWIDTH, DEFAULT_LATENCY = "10.0Gbps", "0us"  # of the links of a platform that knows none
+
+
 @dataclass(frozen=True, eq=False)
 class Platform:
     """A heterogeneous platform; a core is a row and its number is Batsim's machine id (thesis 3.1.2).
@@ -67,6 +70,14 @@ class Platform:
     def __post_init__(self) -> None:
         if len(self.node_gpus) == 0:
             object.__setattr__(self, "node_gpus", np.zeros(self.nodes))
+
+    @property
+    def links(self) -> Network:
+        """The network, or where it is not known one of links of 10 Gbit/s that take no time."""
+        clusters = len(self.cluster_names)
+        return self.network or Network(
+            (DEFAULT_BANDWIDTH,) * clusters, (DEFAULT_LATENCY,) * clusters, DEFAULT_BANDWIDTH, DEFAULT_LATENCY
+        )
 
     @property
     def cores(self) -> int:

@@ -184,6 +184,11 @@ class PolicyActions:
             twice = next(policy for policy in self.policies if self.policies.count(policy) > 1)
             raise OptionsError(f"policy pair '{self.names[self.policies.index(twice)]}' is listed twice")
         self._plans: tuple[State, Plans, OwnTimes] | None = None
+        self._all = np.ones(self.size, np.bool_)
+        self._without_void = self._all.copy()
+        self._without_void[-1] = not void
+        for mask in (self._all, self._without_void):
+            mask.flags.writeable = False
 
     def _numbers(self, policy: Policy) -> tuple[int, int, int]:
         if isinstance(policy, Baseline):
@@ -233,11 +238,10 @@ class PolicyActions:
 
     def mask(self, state: State) -> Bools:
         """Return which actions are legal now: all, but the void one only while something else can still happen."""
-        mask = np.ones(self.size, np.bool_)
         clock = state.tables.clock[0]
         if self.void and clock["arrivals_over"] and clock["running"] == 0:
-            mask[-1] = False
-        return mask
+            return self._without_void
+        return self._all
 
     def apply(self, action: int, state: State) -> bool:
         """Start jobs by the policy; False, for an instant takes one action."""
@@ -257,7 +261,7 @@ class PolicyActions:
             assert callable(job)
             apply_own(state, job, second)
         else:
-            if first != RANDOM_JOB:
+            if first != RANDOM_JOB and (first, REQUESTED) not in state.needs.orders:
                 state.require(Needs(((first, REQUESTED),)), self.names[action])
             apply_pair(state.tables, first, second)
         return False

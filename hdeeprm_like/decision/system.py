@@ -47,19 +47,20 @@ class Core(Bundle):
 
 
 class Completed(Bundle):
-    """Records of the jobs that a message tells have ended."""
+    """Rows of the jobs that a message tells have ended; room for more than these."""
 
     jobs: Ints
 
 
 @compiled
-def take_in(core: Core, now: float, completed: Completed, submitted: int, arrivals_over: bool) -> None:
+def take_in(core: Core, now: float, completed: Completed, count: int, submitted: int, arrivals_over: bool) -> None:
     """Move to the next instant: reward the time that has passed, change the cluster, bring the window there.
 
     Args:
-        now: s. submitted: how many jobs came, the next rows. arrivals_over: whether no more will come.
+        now: s. count: of the completed jobs. submitted: how many jobs came, the next rows.
+        arrivals_over: whether no more will come.
     """
-    take_in_jobs(core, now, completed.jobs, len(completed.jobs), submitted, arrivals_over)
+    take_in_jobs(core, now, completed.jobs, count, submitted, arrivals_over)
 
 
 @inlined
@@ -206,6 +207,8 @@ class DecisionSystem:
         self.window = window
         self.core = Core(state.tables, self.window.arrays, reward.arrays if reward is not None else no_reward())
         self._reward_rows = self.core.reward.params
+        self._followed = reward is not None or not isinstance(window, NoJobWindow)
+        self._completed = Completed(np.zeros(16, np.int32))
         self.open = False
         self._seen: tuple[Floats, Bools] | None = None
         self._observations: list[Floats] = []
@@ -219,8 +222,12 @@ class DecisionSystem:
         state = self.state
         state.make_room()
         make_room(self.window.arrays, len(state.tables.jobs))
-        completed = Completed(np.asarray(instant.completed, np.int32))
-        take_in(self.core, instant.now, completed, instant.submitted, instant.arrivals_over)
+        count = len(instant.completed)
+        if count > len(self._completed.jobs):
+            self._completed = Completed(np.zeros(2 * count, np.int32))
+        if count:
+            self._completed.jobs[:count] = instant.completed
+        take_in(self.core, instant.now, self._completed, count, instant.submitted, instant.arrivals_over)
         state.kills = []
         self.arrive(self.window.opens(state))
 
@@ -257,7 +264,8 @@ class DecisionSystem:
         self._seen = None
         if self.reward is not None:
             self.reward.refresh(self.state)
-        note_action(self.core, started)
+        if self._followed:
+            note_action(self.core, started)
         self.open = bool(again and self.window.opens(self.state))
         if not self._reward_rows["due"][0]:
             self._rewards.append(float(self._reward_rows["last"][0]))
@@ -272,7 +280,8 @@ class DecisionSystem:
 
     def settle(self) -> None:
         """Give the last decision the reward that was not known at once; drivers call it when the run is over."""
-        settle_reward(self.core)
+        if self._followed:
+            settle_reward(self.core)
         if len(self._rewards) < len(self._chosen):
             self._rewards.append(float(self._reward_rows["last"][0]))
 

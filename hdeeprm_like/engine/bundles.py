@@ -97,6 +97,7 @@ class Bundle:
     _words: NDArray[np.int64]
     address: int
     numba_type: BundleType
+    type_id: int
 
     def __init_subclass__(cls, shared: tuple[str, ...] = ()) -> None:
         cls.shared = shared or cls.shared
@@ -113,6 +114,7 @@ class Bundle:
         words = np.zeros(kind.words, np.int64)
         put = object.__setattr__
         put(self, "numba_type", kind)
+        put(self, "type_id", id(kind))  # kinds are kept for ever, and quick to tell apart by this
         put(self, "_words", words)
         put(self, "address", words.ctypes.data)
         for name in self._names:

@@ -34,6 +34,8 @@ PACE: dict[str, Any] = {"unit": " functions", "delay": 1.0, "mininterval": 1.0} 
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
+PLAIN = (int, float, bool)  # Python's own types that numba has one type for
+
 F = TypeVar("F", bound=Callable[..., object])
 
 functions_compiled = 0  # by this process, what was found on disk not counted
@@ -57,6 +59,7 @@ class Compiled:
         functools.update_wrapper(self, function)
         self._nogil = {"nogil": True} if options.pop("nogil", False) else {}
         self.inner = inner.compile_inner(function, **OPTIONS, **options)
+        self._by_kinds: dict[tuple[Any, ...], Callable[..., object]] = {}
 
     @functools.cached_property
     def entry(self) -> Any:
@@ -77,7 +80,13 @@ class Compiled:
 
     def __call__(self, *arguments: object) -> object:
         """Call it from Python."""
-        return self.entry(*arguments)
+        kinds = tuple([getattr(argument, "type_id", None) or type(argument) for argument in arguments])
+        known = self._by_kinds.get(kinds)
+        if known is None:
+            # numba looks long at an argument whose type it was taught; the machine code itself takes it as it is
+            plain = all(kind in PLAIN or isinstance(kind, int) for kind in kinds)
+            known = self._by_kinds[kinds] = direct(self, *arguments) if plain else self.entry
+        return known(*arguments)
 
 
 class Callee(numba.types.Dispatcher):  # type: ignore[misc]

@@ -8,20 +8,16 @@ cores and the log of them are left out.
 
 import numpy as np
 
-from hdeeprm_like.engine.batsim_clock import SHORTEST_CALL
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_START, Tables
-from hdeeprm_like.engine.tasks import (
-    SUCCESS,
-    TIMER_PRECISION,
-    WALLTIME_REACHED,
-    Simulation,
-    remove,
-    sift,
-)
-from hdeeprm_like.types import Ints
+from hdeeprm_like.engine.tasks import SHORTEST_CALL, SUCCESS, WALLTIME_REACHED, Simulation
+from hdeeprm_like.types import Ints, Records
+
+TOGETHER = 1.05e-9  # s within which jobs end together
+
+HEAP_ENTRY = np.dtype([("end", "f8"), ("job", "i8")], align=True)  # of a running job, and when it fires
 
 
 class EventClock(Bundle):
@@ -31,10 +27,75 @@ class EventClock(Bundle):
         one_by_one: (1,) 1 to decide after each single event, submissions before completions of the same time, as
             RLScheduler's simulator does.
         slowed: (P,) whether each processor was oversubscribed at the last look.
+        heap: (J,) HEAP_ENTRY, running jobs, the next to end first; ``heap`` of SIM are there.
+        heap_places: (J,) where running jobs are in it.
     """
 
     one_by_one: Ints
     slowed: Ints
+    heap: Records
+    heap_places: Ints
+
+
+def new_event_clock(one_by_one: bool, processors: int, jobs: int) -> EventClock:
+    """Return what this clock adds to the simulation of some jobs before its first event."""
+    return EventClock(
+        one_by_one=np.array([one_by_one], np.int64),
+        slowed=np.zeros(processors, np.int8),
+        heap=np.zeros(jobs, HEAP_ENTRY),
+        heap_places=np.zeros(jobs, np.int32),
+    )
+
+
+@inlined
+def ends_before(simulation: Simulation, end: float, j: int, other_end: float, other: int) -> bool:
+    """Tell whether job *j* ends before another one; those that end together do so in the order of their starts."""
+    if end != other_end:
+        return bool(end < other_end)
+    start, other_start = simulation.tasks[j].start, simulation.tasks[other].start
+    return bool(start < other_start or (start == other_start and j < other))
+
+
+@inlined
+def put(timing: EventClock, place: int, end: float, j: int) -> None:
+    """Put job *j* into a place of the heap."""
+    timing.heap[place].end, timing.heap[place].job = end, j
+    timing.heap_places[j] = place
+
+
+@compiled
+def sift(simulation: Simulation, timing: EventClock, hole: int, j: int) -> None:
+    """Put job *j* where it belongs in the heap, beginning at a hole."""
+    size, end = simulation.sim[0].heap, simulation.tasks[j].end
+    while hole > 0:
+        above = timing.heap[(hole - 1) >> 1]
+        if not ends_before(simulation, end, j, above.end, above.job):
+            break
+        put(timing, hole, above.end, above.job)
+        hole = (hole - 1) >> 1
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        left, right = timing.heap[child], timing.heap[child + 1 if child + 1 < size else child]
+        if ends_before(simulation, right.end, right.job, left.end, left.job):
+            child += 1
+        below = timing.heap[child]
+        if not ends_before(simulation, below.end, below.job, end, j):
+            break
+        put(timing, hole, below.end, below.job)
+        hole = child
+    put(timing, hole, end, j)
+
+
+@compiled
+def remove(simulation: Simulation, timing: EventClock, j: int) -> None:
+    """Take a running job out of the heap."""
+    sim = simulation.sim[0]
+    sim.heap -= 1
+    last = timing.heap[sim.heap].job
+    if last != j:
+        sift(simulation, timing, timing.heap_places[j], last)
 
 
 @compiled
@@ -46,9 +107,9 @@ def next_instant(tables: Tables, simulation: Simulation, timing: EventClock) -> 
     sim = simulation.sim[0]
     sim.completed = sim.submitted = sim.called = 0
     submission = simulation.submit[sim.next_job] if sim.next_job < sim.jobs else np.inf
-    completion = simulation.heap[0].end if sim.heap > 0 else np.inf
+    completion = timing.heap[0].end if sim.heap > 0 else np.inf
     date = min(submission, completion)
-    if sim.call < date - TIMER_PRECISION:
+    if sim.call < date - TOGETHER:
         date = sim.call
     if date == np.inf:
         return False
@@ -57,14 +118,12 @@ def next_instant(tables: Tables, simulation: Simulation, timing: EventClock) -> 
         sim.call = np.inf
         sim.called = 1
     alone = timing.one_by_one[0] == 1
-    while (
-        sim.heap > 0 and simulation.heap[0].end <= date + TIMER_PRECISION and not (alone and submission <= completion)
-    ):
-        j = first_started(tables, simulation) if alone else simulation.heap[0].job
+    while sim.heap > 0 and timing.heap[0].end <= date + TOGETHER and not (alone and submission <= completion):
+        j = first_started(tables, simulation, timing) if alone else timing.heap[0].job
         task = simulation.tasks[j]
         task.finish = date
         task.outcome = WALLTIME_REACHED if task.end == task.start + task.walltime else SUCCESS
-        remove(simulation, j)
+        remove(simulation, timing, j)
         write_log(tables, date, LOG_END, j, 0)
         simulation.completed[sim.completed] = j
         sim.completed += 1
@@ -81,11 +140,11 @@ def next_instant(tables: Tables, simulation: Simulation, timing: EventClock) -> 
 
 
 @compiled
-def first_started(tables: Tables, simulation: Simulation) -> int:
+def first_started(tables: Tables, simulation: Simulation, timing: EventClock) -> int:
     """Return the job that ends next; of those that end together the one that was decided first."""
-    best = simulation.heap[0].job
+    best = timing.heap[0].job
     for i in range(1, simulation.sim[0].heap):
-        j = simulation.heap[i].job
+        j = timing.heap[i].job
         if simulation.tasks[j].end == simulation.tasks[best].end and tables.jobs[j].first < tables.jobs[best].first:
             best = j
     return int(best)
@@ -117,7 +176,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
         write_log(tables, sim.clock, LOG_START, j, 0)
         expect(tables, simulation, j)
         sim.heap += 1
-        sift(simulation, sim.heap - 1, j)
+        sift(simulation, timing, sim.heap - 1, j)
     for i in range(clock.touched):
         p = tables.touched[i]
         processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
@@ -130,7 +189,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
             if j not in (IDLE_CORE, last):
                 last = j
                 expect(tables, simulation, j)
-                sift(simulation, simulation.heap_places[j], j)
+                sift(simulation, timing, timing.heap_places[j], j)
 
 
 @inlined

@@ -7,6 +7,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.processor_index import counts_cores, rank
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
@@ -377,20 +378,34 @@ def set_available(tables: Tables, core: int, available: bool) -> None:
         tables.clock[0].free_cores += change
 
 
-@compiled
-def changed_pstates(tables: Tables, touched: Ints, cores: Ints, pstates: Ints) -> int:
-    """Write the cores that have come into another P-state than asked for last, in ascending order; return how many.
+class PstateChanges(Bundle):
+    """Cores that have come into other P-states; P, C as in ``types``.
 
-    Args:
-        touched: processors to look at, in ascending order. cores, pstates: (C,) to write to.
+    Attributes:
+        cores, pstates: (C,). processors: (P,) scratch.
     """
-    found = 0
-    for i in range(len(touched)):
-        processor = tables.processors[touched[i]]
+
+    cores: Ints
+    pstates: Ints
+    processors: Ints
+
+
+@compiled
+def changed_pstates(tables: Tables, changes: PstateChanges) -> int:
+    """Write the cores that have come into another P-state than asked for last, in ascending order; return how many."""
+    found, count = 0, tables.clock[0].touched
+    for i in range(count):
+        p, place = tables.touched[i], i
+        while place > 0 and changes.processors[place - 1] > p:
+            changes.processors[place] = changes.processors[place - 1]
+            place -= 1
+        changes.processors[place] = p
+    for i in range(count):
+        processor = tables.processors[changes.processors[i]]
         for core in range(processor.first_core, processor.first_core + processor.cores):
             pstate = pstate_of(tables, core)
             if pstate != tables.core_pstate[core]:
-                cores[found], pstates[found] = core, pstate
+                changes.cores[found], changes.pstates[found] = core, pstate
                 found += 1
     return found
 

@@ -143,7 +143,11 @@ class State:
         self.known = 0 if jobs is None else len(jobs)
         self.named = named
         self._places = 1 if jobs is None else int(np.minimum(jobs.size, platform.cores).sum()) + 1
-        self._changed = np.zeros(platform.cores, np.int32), np.zeros(platform.cores, np.int8)
+        self._changed = lifecycle.PstateChanges(
+            cores=np.zeros(platform.cores, np.int32),
+            pstates=np.zeros(platform.cores, np.int8),
+            processors=np.zeros(platform.processors, np.int32),
+        )
         places = self._places if named else 0
         orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
         needs = needs or Needs(orders, ((BY_START, REQUESTED),))
@@ -238,11 +242,10 @@ class State:
             commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
         for j in self.started_now.tolist():
             commands.starts.append((j, self.cores_of(j)))
-        cores, pstates = self._changed
-        touched = np.sort(t.touched[: clock["touched"]])
-        changed = lifecycle.changed_pstates(t, touched, cores, pstates) if self.named else 0
+        changed = lifecycle.changed_pstates(t, self._changed) if self.named and clock["touched"] else 0
         if changed:
-            commands.pstates = dict(zip(cores[:changed].tolist(), pstates[:changed].tolist(), strict=True))
+            cores, pstates = self._changed.cores[:changed].tolist(), self._changed.pstates[:changed].tolist()
+            commands.pstates = dict(zip(cores, pstates, strict=True))
         return commands
 
     def confirm(self, pstates: dict[int, int]) -> None:

@@ -289,9 +289,12 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
     if len(hosts) != platform.cores:
         return f"there are {len(hosts)} hosts and platform {platform.name!r} has {platform.cores} cores"
     last, expected = -1, figures_of(platform, 0)
+    same: Mapping[str, str] | None = None  # as a core of this processor that was found to be right
     for core, ((host, props), processor) in enumerate(zip(hosts, platform.core_processor.tolist(), strict=True)):
         if processor != last:
-            last, expected = processor, figures_of(platform, processor)
+            last, expected, same = processor, figures_of(platform, processor), None
+        if same is not None and props == same and host == platform.core_names[core]:
+            continue
         try:
             ours = any(key.startswith(PREFIX) for key in props)
             compare = _difference if ours else _difference_to_stranger
@@ -300,6 +303,7 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
             return str(error)
         if wrong is not None:
             return f"host {host!r}, machine {core}: {wrong} in platform {platform.name!r}"
+        same = props
     return None
 
 

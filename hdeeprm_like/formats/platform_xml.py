@@ -37,7 +37,6 @@ from hdeeprm_like.formats.platform_properties import (
 __all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "write_platform_xml"]
 
 MASTER = "master_host"
-DEFAULT_BANDWIDTH, DEFAULT_LATENCY = "10.0Gbps", "0us"  # of the links of a platform that knows none
 
 
 def write_platform_xml(platform: Platform, path: Path) -> None:
@@ -68,10 +67,7 @@ def _check_names(platform: Platform) -> None:
 
 
 def _lines(platform: Platform) -> Iterator[str]:
-    clusters = len(platform.cluster_names)
-    network = platform.network or Network(
-        (DEFAULT_BANDWIDTH,) * clusters, (DEFAULT_LATENCY,) * clusters, DEFAULT_BANDWIDTH, DEFAULT_LATENCY
-    )
+    clusters, network = len(platform.cluster_names), platform.links
     yield (
         '<?xml version="1.0" encoding="utf-8"?>\n'
         "<!DOCTYPE platform SYSTEM 'https://simgrid.org/simgrid.dtd'>\n"

@@ -205,8 +205,10 @@ def launch_batsim(
             run["status"] = "complete"
     except (HDeepRMError, Stopped) as problem:
         run["problem"] = str(problem)
+        if not peer.words:  # somebody else's Batsim; our own has been ended
+            endpoint.refuse(str(problem))
     finally:
-        endpoint.close(0)
+        endpoint.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
     run["files"] = sorted({*INPUTS, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
     write_json(output / RECORD, run)
@@ -238,8 +240,12 @@ def simulate(talk: Conversation, endpoint: "Endpoint", output: Path, peer: Peer,
     command = peer.command(output, endpoint.address)
     if not peer.words:
         log.warning("waiting for Batsim at %s; start it with: %s", endpoint.address, shlex.join(command))
+
+        def gone() -> str | None:
+            return "Batsim has gone before the simulation ended" if talk.begun and not endpoint.connected() else None
+
         with progress_bar(jobs) as seen:
-            endpoint.play(talk, seen=seen, patience=peer.timeout)
+            endpoint.play(talk, gone, seen, peer.timeout, peer.timeout)
         wait_for(output / SCHEDULE)
         return
     with ReapedProcess("Batsim", command, output / LOG) as batsim, progress_bar(jobs) as seen:

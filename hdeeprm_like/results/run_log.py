@@ -94,7 +94,7 @@ class Record:
             success=bool(task["outcome"] == SUCCESS),
             final_state="REJECTED" if rejected else FINAL_STATES[int(task["outcome"])],
             starting_time=None if rejected else float(task["start"]),
-            execution_time=None if rejected else max(float(task["finish"] - task["start"]), SHORTEST_RUN),
+            execution_time=None if rejected else float(task["finish"] - task["start"]) or SHORTEST_RUN,
             allocated="" if rejected else interval_set(self.state.cores_of(j).tolist()),
             energy=-1.0 if rejected else float(task["joules"]),
         )

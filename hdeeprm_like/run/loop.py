@@ -17,6 +17,7 @@ from hdeeprm_like.decision.system import Core, note_action, settle_reward, take_
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import is_over
 from hdeeprm_like.engine import batsim_clock, event_clock
+from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.lifecycle import entries_of_an_instant, log_blocked
@@ -50,7 +51,7 @@ class Run(Bundle):
 
     core: Core
     simulation: Simulation
-    clock: batsim_clock.BatsimClock | event_clock.EventClock
+    clock: BatsimClock | event_clock.EventClock
     observer: ViewArrays | NoView
     choices: Choices | SlotChoices | NoChoices
     observation: Floats

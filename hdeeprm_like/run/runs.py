@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import NO_LIMITS, Space
+from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import direct
 from hdeeprm_like.engine.job_lists import BLOCK
@@ -242,8 +243,9 @@ class Runs:
         wanted = [old if new <= old else max(new, 2 * old) for new, old in zip((jobs, places), self._room, strict=True)]
         self._room = wanted[0], wanted[1]
         for run in self._runs:  # a longer ring of messages begins at its first one
-            run.simulation.messages[:] = np.roll(run.simulation.messages, -int(run.simulation.sim["first_message"][0]))
-            run.simulation.sim["first_message"] = 0
+            if isinstance(run.clock, BatsimClock):
+                run.clock.messages[:] = np.roll(run.clock.messages, -int(run.clock.talk["first_message"][0]))
+                run.clock.talk["first_message"] = 0
         before = self._stacked
         self._batch = self._room_for(*wanted)
         for old, new in zip(before, self._stacked, strict=True):

@@ -10,10 +10,10 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import Choices, PolicyActions
 from hdeeprm_like.decision.system import Core, no_reward
 from hdeeprm_like.decision.window.window import NoJobWindow
-from hdeeprm_like.engine.batsim_clock import BatsimClock
-from hdeeprm_like.engine.event_clock import EventClock
+from hdeeprm_like.engine.batsim_actors import BatsimClock, new_batsim_clock
+from hdeeprm_like.engine.event_clock import EventClock, new_event_clock
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tasks import Simulation, new_simulation, seconds_to_master
+from hdeeprm_like.engine.tasks import Simulation, new_simulation
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.run.loop import OVER, NoView, Run, advance
 from hdeeprm_like.run.python_loop import run_in_python
@@ -26,17 +26,26 @@ CLOCKS: tuple[Clock, ...] = get_args(Clock)
 INSTANTS = 1000  # between two looks at the progress
 
 
-def new_clock(clock: str, platform: Platform) -> BatsimClock | EventClock:
-    """Return what a clock adds to a simulation.
+def check_clock(clock: str) -> None:
+    """Refuse a clock that there is not.
+
+    Raises:
+        OptionsError: there is none of that name.
+    """
+    if clock not in CLOCKS:
+        raise OptionsError(f"clock {clock!r} is not known{did_you_mean(clock, CLOCKS)}")
+
+
+def new_clock(clock: str, platform: Platform, jobs: int) -> BatsimClock | EventClock:
+    """Return what a clock adds to the simulation of so many jobs.
 
     Raises:
         OptionsError: there is no such clock.
     """
+    check_clock(clock)
     if clock == "batsim":
-        return BatsimClock(seconds_to_master(platform))
-    if clock not in CLOCKS:
-        raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
-    return EventClock(np.array([clock == "one-by-one"], np.int64), np.zeros(platform.processors, np.int8))
+        return new_batsim_clock(platform, jobs)
+    return new_event_clock(clock == "one-by-one", platform.processors, jobs)
 
 
 class Simulator:
@@ -56,8 +65,8 @@ class Simulator:
         if clock == "batsim" and not state.named:
             raise ValueError("Batsim's clock needs a state whose cores have names")
         self.state = state
-        self.simulation: Simulation = new_simulation(state.platform, workload)
-        self.clock = new_clock(clock, state.platform)
+        self.simulation: Simulation = new_simulation(workload)
+        self.clock = new_clock(clock, state.platform, len(workload))
 
     def kill(self, jobs: list[int]) -> None:
         """Let jobs be ended with what is decided at the present instant.

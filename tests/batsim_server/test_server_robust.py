@@ -232,6 +232,30 @@ def test_a_workload_with_half_a_surrogate_pair_is_refused(tmp_path):
         cli.play(write_inputs(tmp_path, content), Script().ask)
 
 
+HUGE = {
+    "400 digits": "1" + "0" * 400,
+    "5000 digits": "1" + "0" * 5000,
+    "1e999": "1e999",
+    "deep": "[" * 5000 + "]" * 5000,
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+@pytest.mark.parametrize("place", ["req_time", "user", "event"])
+def test_what_no_double_holds_is_refused_wherever_it_stands(what, place, tmp_path):
+    content = workload(JOBS, PROFILES | {"d": PROFILES["d"] | ({"req_time": "@"} if place == "req_time" else {})})
+    content["jobs"][0] |= {"user": "@"} if place == "user" else {}
+    options = write_inputs(tmp_path, content)
+    path = tmp_path / "w.json"
+    path.write_text(path.read_text().replace('"@"', HUGE[what]))
+    if place == "event":
+        (tmp_path / "events").write_text(f'{{"type": "mine", "timestamp": 1, "more": {HUGE[what]}}}\n')
+        options = replace(options, events=(tmp_path / "events",), forward_unknown_events=True)
+    with pytest.raises(WorkloadError, match=r"too large|too deep|recursion|digits") as error:
+        cli.play(options, Script(reply(0.0)).ask)
+    assert "\n" not in str(error.value)
+
+
 def test_importing_the_package_does_not_import_zmq():
     code = "import sys, hdeeprm_like; sys.exit('zmq' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

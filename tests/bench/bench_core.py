@@ -76,6 +76,7 @@ COLUMNS = [
     "bandwidth",
     "walltime",
     "gpus",
+    "user",
 ]  # of a workload
 
 

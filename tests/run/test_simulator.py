@@ -14,11 +14,12 @@ from hdeeprm_like.cluster.platform import Network
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.policies.pairs import apply_pair
+from hdeeprm_like.engine.batsim_actors import way_to_master
 from hdeeprm_like.engine.lifecycle import log_blocked
 from hdeeprm_like.engine.numbers import FIRST
 from hdeeprm_like.engine.state import Commands, State
 from hdeeprm_like.engine.tables import COMPLETED, LOG_END, LOG_PSTATE, REJECTED
-from hdeeprm_like.engine.tasks import KILLED, LOOPBACK, SUCCESS, TASK, WALLTIME_REACHED, seconds_to_master
+from hdeeprm_like.engine.tasks import KILLED, SUCCESS, TASK, WALLTIME_REACHED
 from hdeeprm_like.run.simulator import Simulator, run_policy
 
 policy_pairs = st.tuples(st.sampled_from(sorted(JOB_POLICIES)), st.sampled_from(sorted(CORE_POLICIES)))
@@ -303,8 +304,8 @@ def test_a_job_policy_that_the_state_keeps_no_queue_for_is_an_error():
 
 def test_the_message_of_an_ended_job_takes_the_latencies_and_the_narrowest_link():
     network = Network(("8Gbps",), ("10us",), "4Gbps", "5us")
-    assert seconds_to_master(platform(network=network)) == pytest.approx([15e-6 + 1 / 0.5e9])
-    assert seconds_to_master(platform()).tolist() == [LOOPBACK]
+    assert way_to_master(platform(network=network)) == (pytest.approx([15e-6]), [0.5e9])
+    assert way_to_master(platform()) == ([0.0], [1.25e9])  # as the XML of a platform without a network says
 
 
 def test_a_slow_network_delays_what_the_decision_system_hears_but_not_the_end():

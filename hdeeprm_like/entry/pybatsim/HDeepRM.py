@@ -1,13 +1,14 @@
 """The scheduler that ``pybatsim .../HDeepRM.py -o '{...}'`` runs."""
 
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from hdeeprm_like.batsim.endpoint import Scheduler
+from hdeeprm_like.batsim.endpoint import PARTING, Scheduler
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
@@ -49,6 +50,8 @@ class HDeepRM(Scheduler):
         except HDeepRMError as error:
             sys.exit(f"hdeeprm-like: {error}")
         super().__init__(Conversation(self.decide, FirstAction(), platform), options)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.stop)
 
     def decide(self, platform: Platform, limits: JobLimits) -> DecisionSystem:
         """Make the decision system of a platform."""
@@ -56,19 +59,35 @@ class HDeepRM(Scheduler):
         seed = int(generator(self.experiment.seed, RANDOM_POLICIES).integers(2**63))
         return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 
+    def stop(self, number: int, frame: object) -> NoReturn:
+        """End because of a signal."""
+        self.leave(f"stopped by {signal.Signals(number).name}", PARTING)
+
+    def leave(self, why: str, patience: float = 0.0) -> NoReturn:
+        """End with one line, which Batsim is told too."""
+        self.refuse(why, patience)
+        sys.exit(f"hdeeprm-like: {why}")
+
     def listen(self, network: Any, blocking: bool) -> Any:
         """Hear a message; what cannot be is one line and the end."""
         try:
             return super().listen(network, blocking)
         except HDeepRMError as error:
-            sys.exit(f"hdeeprm-like: {error}")
+            self.leave(str(error))
+
+    def onDeadlock(self) -> None:
+        """Say that Batsim is silent, which is one line and the end."""
+        try:
+            super().onDeadlock()
+        except HDeepRMError as error:
+            self.leave(str(error))
 
     def onSimulationBegins(self) -> None:
         """Check that the message has been heard; if not, that is one line and the end."""
         try:
             super().onSimulationBegins()
         except HDeepRMError as error:
-            sys.exit(f"hdeeprm-like: {error}")
+            self.leave(str(error))
 
     def onSimulationEnds(self) -> None:
         """Leave behind what only the decision system knows."""

@@ -1,0 +1,115 @@
+"""The smaller actors on Batsim's clock: who submits the jobs, who waits for a time, and who kills."""
+
+from hdeeprm_like.engine.batsim_actors import (
+    CALLED,
+    CALLER,
+    KILLER,
+    KILLS_DONE,
+    NO_MORE,
+    SKIP,
+    SLEEP,
+    STOP,
+    SUBMIT,
+    SUBMITTER,
+    BatsimClock,
+    ask,
+    look_at_all,
+    rounds_to_look,
+    say,
+    wake,
+)
+from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, end_timer, end_work, finish
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.tasks import KILLED, Simulation
+
+# Stages: what each does when it runs next
+GREETED, SUBMITTED, ARRIVED, GATHER = 0, 1, 2, 3  # the submitter
+CHOOSE, STOPPED, LOOK_AT_ENERGY = 0, 1, 2  # the killer
+
+
+# --- the submitter
+
+
+@compiled
+def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
+    """Let the submitter put the jobs of one time, or wait for the next time.
+
+    It does not look at the clock again after putting, which delays the next date by the time of the message.
+    """
+    talk, sim, now = timing.talk[0], simulation.sim[0], timing.actions.pace[0].now
+    if talk.submitter_stage in (GREETED, ARRIVED):
+        talk.reached = now
+    if talk.submitter_stage in (GREETED, SUBMITTED):
+        if sim.next_job == sim.jobs:
+            say(timing, SUBMITTER, NO_MORE, 0)
+            return
+        if simulation.submit[sim.next_job] > talk.reached:
+            talk.submitter_stage = ARRIVED
+            ask(timing, SUBMITTER, SLEEP)
+            return
+    if talk.submitter_stage != GATHER:
+        talk.submitter_stage = GATHER
+        talk.submitter_rounds = rounds_to_look(timing) if sim.next_job == 0 else 0  # Batsim notes the energy before
+    if talk.submitter_rounds > 0:
+        talk.submitter_rounds -= 1
+        ask(timing, SUBMITTER, SKIP)
+        return
+    if sim.next_job == 0:
+        look_at_all(timing)
+    talk.batch = 1
+    while sim.next_job + talk.batch < sim.jobs and simulation.submit[sim.next_job + talk.batch] <= talk.reached:
+        talk.batch += 1
+    sim.next_job += talk.batch
+    talk.submitter_stage = SUBMITTED
+    say(timing, SUBMITTER, SUBMIT, 0)
+
+
+# --- who waits for a time, and who kills
+
+
+@inlined
+def run_caller(timing: BatsimClock, actor: int) -> None:
+    """Let one who waits for a time begin to, or tell the server that it has come."""
+    if actor == CALLER:
+        ask(timing, actor, SLEEP)
+    else:
+        say(timing, actor, CALLED, 0)
+
+
+@compiled
+def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Let the killer end the next job that runs, or tell the server that it is done."""
+    talk, sim = timing.talk[0], simulation.sim[0]
+    if talk.killer_stage == STOPPED:
+        j = simulation.kills[talk.killer_at]
+        finish(tables, simulation, timing, j)
+        simulation.tasks[j].stage = GONE
+        talk.killer_stage, talk.killer_rounds = LOOK_AT_ENERGY, rounds_to_look(timing)
+    if talk.killer_stage == LOOK_AT_ENERGY:
+        if talk.killer_rounds > 0:
+            talk.killer_rounds -= 1
+            ask(timing, KILLER, SKIP)
+            return
+        look_at_all(timing)
+        simulation.kills[talk.killed] = simulation.kills[talk.killer_at]
+        talk.killed += 1
+        talk.killer_at += 1
+        talk.killer_stage = CHOOSE
+    while talk.killer_at < sim.kills and simulation.tasks[simulation.kills[talk.killer_at]].stage != AWAKE:
+        talk.killer_at += 1
+    if talk.killer_at < sim.kills:
+        talk.killer_stage = STOPPED
+        ask(timing, KILLER, STOP)
+    else:
+        say(timing, KILLER, KILLS_DONE, 0)
+
+
+@inlined
+def stop(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """End what the job that the killer has come to waits for."""
+    j = simulation.kills[timing.talk[0].killer_at]
+    simulation.tasks[j].outcome = KILLED
+    end_work(tables, timing, j)
+    end_timer(timing, j)
+    wake(timing, KILLER)

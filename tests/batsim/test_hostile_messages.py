@@ -1,0 +1,199 @@
+"""Thousands of broken messages over real sockets: each gets an answer, or one clear line and the end; none hangs."""
+
+import json
+import random
+import resource
+import threading
+import time
+
+import pytest
+import zmq
+from batsim_talk import talk, write_inputs
+from hostile import mutated
+from server_inputs import reply
+from small import jobs, platform
+
+from hdeeprm_like.batsim.endpoint import Endpoint
+from hdeeprm_like.batsim_server import cli as server
+from hdeeprm_like.batsim_server.options import ServerOptions
+from hdeeprm_like.errors import HDeepRMError
+
+FOUR = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
+JOBS = jobs(submit=[0.0, 0.0, 1.0, 2.0, 2.0, 9.0], seconds=[3.0, 1.0, 2.0, 5.0, 1.0, 1.0], size=[2, 1, 4, 3, 1, 9])
+LONGEST = 20.0  # s that one conversation may take
+MOST_MEMORY = 400.0  # MB that all of them together may add to what this process takes
+SHARES = [200, pytest.param(10_000, marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("hostile")
+    write_inputs(FOUR, JOBS, made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def recorded(folder):
+    """A conversation without faults: what Batsim says, and what it is answered."""
+    ours, said, answers = talk(), [], []
+
+    def ask(text):
+        said.append(text.encode())
+        answers.append(ours.answer(text).encode())
+        return answers[-1]
+
+    files = {"platform": folder / "platform.xml", "workloads": (folder / "workload.json",)}
+    assert server.play(ServerOptions(**files, export=str(folder / "out"), energy=True), ask)
+    return said, answers
+
+
+def check_line(line):
+    assert line
+    assert "\n" not in line
+    assert "Traceback" not in line
+    assert len(line) < 400
+
+
+class Memory:
+    """Holds the memory of this process to a bound."""
+
+    def __enter__(self):
+        self.before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def __exit__(self, *_):
+        more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - self.before
+        assert more / 1024 < MOST_MEMORY
+
+
+@pytest.mark.parametrize("count", SHARES)
+def test_a_hostile_batsim_gets_answers_or_one_clear_line(count, recorded):
+    dice, endpoint, problems = random.Random(count), Endpoint("tcp://127.0.0.1:*"), []
+
+    def serve(given):
+        try:
+            endpoint.play(talk(given), patience=LONGEST, first_patience=LONGEST)
+        except HDeepRMError as error:
+            problems.append(str(error))
+            endpoint.refuse(str(error))
+        except BaseException as error:
+            problems.append(f"Traceback {error!r}")
+            endpoint.refuse("a bug")
+
+    refused = 0
+    with zmq.Context() as context, Memory():
+        for number in range(count):
+            at, parts = mutated(dice, recorded[0])
+            problems.clear()
+            thread = threading.Thread(target=serve, args=(dice.choice([None, FOUR]),), daemon=True)
+            thread.start()
+            with context.socket(zmq.REQ) as batsim:
+                batsim.setsockopt(zmq.LINGER, 0)
+                batsim.connect(endpoint.address)
+                before, after = ([[text] for text in texts] for texts in (recorded[0][:at], recorded[0][at + 1 :]))
+                heard = say_all(batsim, [*before, parts, *after], thread)
+            if thread.is_alive():  # it waits for more, as the message had taken the end of the simulation away
+                stop(context, endpoint)
+                thread.join(LONGEST)
+            assert not thread.is_alive(), (number, parts)
+            if not heard:
+                endpoint.close(0)
+                endpoint = Endpoint("tcp://127.0.0.1:*")
+            refused += len(problems)
+            for line in problems:
+                check_line(line)
+    endpoint.close(0)
+    assert count * 0.5 < refused < count
+
+
+def say_all(batsim, messages, thread):
+    """Say messages, each when the one before is answered, until one is refused; False if one is not heard any more."""
+    for parts in messages:
+        batsim.send_multipart(parts)
+        deadline = time.monotonic() + LONGEST
+        while not batsim.poll(20):
+            if not thread.is_alive():
+                return False  # the message has ended the simulation early
+            assert time.monotonic() < deadline
+        answer = json.loads(batsim.recv())
+        if "error" in answer:
+            thread.join(LONGEST)
+            return True
+        assert set(answer) == {"now", "events"}
+    thread.join(0.05)
+    return True
+
+
+def stop(context, endpoint):
+    with context.socket(zmq.REQ) as batsim:
+        batsim.setsockopt(zmq.LINGER, 0)
+        batsim.connect(endpoint.address)
+        batsim.send(b"stop")
+        batsim.poll(int(LONGEST * 1000))
+
+
+EVERYTHING = reply(  # of what a scheduler can say; the jobs are those that the recorded answers start
+    0.0,
+    ("REGISTER_PROFILE", {"workload_name": "d", "profile_name": "p", "profile": {"type": "delay", "delay": 2}}),
+    ("REGISTER_JOB", {"job_id": "d!1", "job": {"id": "d!1", "subtime": 0, "res": 1, "profile": "p", "walltime": 3.5}}),
+    ("SET_JOB_METADATA", {"job_id": "d!1", "metadata": "mine"}),
+    ("TO_JOB_MSG", {"job_id": "d!1", "msg": "hello"}),
+    ("EXECUTE_JOB", {"job_id": "d!1", "alloc": "3", "mapping": {"0": "0"}}),
+    ("QUERY", {"requests": {"consumed_energy": {}}}),
+    ("CALL_ME_LATER", {"timestamp": 30.0}),
+    ("SET_RESOURCE_STATE", {"resources": "3", "state": "0"}),
+    ("KILL_JOB", {"job_ids": ["d!1"]}),
+    ("NOTIFY", {"type": "registration_finished"}),
+)
+
+
+@pytest.mark.parametrize("count", SHARES)
+def test_a_hostile_scheduler_ends_the_server_in_one_clear_line(count, recorded, folder, capsys):
+    dice, answers = random.Random(count + 1), [EVERYTHING, *recorded[1][1:]]
+    words = [
+        "-p",
+        folder / "platform.xml",
+        "-w",
+        folder / "workload.json",
+        "-e",
+        folder / "fuzz",
+        "-E",
+        "-q",
+        "--enable-dynamic-jobs",
+    ]
+    with zmq.Context() as context, Memory(), context.socket(zmq.REP) as scheduler:
+        scheduler.setsockopt(zmq.LINGER, 0)
+        address = f"tcp://127.0.0.1:{scheduler.bind_to_random_port('tcp://127.0.0.1')}"
+        faults = []
+        over = threading.Event()
+        peer = threading.Thread(target=answer_all, args=(scheduler, answers, faults, over), daemon=True)
+        peer.start()
+        for _ in range(count):
+            at, parts = mutated(dice, answers)
+            faults.append((at, parts))
+            began = time.monotonic()
+            status = server.main([*map(str, words), "-s", address, "--timeout", str(LONGEST / 2)])
+            assert time.monotonic() - began < LONGEST
+            errors = capsys.readouterr().err
+            assert status in (0, 1)
+            if status == 1:
+                check_line(errors.removesuffix("\n"))
+                assert (folder / "fuzz_INCOMPLETE").exists()
+        over.set()
+        peer.join(5)
+
+
+def answer_all(scheduler, answers, faults, over):
+    """Answer one simulation after the other, each with the last fault in its place."""
+    heard = 0
+    while not over.is_set():
+        if not scheduler.poll(100):
+            continue
+        text = scheduler.recv()
+        heard = 0 if b"SIMULATION_BEGINS" in text else heard + 1
+        at, parts = faults[-1]
+        if heard == at:
+            scheduler.send_multipart(parts)
+        elif heard < min(len(answers), 60):
+            scheduler.send(answers[heard])
+        else:
+            scheduler.send(b"the test has nothing more to say")

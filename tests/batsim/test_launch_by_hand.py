@@ -1,0 +1,125 @@
+"""``launch --socket`` and PyBatsim's launcher with a Batsim that somebody else has started: no side waits for ever."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from server_inputs import free_port
+from test_batsim_entry import LAUNCHER
+from test_launch_batsim import experiment_file, record, wait_until
+
+from hdeeprm_like.entry import PYBATSIM
+from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.launch.with_batsim import peer_of, prepared
+
+OURS = [sys.executable, "-m", "hdeeprm_like"]
+
+
+def launch_words(folder, port, timeout):
+    words = ["launch", "-q", "-o", str(folder / "exp.json"), "--output", str(folder / "out"), "--simulator", "batsim"]
+    return [*OURS, *words, "--socket", str(port), "--timeout", str(timeout)]
+
+
+def batsim_words(folder, port, *more):
+    files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/workload.json", "-e", f"{folder}/out"]
+    return [*OURS, "batsim", "-E", "-q", "-s", f"tcp://127.0.0.1:{port}", *files, *more]
+
+
+def started(stack, words, folder):
+    process = stack.enter_context(subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True))
+    stack.callback(process.kill)
+    return process
+
+
+def test_a_batsim_that_never_comes_is_waited_for_as_long_as_the_timeout_says(tmp_path):
+    experiment_file(tmp_path)
+    done = subprocess.run(launch_words(tmp_path, free_port(), 0.5), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "Batsim has said nothing for 0.5 s" in done.stderr
+    assert record(tmp_path / "out")["status"] == "incomplete"
+
+
+def interrupt_once(folder, words, number, victim, delay):
+    """Start our side and a Batsim by hand, send a signal to one of them some s after Batsim's start; both must end.
+
+    Args:
+        words: the command line of our side by its folder and its port.
+    """
+    port, out = free_port(), folder / "out"
+    killed = number == signal.SIGKILL
+    # who is stopped by a signal that can be caught says so, and the other needs no timeout to end
+    patience = ("--timeout", "2") if killed else ()
+    with ExitStack() as stack:
+        ours = started(stack, words(folder, port), folder)
+        wait_until(lambda: (out / "workload.json").exists() and (out / "platform.xml").exists())
+        batsim = started(stack, batsim_words(out, port, *patience), folder)
+        if not killed:  # who has not come yet cannot be told
+            wait_until(lambda: connected(port))
+        time.sleep(delay)
+        (ours if victim == "endpoint" else batsim).send_signal(number)
+        ends = [process.communicate(timeout=30)[1] for process in (ours, batsim)]
+    assert not any("Traceback" in text for text in ends), ends
+    return ours.returncode, batsim.returncode, ends
+
+
+def connected(port):
+    """Whether somebody has come to a port of this machine."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
+
+
+def moments(tries, seed):
+    dice = random.Random(seed)
+    return [dice.uniform(0.0, 2.0) for _ in range(tries)]
+
+
+HOW = [
+    (signal.SIGTERM, "endpoint"),
+    (signal.SIGINT, "endpoint"),
+    (signal.SIGKILL, "endpoint"),
+    (signal.SIGKILL, "batsim"),
+]
+
+
+def interrupt_launch(folder, number, victim, delays):
+    experiment_file(folder, jobs=400)
+    for delay in delays:
+        patience = 3 if victim == "batsim" else 60
+        ours, batsim, ends = interrupt_once(folder, lambda f, p: launch_words(f, p, patience), number, victim, delay)  # noqa: B023
+        run = record(folder / "out")
+        assert (run["status"] == "complete") == (ours == 0), ends
+        assert batsim == 0 or number == signal.SIGKILL or "the scheduler has left: 'stopped by SIG" in ends[1], ends
+
+
+@pytest.mark.parametrize(("number", "delay"), [(signal.SIGTERM, 0.3), (signal.SIGINT, 0.0)])
+def test_a_batsim_by_hand_ends_when_we_are_stopped(number, delay, tmp_path):
+    interrupt_launch(tmp_path, number, "endpoint", [delay])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "victim"), HOW)
+def test_either_side_is_stopped_at_twenty_moments_and_the_other_ends(number, victim, tmp_path):
+    interrupt_launch(tmp_path, number, victim, moments(20, seed=int(number)))
+
+
+@pytest.mark.parametrize("tries", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_under_pybatsims_launcher_batsim_ends_when_we_are_stopped(tries, tmp_path):
+    experiment_file(tmp_path, jobs=400)
+    prepared(
+        load_experiment(tmp_path / "exp.json"), tmp_path / "out", peer_of("batsim", tmp_path, socket="1", timeout=1), 1
+    )
+    options = json.dumps({"seed": 1, "agent": {"policy_pair": "first-low_power"}})
+
+    def words(folder, port):
+        endpoint = f"tcp://127.0.0.1:{port}"
+        return [str(LAUNCHER), str(PYBATSIM), "-s", endpoint, "-t", "20000", "-v", "error", "-o", options]
+
+    for delay in [0.3, *moments(tries - 1, seed=1)]:
+        _, batsim, ends = interrupt_once(tmp_path, words, signal.SIGTERM, "endpoint", delay)
+        assert batsim == 0 or "the scheduler has left: 'stopped by SIGTERM'" in ends[1], ends

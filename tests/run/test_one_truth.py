@@ -1,0 +1,136 @@
+"""The embedded simulator, our server and the real Batsim give one schedule, also where everything ends together."""
+
+import csv
+import gzip
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from batsim_talk import LIMITS, jobs_of, play_on_server, talk, write_inputs
+from random_worlds import world
+from small import Finished
+
+from hdeeprm_like.batsim.session import Conversation
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import RUNNING
+from hdeeprm_like.engine.tasks import SHORTEST_RUN
+from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.formats.platform_xml import read_platform_xml
+from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.results.batsim_files import parse_interval_set
+from hdeeprm_like.run.python_loop import play
+from hdeeprm_like.run.simulator import Simulator, run_policy
+
+RECORDED = Path(__file__).parent.parent / "golden" / "launch"
+TEXT = 1e-6  # s, to which the server's files tell times
+
+
+def unpacked(case, folder):
+    """What `launch` with the real Batsim 4.2.1 was given and left."""
+    for packed in (RECORDED / case).iterdir():
+        (folder / packed.name.removesuffix(".gz")).write_bytes(gzip.decompress(packed.read_bytes()))
+
+
+@pytest.mark.parametrize("case", ["gaia1000shortest", "gpu_sjfeasy"])
+def test_launch_without_batsim_leaves_what_it_left_with_it(case, tmp_path):
+    """All of these jobs come at whole seconds, and beyond the 12th day a message no longer moves Batsim's clock."""
+    unpacked(case, tmp_path)
+    assert main(["launch", "-q", "-o", str(tmp_path / "options.json"), "--output", str(tmp_path / "ours")]) == 0
+    for name in ("out_machine_states.csv", "out_pstate_changes.csv"):
+        assert (tmp_path / "ours" / name).read_text() == (tmp_path / name).read_text(), name
+    theirs, ours = (
+        list(csv.DictReader((folder / "out_jobs.csv").read_text().splitlines()))
+        for folder in (tmp_path, tmp_path / "ours")
+    )
+    for row, own in zip(theirs, ours, strict=True):
+        joules = float(row.pop("consumed_energy"))
+        assert float(own.pop("consumed_energy")) == pytest.approx(joules, rel=1e-6)
+        assert own == row
+
+
+class Meddler:
+    """Applies the only policy, asks now and then to be called and kills jobs, both as time and seed say."""
+
+    def __init__(self, seed):
+        self.seed = seed
+        self.state = None
+
+    def act(self, observation, mask):
+        dice = random.Random(f"{self.state.now:.6f} {self.seed}")
+        if dice.random() < 0.3:
+            self.state.wake_at = self.state.now + dice.choice([0.5, 1.0, 2.0, 7.0])
+        running = np.flatnonzero(self.state.tables.jobs["status"] == RUNNING).tolist()
+        self.state.kills = [j for j in running if dice.random() < 0.05]
+        return 0
+
+
+def system_of(cluster, limits, pair, agent, workload=None):
+    actions = PolicyActions([pair])
+    state = State(cluster, workload, seed=3, limits=limits, needs=actions.needs)
+    if isinstance(agent, Meddler):
+        agent.state = state
+    return DecisionSystem(state, actions)
+
+
+def differences(seed, folder, meddling=False):
+    """Play a world in process and with the server; what is not the same."""
+    cluster, workload, pair = world(seed)
+    exact = write_inputs(cluster, workload, folder)
+    cluster = read_platform_xml(folder / "platform.xml")
+    workload = read_workload(folder / "workload.json", reference_flops=cluster.reference_flops)
+    if meddling:
+        agent, other = Meddler(seed), Meddler(seed)
+        system = system_of(cluster, JobLimits(1.0, 1.0, 1.0, 1.0), pair, agent, workload)
+        simulator = Simulator(system.state, workload)
+        play(simulator, system, agent)
+        ours = Conversation(lambda p, limits: system_of(p, limits, pair, other), other, cluster, LIMITS, exact)
+    else:
+        actions = PolicyActions([pair])
+        simulator = Simulator(State(cluster, workload, seed=3, needs=actions.needs), workload)
+        list(run_policy(simulator, actions))
+        ours = talk(cluster, pair, 3, exact)
+    try:
+        _, ended = play_on_server(ours, folder)
+    except ProtocolError as error:
+        if meddling and "does not exist" in str(error):
+            return ""  # Batsim aborts if a job's end is told before the decision to kill it arrives
+        raise
+    rows = jobs_of(folder / "out_jobs.csv")
+    if not ended or sorted(rows) != sorted(workload.ids):
+        return f"{len(rows)} of {len(workload)} jobs"
+    finished, tasks = Finished(simulator, workload), simulator.simulation.tasks
+    for j, identifier in enumerate(workload.ids):
+        row = rows[identifier]
+        cores = parse_interval_set(row["allocated_resources"]) or None
+        if cores != finished.cores[j]:
+            return f"job {identifier} on {finished.cores[j]}, with the server on {cores}"
+        if cores is not None:
+            theirs = [float(row["starting_time"]), float(row["finish_time"])]
+            start, run = tasks[j]["start"], tasks[j]["finish"] - tasks[j]["start"]
+            mine = [start, start + (run or SHORTEST_RUN)]
+            if not np.allclose(theirs, mine, rtol=1e-15, atol=1.1 * TEXT):
+                return f"job {identifier} at {mine}, with the server at {theirs}"
+    return ""
+
+
+def all_differences(seeds, folder, **more):
+    return {seed: found for seed in seeds if (found := differences(seed, folder, **more))}
+
+
+def test_worlds_of_ties_are_the_same_with_the_server(tmp_path):
+    assert all_differences(range(100), tmp_path) == {}
+
+
+@pytest.mark.slow
+def test_twenty_thousand_worlds_of_ties_are_the_same_with_the_server(tmp_path):
+    assert all_differences(range(100, 20_000), tmp_path) == {}
+
+
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 1000), marks=pytest.mark.slow)], ids=str)
+def test_so_are_worlds_with_kills_and_calls(seeds, tmp_path):
+    assert all_differences(seeds, tmp_path, meddling=True) == {}
