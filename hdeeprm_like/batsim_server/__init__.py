@@ -8,7 +8,6 @@ Each module imports only modules that are listed above it::
     options            what the command line says
     json_text          JSON as Batsim prints it
     fields             the fields of a JSON object, checked
-    outbox             messages to the scheduler
     replies            messages from the scheduler
     outside_events     what happens to the cluster from outside
     carrier            ZeroMQ
@@ -18,6 +17,7 @@ Each module imports only modules that are listed above it::
     machines           the hosts: states, P-states, energy
     network            the links: routes, latencies
     jobs               jobs, profiles, and what a job is made of while it runs
+    outbox             messages to the scheduler
     profile_types      the table of profile types, a module for each kind
     workload           jobs and profiles from their JSON
     simulation         all of the above for one simulation

@@ -10,6 +10,7 @@ An actor is a generator. It yields requests, tuples ``(method of Engine, argumen
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class Work:
 
 
 class Message:
-    """One put in the mailbox."""
+    """One put in a mailbox."""
 
     __slots__ = ("content", "receiver", "sender")
 
@@ -82,8 +83,29 @@ class Message:
         self.content = content
 
 
+class Mailbox:
+    """Where one actor receives what others send.
+
+    Attributes:
+        pending: what has been sent and not been asked for. receiver: who waits for the next message.
+        deadline: the number of the alarm that ends the wait, 0 for none.
+    """
+
+    __slots__ = ("deadline", "pending", "receiver")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.pending: deque[Message] = deque()
+        self.receiver: Actor | None = None
+        self.deadline = 0
+
+
 class Engine:
-    """The clock, the actors, the actions and the one mailbox."""
+    """The clock, the actors, the actions and the mailboxes.
+
+    Attributes:
+        server: the mailbox of the server; who names no mailbox means this one.
+    """
 
     def __init__(
         self,
@@ -105,8 +127,8 @@ class Engine:
         self._on_rates = on_rates
         self._before_end = before_end
         self._ready: list[tuple[Actor, Any]] = []
-        self._pending: deque[Message] = deque()
-        self._receiver: Actor | None = None
+        self.server = Mailbox()
+        self._alarms: list[tuple[float, int, Mailbox]] = []  # a heap: date (s), number, whose wait ends then
         self._sequence = 0
         self._actions: list[Action] = []
         # per action: share of the work left, s of its timer left, s of latency left; and what 1 s takes off each
@@ -129,22 +151,28 @@ class Engine:
         """Let the others go first: what in SimGrid is a call to the kernel that takes no time."""
         self._wake(actor, None)
 
-    def put(self, actor: Actor, content: Any) -> None:
-        """Send to the mailbox; the actor goes on when the message has arrived."""
+    def put(self, actor: Actor, content: Any, mailbox: Mailbox | None = None) -> None:
+        """Send to a mailbox; the actor goes on when the message has arrived."""
+        mailbox = mailbox or self.server
         message = Message(actor, content)
         actor.waits_for = message
-        if self._receiver is None:
-            self._pending.append(message)
+        if mailbox.receiver is None:
+            mailbox.pending.append(message)
         else:
-            receiver, self._receiver = self._receiver, None
+            receiver, mailbox.receiver, mailbox.deadline = mailbox.receiver, None, 0
             self._transfer(message, receiver, sender_first=False)
 
-    def get(self, actor: Actor) -> None:
-        """Answer the next message of the mailbox, when it has arrived."""
-        if self._pending:
-            self._transfer(self._pending.popleft(), actor, sender_first=True)
-        else:
-            self._receiver = actor
+    def get(self, actor: Actor, mailbox: Mailbox | None = None, timeout: float = np.inf) -> None:
+        """Answer the next message of a mailbox, when it has arrived, or TIMEOUT if none is sent for *timeout* s."""
+        mailbox = mailbox or self.server
+        if mailbox.pending:
+            self._transfer(mailbox.pending.popleft(), actor, sender_first=True)
+            return
+        mailbox.receiver = actor
+        if timeout < np.inf:
+            self._sequence += 1
+            mailbox.deadline = self._sequence
+            heappush(self._alarms, (self.now + timeout, self._sequence, mailbox))
 
     def start(self, actor: Actor, work: Work) -> None:
         """Start a parallel task; answer its action."""
@@ -184,8 +212,8 @@ class Engine:
             self.remove(target.waits_for)
         elif isinstance(target.waits_for, Message):
             target.waits_for.sender = None
-            if target.waits_for in self._pending:
-                self._pending.remove(target.waits_for)
+            if target.waits_for in self.server.pending:
+                self.server.pending.remove(target.waits_for)
         target.script.close()
         self._wake(actor, None)
 
@@ -193,8 +221,8 @@ class Engine:
 
     @property
     def mailbox_empty(self) -> bool:
-        """Whether nobody waits for the receiver."""
-        return not self._pending
+        """Whether nobody waits for the server to receive."""
+        return not self.server.pending
 
     def begin(self, script: Script, host: str) -> Actor:
         """Add an actor from outside."""
@@ -309,14 +337,18 @@ class Engine:
             if self._on_rates:
                 self._on_rates(changed)
         count = len(self._actions)
-        if not count:
+        if not count and not self._alarms:
             return False
         left, rates = self._left[:, :count], self._rates[:, :count]
-        step = float((left / rates).min())
+        step = float((left / rates).min()) if count else np.inf
+        date = self._next_alarm() if self._alarms else np.inf
+        rings = date - self.now <= step
+        if rings:
+            step = date - self.now
         if step == np.inf:
             return False
         self.steps += 1
-        self.now += step
+        self.now = date if rings else self.now + step
         left -= rates * step
         ended: dict[int, Action] = {}
         rows, slots = (left < self._precision).nonzero()
@@ -328,7 +360,23 @@ class Engine:
                 ended[action.sequence] = action
         for sequence in sorted(ended) if len(ended) > 1 else ended:
             self._end(ended[sequence])
+        if rings:
+            self._ring_alarms()
         return True
+
+    def _next_alarm(self) -> float:
+        """Return the date of the next wait that ends, inf if none does; forget those that a message has ended."""
+        while self._alarms and self._alarms[0][1] != self._alarms[0][2].deadline:
+            heappop(self._alarms)
+        return self._alarms[0][0] if self._alarms else np.inf
+
+    def _ring_alarms(self) -> None:
+        """End the waits whose time has come; SimGrid wakes these actors after those whose action has ended now."""
+        while self._next_alarm() <= self.now:
+            mailbox = heappop(self._alarms)[2]
+            receiver, mailbox.receiver, mailbox.deadline = mailbox.receiver, None, 0
+            assert receiver is not None
+            self._wake(receiver, TIMEOUT)
 
     def _end_latency(self, action: Action) -> None:
         self._left[2, action.slot] = np.inf

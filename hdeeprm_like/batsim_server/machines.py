@@ -1,7 +1,8 @@
 """The machines: their numbers, states and P-states, how long they were in which state, and the traces of all that."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -59,8 +60,10 @@ class _Switch:
 class Machines:
     """All compute hosts in Batsim's numbering, with the rows of the output files about them."""
 
-    def __init__(self, platform: SimgridPlatform, master: str, limit: int, energy: bool) -> None:
-        """Number the hosts by their names in byte order, without the master.
+    def __init__(
+        self, platform: SimgridPlatform, master: str, limit: int, energy: bool, order: Callable[[str], Any] = str.encode
+    ) -> None:
+        """Number the hosts by their names in *order*, without the master.
 
         Raises:
             OptionsError: the platform lacks the master host.
@@ -68,7 +71,7 @@ class Machines:
         """
         if master not in platform.hosts:
             raise OptionsError(f"{platform.path}: has no host {master!r} to be the master; name another with -m")
-        names = sorted((name for name in platform.hosts if name != master), key=str.encode)
+        names = sorted((name for name in platform.hosts if name != master), key=order)
         computing = [name for name in names if platform.hosts[name].properties.get("role") != "master"]
         self.all = [Machine(number, platform.hosts[name]) for number, name in enumerate(computing[: limit or None])]
         self.meter: EnergyMeter | None = None
