@@ -27,6 +27,7 @@ Each module imports only modules that are listed above it::
     server             the actor that talks to the scheduler
     outputs            the files that are written
     cli                the command
+    batsim5            the same for Batsim 5: what it says, reads and writes otherwise
 
 The package needs nothing else of ours but the errors, the reading of files and the writing of Batsim's files.
 """

@@ -42,13 +42,13 @@ class Carrier:
         """Close the connection."""
         self.close()
 
-    def ask(self, text: str) -> bytes:
+    def ask(self, text: str | bytes) -> bytes:
         """Send a message and return the reply.
 
         Raises:
             ProtocolError: no reply came in time, or one of several parts.
         """
-        self._socket.send_string(text)
+        self._socket.send(text.encode() if isinstance(text, str) else text)
         wait = None if self._timeout is None else int(self._timeout * 1000)
         if not self._socket.poll(wait):
             raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s")

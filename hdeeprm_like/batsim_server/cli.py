@@ -10,11 +10,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from hdeeprm_like import __version__
 from hdeeprm_like.batsim_server.options import ServerOptions
@@ -23,7 +23,9 @@ from hdeeprm_like.formats.files import read_text
 from hdeeprm_like.results.batsim_files import BATSIM_VERSION
 
 if TYPE_CHECKING:
-    from hdeeprm_like.batsim_server.server import Ask
+    from hdeeprm_like.batsim_server.server import Ask, Server
+
+AnyOptions = TypeVar("AnyOptions", bound=ServerOptions)
 
 logger = logging.getLogger("hdeeprm_like.batsim_server")
 LEVELS = {
@@ -43,15 +45,31 @@ class Stopped(BaseException):
         self.number = number
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Refuses a command line with an error of ours."""
+
     def error(self, message: str) -> NoReturn:
+        """Raise an `OptionsError`."""
         raise OptionsError(f"{self.prog}: {message}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one simulation as Batsim's command line says; return the exit status."""
+    return run_command(sys.argv[1:] if argv is None else argv, read_command_line, serve)
+
+
+def run_command(
+    argv: Sequence[str],
+    read: Callable[[Sequence[str]], tuple[AnyOptions, int]],
+    serve: Callable[[AnyOptions], object],
+) -> int:
+    """Run one simulation as the command line of a version of Batsim says; return the exit status.
+
+    Args:
+        read: returns the options of a command line, and how much to log. serve: plays the simulation.
+    """
     try:
-        options, level = read_command_line(sys.argv[1:] if argv is None else argv)
+        options, level = read(argv)
     except HDeepRMError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -96,11 +114,22 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
 
     began = time.perf_counter()
     simulation = Simulation(options)
+    return run_to_the_end(Server(simulation, ask), write_outputs, began)
+
+
+def run_to_the_end(server: "Server", write_outputs: Callable[..., None], began: float) -> bool:
+    """Play a simulation that is ready; write its output files; return whether it came to its end.
+
+    Args:
+        write_outputs: takes the simulation, s of wall clock that it took, and why it is incomplete if it is.
+        began: on `time.perf_counter`.
+    """
+    simulation, options = server.simulation, server.simulation.options
     logger.info(
         "%d machines, %d jobs; the scheduler is at %s", len(simulation.machines), len(simulation.jobs), options.socket
     )
     try:
-        ended = Server(simulation, ask).run()
+        ended = server.run()
     except BaseException as cause:
         with _signals_wait():
             logger.info("writing what is known until %g s", simulation.engine.now)
@@ -167,7 +196,7 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="hdeeprm-like batsim", description="Imitates Batsim 4.2.1: same options, messages and output files."
     )
     add = parser.add_argument

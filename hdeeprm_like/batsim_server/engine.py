@@ -88,16 +88,27 @@ class Mailbox:
 
     Attributes:
         pending: what has been sent and not been asked for. receiver: who waits for the next message.
-        deadline: the number of the alarm that ends the wait, 0 for none.
+        alarm: that ends the wait.
     """
 
-    __slots__ = ("deadline", "pending", "receiver")
+    __slots__ = ("alarm", "pending", "receiver")
 
     def __init__(self) -> None:
         """Start empty."""
         self.pending: deque[Message] = deque()
         self.receiver: Actor | None = None
-        self.deadline = 0
+        self.alarm: Alarm | None = None
+
+
+class Alarm:
+    """Something to be done at an exact date, unless it is turned *off* before."""
+
+    __slots__ = ("off", "on_ring")
+
+    def __init__(self, on_ring: Callable[[], None]) -> None:
+        """Be ready to ring."""
+        self.on_ring = on_ring
+        self.off = False
 
 
 class Engine:
@@ -112,6 +123,7 @@ class Engine:
         message_work: Callable[[str], Work | float],
         on_rates: Callable[[Sequence[Variable]], None] | None = None,
         before_end: Callable[[Sequence[int]], None] | None = None,
+        exact_timeouts: bool = False,
     ) -> None:
         """Start at time 0 without actors.
 
@@ -119,6 +131,7 @@ class Engine:
             message_work: what a message from a host asks for, or simply its rate in 1/s when it shares nothing.
             on_rates: called with the tasks that have a new rate.
             before_end: called with the machines of an action that ends, before others get its share of them.
+            exact_timeouts: waits for tasks end when their time is over, as in SimGrid 4, not up to 1e-9 s before.
         """
         self.now = 0.0
         self.sharing = Sharing()
@@ -128,7 +141,8 @@ class Engine:
         self._before_end = before_end
         self._ready: list[tuple[Actor, Any]] = []
         self.server = Mailbox()
-        self._alarms: list[tuple[float, int, Mailbox]] = []  # a heap: date (s), number, whose wait ends then
+        self._alarms: list[tuple[float, int, Alarm]] = []  # a heap: date (s), number, what rings then
+        self._exact_timeouts = exact_timeouts
         self._sequence = 0
         self._actions: list[Action] = []
         # per action: share of the work left, s of its timer left, s of latency left; and what 1 s takes off each
@@ -159,7 +173,9 @@ class Engine:
         if mailbox.receiver is None:
             mailbox.pending.append(message)
         else:
-            receiver, mailbox.receiver, mailbox.deadline = mailbox.receiver, None, 0
+            receiver, mailbox.receiver = mailbox.receiver, None
+            if mailbox.alarm is not None:
+                mailbox.alarm.off = True
             self._transfer(message, receiver, sender_first=False)
 
     def get(self, actor: Actor, mailbox: Mailbox | None = None, timeout: float = np.inf) -> None:
@@ -168,11 +184,13 @@ class Engine:
         if mailbox.pending:
             self._transfer(mailbox.pending.popleft(), actor, sender_first=True)
             return
+
+        def give_up() -> None:
+            mailbox.receiver = None
+            self._wake(actor, TIMEOUT)
+
         mailbox.receiver = actor
-        if timeout < np.inf:
-            self._sequence += 1
-            mailbox.deadline = self._sequence
-            heappush(self._alarms, (self.now + timeout, self._sequence, mailbox))
+        mailbox.alarm = self._alarm(timeout, give_up) if timeout < np.inf else None
 
     def start(self, actor: Actor, work: Work) -> None:
         """Start a parallel task; answer its action."""
@@ -185,17 +203,22 @@ class Engine:
     def wait(self, actor: Actor, action: Action, timeout: float) -> None:
         """Answer DONE, CANCELLED, or (after *timeout* s, unless negative) TIMEOUT; then the task goes on."""
         timer: Action | None = None
+        alarm: Alarm | None = None
 
         def end(how: str) -> None:
             if how != TIMEOUT:
                 self.remove(action)
             if timer is not None:
                 self.remove(timer)
+            if alarm is not None:
+                alarm.off = True
             action.on_end = lambda: None
             self._wake(actor, how)
 
         action.on_end = lambda: end(DONE)
-        if timeout >= 0.0:
+        if timeout >= 0.0 and self._exact_timeouts:
+            alarm = self._alarm(timeout, lambda: end(TIMEOUT))
+        elif timeout >= 0.0:
             timer = self._timer(timeout, lambda: end(TIMEOUT), action.machines[0])
         actor.waits_for = end
 
@@ -364,19 +387,22 @@ class Engine:
             self._ring_alarms()
         return True
 
+    def _alarm(self, seconds: float, on_ring: Callable[[], None]) -> Alarm:
+        self._sequence += 1
+        alarm = Alarm(on_ring)
+        heappush(self._alarms, (self.now + seconds, self._sequence, alarm))
+        return alarm
+
     def _next_alarm(self) -> float:
-        """Return the date of the next wait that ends, inf if none does; forget those that a message has ended."""
-        while self._alarms and self._alarms[0][1] != self._alarms[0][2].deadline:
+        """Return the date of the next alarm that is on, inf if there is none; forget those before it."""
+        while self._alarms and self._alarms[0][2].off:
             heappop(self._alarms)
         return self._alarms[0][0] if self._alarms else np.inf
 
     def _ring_alarms(self) -> None:
-        """End the waits whose time has come; SimGrid wakes these actors after those whose action has ended now."""
+        """Do what is to be done now, after the actions that end now; SimGrid 4 has its timeouts in that order."""
         while self._next_alarm() <= self.now:
-            mailbox = heappop(self._alarms)[2]
-            receiver, mailbox.receiver, mailbox.deadline = mailbox.receiver, None, 0
-            assert receiver is not None
-            self._wake(receiver, TIMEOUT)
+            heappop(self._alarms)[2].on_ring()
 
     def _end_latency(self, action: Action) -> None:
         self._left[2, action.slot] = np.inf

@@ -58,7 +58,11 @@ class _Switch:
 
 
 class Machines:
-    """All compute hosts in Batsim's numbering, with the rows of the output files about them."""
+    """All compute hosts in Batsim's numbering, with the rows of the output files about them.
+
+    Attributes:
+        idle_again: whether machines are idle after their jobs; a release candidate of Batsim 5 forgets that.
+    """
 
     def __init__(
         self, platform: SimgridPlatform, master: str, limit: int, energy: bool, order: Callable[[str], Any] = str.encode
@@ -78,6 +82,7 @@ class Machines:
         if energy:
             ranges = [machine.host.power_ranges() for machine in self.all]
             self.meter = EnergyMeter([m.constraint for m in self.all], ranges, [m.pstate for m in self.all])
+        self.idle_again = True
         self.counts = [0] * len(MachineState)
         self.counts[MachineState.IDLE] = len(self.all)
         self.seconds = [0.0] * len(MachineState)  # s of all machines in each state, up to their last change
@@ -109,9 +114,9 @@ class Machines:
         """Have machines compute a job."""
         for number in numbers:
             machine = self.all[number]
-            machine.jobs.add(identifier)
-            if machine.state is not MachineState.COMPUTING:
+            if not machine.jobs:
                 self.set_state(machine, MachineState.COMPUTING, now)
+            machine.jobs.add(identifier)
         self.trace_states(now)
 
     def end_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
@@ -119,7 +124,7 @@ class Machines:
         for number in numbers:
             machine = self.all[number]
             machine.jobs.discard(identifier)
-            if not machine.jobs and machine.state is MachineState.COMPUTING:
+            if self.idle_again and not machine.jobs and machine.state is MachineState.COMPUTING:
                 self.set_state(machine, MachineState.IDLE, now)
         self.trace_states(now)
 
@@ -149,6 +154,11 @@ class Machines:
         self.pstate_rows.append((now, interval_set(numbers), way))
         self.grouped_switches += 1
         self.machine_switches += len(numbers)
+
+    def note_pstate(self, numbers: Sequence[int], pstate: int, now: float) -> None:
+        """Note that machines take another P-state to compute in, as Batsim 5 notes it."""
+        self.trace_energy("p", now)
+        self.pstate_rows.append((now, interval_set(numbers), pstate))
 
     def end_switch(self, number: int, pstate: int, now: float) -> str | None:
         """Note that one machine took its P-state; return all machines that change with it if it was the last."""

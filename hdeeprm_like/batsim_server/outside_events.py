@@ -9,6 +9,7 @@ from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.files import read_text
 from hdeeprm_like.results.batsim_files import parse_interval_set
 
+LATEST_EVENT = 1e15  # s
 AVAILABLE, UNAVAILABLE = "machine_available", "machine_unavailable"
 _EVENT_ORDER = {AVAILABLE: 0, UNAVAILABLE: 1}  # of events of one time; others come after them
 
@@ -48,7 +49,7 @@ def _read_event(line: str, where: str, machines: int, forward_unknown: bool) -> 
         raise WorkloadError(f"{where}: an event is an object with a type and a timestamp")
     if "\\ud" in line.lower():
         raise WorkloadError(f"{where}: holds half a surrogate pair, or a whole one that is not written as UTF-8")
-    if not 0.0 <= time < 1e15:
+    if not 0.0 <= time < LATEST_EVENT:
         raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
     if kind in _EVENT_ORDER:
         named = parse_interval_set(str(content.get("resources", "")), below=machines, error=WorkloadError)

@@ -47,6 +47,23 @@ class SchedulerEvent:
 
 
 @dataclass(frozen=True)
+class Form:
+    """How a version of Batsim spells an event.
+
+    Attributes:
+        kind, data: the keys of an event's type and of what it says.
+        not_imitated: types that Batsim knows and we do not.
+    """
+
+    kind: str
+    data: str
+    not_imitated: tuple[str, ...]
+
+
+BATSIM4 = Form("type", "data", ("CHANGE_JOB_STATE",))
+
+
+@dataclass(frozen=True)
 class Reply:
     """What the scheduler decided, in its order, and its clock at the end."""
 
@@ -54,14 +71,11 @@ class Reply:
     events: list[SchedulerEvent] = field(default_factory=list)
 
 
-NOT_IMITATED = ("CHANGE_JOB_STATE",)  # events that Batsim knows and we do not
-
-
-def read_reply(raw: bytes, sent_now: float, known: Iterable[str]) -> Reply:
+def read_reply(raw: bytes, sent_now: float, known: Iterable[str], form: Form = BATSIM4) -> Reply:
     """Return the events of a reply.
 
     Args:
-        known: the types of events that somebody handles.
+        known: the types of events that somebody handles. form: how they are spelled.
         sent_now: s, the time of the message that is replied to; its clock may not run back.
 
     Raises:
@@ -77,24 +91,26 @@ def read_reply(raw: bytes, sent_now: float, known: Iterable[str]) -> Reply:
     if not isinstance(events, list):
         raise ProtocolError(f"reply: events must be a list, not {short(events)}")
     known = tuple(known)
-    return Reply(now, [_read_event(event, f"reply: events[{index}]", now, known) for index, event in enumerate(events)])
+    return Reply(
+        now, [_read_event(event, f"reply: events[{index}]", now, known, form) for index, event in enumerate(events)]
+    )
 
 
-def _read_event(event: Any, where: str, now: float, known: tuple[str, ...]) -> SchedulerEvent:
+def _read_event(event: Any, where: str, now: float, known: tuple[str, ...], form: Form) -> SchedulerEvent:
     if not isinstance(event, dict):
         raise ProtocolError(f"{where}: must be an object, not {short(event)}")
-    kind = event.get("type")
-    if kind in NOT_IMITATED:
+    kind = event.get(form.kind)
+    if kind in form.not_imitated:
         raise ProtocolError(f"{where}: {kind} is not imitated")
     if kind not in known:
-        raise ProtocolError(f"{where}: type {short(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
+        raise ProtocolError(f"{where}: {form.kind} {short(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
     where = f"{where} {kind}"
     timestamp = checked_number(event.get("timestamp"), f"{where}: timestamp", ProtocolError, LATEST_TIME)
     if timestamp > now:
         raise ProtocolError(f"{where}: timestamp {timestamp:f} is after now={now:f}")
-    data = event.get("data")
+    data = event.get(form.data)
     if not isinstance(data, dict):
-        raise ProtocolError(f"{where}: data must be an object, not {short(data)}")
+        raise ProtocolError(f"{where}: {form.data} must be an object, not {short(data)}")
     return SchedulerEvent(str(kind), timestamp, data, where)
 
 

@@ -25,14 +25,18 @@ class Simulation:
         profiles: by workload.
         workloads, events: the jobs and the outside events of each file.
         rows: of the jobs that are over.
-        submitters, conversing: the actors that bring jobs and events, and the one that brings the latest reply.
+        submitters, killing, conversing: the actors that bring jobs and events, those that kill jobs, and the one that
+            brings the latest reply.
         submitted, completed: numbers of jobs.
         waiters, killers, switching: actors that will still tell the server something.
         registering: whether the scheduler may register jobs.
         ends_sent: whether the end of the simulation has been sent to the scheduler.
         joules_at_first: of all machines before the first job.
         scheduling_time: s of wall clock that the scheduler took.
+        exact_timeouts: whether walltimes are kept to less than a nanosecond.
     """
+
+    exact_timeouts = False
 
     def __init__(self, options: ServerOptions) -> None:
         """Read the platform, the workloads and the events.
@@ -61,11 +65,13 @@ class Simulation:
             self.network.message_work,
             meter.on_rates if meter else None,
             (lambda numbers: meter.update(numbers, self.engine.now)) if meter else None,
+            self.exact_timeouts,
         )
         self.outbox = self.new_outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []
         self.submitters: list[Actor] = []
+        self.killing: list[Actor] = []
         self.conversing: Actor | None = None
         self.ends_sent = False
         self.registering = options.dynamic_jobs

@@ -1,11 +1,12 @@
 """Batsim's workloads: jobs and profiles from their JSON."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
-from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles
+from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
 from hdeeprm_like.batsim_server.profile_types import NOT_IMITATED, PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.files import read_json
@@ -13,8 +14,13 @@ from hdeeprm_like.formats.files import read_json
 DEEPEST_NESTING = 50  # profiles inside profiles
 
 
-def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
+def read_workload(
+    path: Path, name: str, make_reader: "Callable[[Profiles, dict[str, Any]], WorkloadReader] | None" = None
+) -> tuple[int, dict[str, Job], Profiles]:
     """Return the machines a Batsim workload was made for, its jobs, and the profiles that they use.
+
+    Args:
+        make_reader: of another version than Batsim 4.
 
     Raises:
         WorkloadError: the file is no workload that is imitated; the message says where.
@@ -31,7 +37,8 @@ def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]
         raise WorkloadError(f"{where}: profiles must be an object")
     if not isinstance(listed, list):
         raise WorkloadError(f"{where}: jobs must be a list")
-    reader = WorkloadReader(Profiles(name), described, WorkloadError)
+    profiles = Profiles(name)
+    reader = make_reader(profiles, described) if make_reader else WorkloadReader(profiles, described, WorkloadError)
     jobs: dict[str, Job] = {}
     for index, description in enumerate(listed):
         job = reader.job(description, f"{where}: jobs[{index}]")
@@ -49,7 +56,11 @@ class WorkloadReader:
         profiles: those read so far.
         described: the JSON of the others by name.
         error: what is raised where the JSON is wrong.
+        types, not_imitated: types of profiles that are read, and that are refused.
     """
+
+    types: ClassVar[Mapping[str, ProfileType[Any]]] = PROFILE_TYPES
+    not_imitated: ClassVar[tuple[str, ...]] = NOT_IMITATED
 
     profiles: Profiles
     described: dict[str, Any]
@@ -77,7 +88,7 @@ class WorkloadReader:
         submit = fields.number("subtime")
         if submit < 0.0:
             raise fields.refusal(f"subtime must not be negative, but is {submit:g}")
-        profile = self._find(description.get("profile"), fields.where, 0)
+        profile = self.find(description.get("profile"), fields.where, 0)
         if profile.hosts not in (None, size):
             raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job asks for {size}")
         self.profiles.jobs_with[profile.name] = self.profiles.jobs_with.get(profile.name, 0) + 1
@@ -95,20 +106,20 @@ class WorkloadReader:
             raise self.error(f"{where}: a profile is an object")
         fields = Fields(description, where, self.error)
         kind = description.get("type")
-        if isinstance(kind, str) and kind in NOT_IMITATED:
-            raise fields.refusal(f"profiles of type {kind} are not imitated; known: {', '.join(sorted(PROFILE_TYPES))}")
-        if not isinstance(kind, str) or kind not in PROFILE_TYPES:
-            raise fields.refusal(f"type {str(kind)[:40]!r} is not known{did_you_mean(str(kind), PROFILE_TYPES)}")
+        if isinstance(kind, str) and kind in self.not_imitated:
+            raise fields.refusal(f"profiles of type {kind} are not imitated; known: {', '.join(sorted(self.types))}")
+        if not isinstance(kind, str) or kind not in self.types:
+            raise fields.refusal(f"type {str(kind)[:40]!r} is not known{did_you_mean(str(kind), self.types)}")
         if depth > DEEPEST_NESTING:
             raise fields.refusal("profiles are nested too deeply, or hold themselves")
         ret = description.get("ret", 0)
         if not isinstance(ret, int) or isinstance(ret, bool) or abs(ret) > LARGEST_INTEGER:
             raise fields.refusal(f"ret must be an integer, not {str(ret)[:40]}")
         text = fields.encoded(description)
-        parameters = PROFILE_TYPES[kind].read(fields, lambda part: self._find(part, where, depth + 1))
-        return Profile(name, PROFILE_TYPES[kind], parameters, text, ret)
+        parameters = self.types[kind].read(fields, lambda part: self.find(part, where, depth + 1))
+        return Profile(name, self.types[kind], parameters, text, ret)
 
-    def _find(self, name: Any, where: str, depth: int) -> Profile:
+    def find(self, name: Any, where: str, depth: int) -> Profile:
         """Return a profile by its name, read now if it has not been."""
         if not isinstance(name, str):
             raise self.error(f"{where}: profile must be the name of a profile, not {str(name)[:40]!r}")

@@ -29,6 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from hdeeprm_like.batsim_server.cli import main as serve
 
         return serve(arguments[1:])
+    if arguments[:1] == ["batsim5"]:
+        from hdeeprm_like.batsim_server.batsim5.cli import main as serve5
+
+        return serve5(arguments[1:])
     options = parser().parse_args(arguments)
     if not options.command:
         parser().print_help()
@@ -88,4 +92,5 @@ def parser() -> Parser:
     add_schema(commands)
     add_compile(commands)
     commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
+    commands.add_parser("batsim5", help="the same in the place of Batsim 5", add_help=False)
     return top

@@ -1,0 +1,102 @@
+"""The jobs and profiles of Batsim 5, from workload files and from messages; profiles are named with their workload."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from hdeeprm_like.batsim_server.batsim5.json_text import encode
+from hdeeprm_like.batsim_server.batsim5.profile_types import MESSAGE_FORMS, NOT_IMITATED, PROFILE_TYPES
+from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
+from hdeeprm_like.batsim_server.replies import SchedulerEvent
+from hdeeprm_like.batsim_server.workload import WorkloadReader
+from hdeeprm_like.errors import ProtocolError, did_you_mean
+
+
+@dataclass(frozen=True)
+class WorkloadReader5(WorkloadReader):
+    """Reads the jobs of one workload, and each profile when the first job needs it.
+
+    Attributes:
+        others: the profiles of all workloads, which jobs that the scheduler makes may use.
+    """
+
+    others: Mapping[str, Profiles] = field(default_factory=dict)
+    types: ClassVar[Mapping[str, ProfileType[Any]]] = PROFILE_TYPES
+    not_imitated: ClassVar[tuple[str, ...]] = NOT_IMITATED
+
+    def job(self, description: Any, where: str, number: str | None = None) -> Job:
+        """Return one job from its JSON; its text is what messages tell of it."""
+        job = super().job(description, where, number)
+        content = {
+            "resource_request": job.size,
+            "walltime": job.walltime if job.walltime > 0.0 else None,
+            "extra_data": self._extra_data(description, f"{where} (id {job.number[:40]})"),
+            "rigid": True,
+            "profile_id": job.profile.name,
+        }
+        job.text = encode(content)
+        return job
+
+    def profile(self, name: str, description: Any, where: str, depth: int = 0) -> Profile:
+        """Return one profile from its JSON; its text is what messages tell of it."""
+        profile = super().profile(name, description, where, depth)
+        kind = description["type"]
+        told = {"id": name, "profile_type": kind, "profile": MESSAGE_FORMS[kind].tell(profile.parameters)}
+        if extra := self._extra_data(description, f"{where}: profile {name[:60]!r}"):
+            told["extra_data"] = extra
+        profile.text = encode(told)
+        return profile
+
+    def find(self, name: Any, where: str, depth: int) -> Profile:
+        """Return a profile by its name, with or without its workload's; it is read now if it has not been."""
+        if not isinstance(name, str):
+            raise self.error(f"{where}: profile must be the name of a profile, not {str(name)[:40]!r}")
+        own = self.profiles.workload
+        full = name if "!" in name else f"{own}!{name}"
+        owner, _, bare = full.partition("!")
+        if full in self.profiles:
+            return self.profiles[full]
+        if owner == own and bare in self.described:
+            self.profiles[full] = self.profile(full, self.described[bare], where, depth)
+        elif owner != own and full in self.others.get(owner, ()):
+            self.profiles[full] = self.others[owner][full]
+        else:
+            near = did_you_mean(name, {*self.described, *self.profiles})
+            raise self.error(f"{where}: no profile {name[:60]!r}{near}")
+        return self.profiles[full]
+
+    def _extra_data(self, description: Mapping[str, Any], where: str) -> str:
+        """Return the text that users may add to jobs and profiles; objects and lists are written as JSON."""
+        extra = description.get("extra_data", "")
+        if isinstance(extra, dict | list):
+            return json.dumps(extra, separators=(",", ":"), ensure_ascii=False)
+        if not isinstance(extra, str):
+            raise self.error(f"{where}: extra_data must be a text, an object or a list")
+        return extra
+
+
+def job_from_message(event: SchedulerEvent, reader: WorkloadReader5, number: str, now: float) -> Job:
+    """Return the job of a RegisterJobEvent, which is submitted *now*."""
+    content = event.object("job")
+    described = {
+        "subtime": now,
+        "res": content.get("resource_request"),
+        "profile": content.get("profile_id"),
+        **{key: content[key] for key in ("walltime", "extra_data") if content.get(key) is not None},
+    }
+    return reader.job(described, event.where, number)
+
+
+def profile_from_message(event: SchedulerEvent, reader: WorkloadReader5) -> Profile:
+    """Return the profile of a RegisterProfileEvent."""
+    told = event.object("profile")
+    name, kind, content = told.get("id"), told.get("profile_type"), told.get("profile")
+    if not isinstance(name, str) or not isinstance(content, dict):
+        raise ProtocolError(f"{event.where}: profile must have an id, a profile_type and a profile")
+    described: dict[str, Any] = {"type": kind}
+    if isinstance(kind, str) and kind in MESSAGE_FORMS:
+        described |= MESSAGE_FORMS[kind].as_in_files(content)
+    if told.get("extra_data") is not None:
+        described["extra_data"] = told["extra_data"]
+    return reader.profile(name, described, event.where)
