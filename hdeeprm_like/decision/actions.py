@@ -12,8 +12,10 @@ import numpy as np
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, MODES, Baseline
 from hdeeprm_like.decision.policies.baselines import decide_by
+from hdeeprm_like.decision.policies.own_times import OwnTimes
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.decision.policies.plans import Plans, make_room, needs_of, new_plans
+from hdeeprm_like.decision.policies.plans import Plans, make_room, needs_of, new_plans, predictors_of
+from hdeeprm_like.decision.tree_files import is_own
 from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
@@ -181,7 +183,7 @@ class PolicyActions:
         if len(set(self.policies)) < len(self.policies):
             twice = next(policy for policy in self.policies if self.policies.count(policy) > 1)
             raise OptionsError(f"policy pair '{self.names[self.policies.index(twice)]}' is listed twice")
-        self._plans: tuple[State, Plans] | None = None
+        self._plans: tuple[State, Plans, OwnTimes] | None = None
 
     def _numbers(self, policy: Policy) -> tuple[int, int, int]:
         if isinstance(policy, Baseline):
@@ -197,8 +199,9 @@ class PolicyActions:
 
     @property
     def built_in(self) -> bool:
-        """Whether no job policy is the user's own."""
-        return not bool(((self.numbers[:, 0] == PAIR) & (self.numbers[:, 1] == OWN)).any())
+        """Whether no job policy and no run-time predictor is the user's own."""
+        own_jobs = ((self.numbers[:, 0] == PAIR) & (self.numbers[:, 1] == OWN)).any()
+        return not own_jobs and not any(map(is_own, predictors_of(self.baselines)))
 
     @property
     def needs(self) -> Needs:
@@ -220,7 +223,7 @@ class PolicyActions:
             ValueError: the state does not keep the lists of jobs that they look at.
         """
         if not self.built_in:
-            raise OptionsError("a job policy of the user's own is Python and cannot be taken in compiled code")
+            raise OptionsError("policies and predictors of the user's own are Python and do not run in compiled code")
         state.require(self.needs, self.names[0])
         params = np.zeros(1, CHOICE)
         params["void"], params["constant"] = self.void, constant
@@ -244,9 +247,11 @@ class PolicyActions:
         policy, (kind, first, second) = self.policies[action], self.numbers[action].tolist()
         if kind == BASELINE:
             if self._plans is None or self._plans[0] is not state:
-                self._plans = state, new_plans(state, self.baselines)
-            make_room(self._plans[1], len(state.tables.jobs))
-            decide_by((self.baselines[first].mode,))(state.tables, self._plans[1], first)
+                self._plans = state, new_plans(state, self.baselines), OwnTimes(state, self.baselines)
+            _, plans, own_times = self._plans
+            make_room(plans, len(state.tables.jobs))
+            own_times.write(plans.history)
+            decide_by((self.baselines[first].mode,))(state.tables, plans, first)
         elif first == OWN:
             job = policy[0] if not isinstance(policy, Baseline) else None
             assert callable(job)

@@ -110,6 +110,7 @@ class LookAhead:
         budget: µs that the plays of one decision may take, counted in steps so that all machines decide alike; what
             is left then is not played.
         wait: what a second of waiting costs beside 1 / max(run time, 10 s), for a day's wait to weigh in.
+        scenarios: so many futures are played, with run times drawn from what the past tells; 0 for one as requested.
     """
 
     arrivals: int = 16
@@ -117,6 +118,7 @@ class LookAhead:
     budget: int = 1000
     candidates: tuple[Candidate, ...] = ()
     wait: float = 0.0
+    scenarios: int = 0
 
 
 @dataclass(frozen=True)
@@ -332,7 +334,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     usual = LookAhead()
     given = mapping(content, [field.name for field in fields(LookAhead)], where)
     counts = {}
-    for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000), ("budget", 1, 10**9)):
+    for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000), ("budget", 1, 10**9), ("scenarios", 0, 100)):
         counts[key] = whole(given.get(key, getattr(usual, key)), least, most, f"{where}: {key}")
     listed = given.get("candidates")
     if not isinstance(listed, list) or not listed:

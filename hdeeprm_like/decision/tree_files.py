@@ -12,6 +12,9 @@ feature is not known; right if left out). Numbers of nodes grow on the way down.
 
 run time = requested time * exp(baseline + values of the leaves that the job comes to), no more than requested.
 
+A predictor may also be a Python file of one's own, ``learned:FILE.py``, with a class `Predictor`: made with the `State`
+when a run begins, and called with the state and (J',) the waiting jobs before each decision, it returns (J',) s.
+
 This module reads them and imports nothing heavy; `policies.trees` evaluates them, `studies.prediction` makes them.
 """
 
@@ -25,6 +28,7 @@ from typing import Any
 from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
 from hdeeprm_like.decision.score_files import KEPT, OF_JOB, mapping, number, read_object, version_of
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.plugins import attribute_of, import_file
 
 FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
     "expected_log_ratio": "mean of ln(estimated run time / requested time), short jobs counted as 10 s",
@@ -41,9 +45,9 @@ FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
 }
 """What a tree can ask about: the first are those of learned policies that tell of the job and its user alone."""
 
-LEARNED, ENDING = "learned:", ".json"
-WHOLE_NAME = re.compile(rf"{LEARNED}(.+?{re.escape(ENDING)})(?=[+-]|$)")
-# the path ends with the first ".json" that is followed by "+", "-" or nothing; before it dashes and all else may stand
+LEARNED, ENDING, OWN = "learned:", ".json", ".py"
+WHOLE_NAME = re.compile(rf"{LEARNED}(.+?(?:{re.escape(ENDING)}|{re.escape(OWN)}))(?=[+-]|$)")
+# the path ends with the first ending that is followed by "+", "-" or nothing; before it dashes and all else may stand
 MOST_NODES = 1_000_000  # of all trees of a file
 
 
@@ -66,15 +70,21 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A learned run-time predictor: what its trees add to, and the nodes of each."""
+    """A learned run-time predictor: what its trees add to, and the nodes of each; or the class of one's own."""
 
-    baseline: float
-    trees: tuple[tuple[Node, ...], ...]
+    baseline: float = 0.0
+    trees: tuple[tuple[Node, ...], ...] = ()
+    own: Callable[..., Any] | None = None
 
 
 def is_predictor(times: str) -> bool:
     """Tell whether run times are meant as those of a learned predictor: ``learned:FILE.json``."""
     return times.startswith(LEARNED)
+
+
+def is_own(times: str) -> bool:
+    """Tell whether run times are those of a predictor of the user's own, which is Python."""
+    return is_predictor(times) and times.endswith(OWN)
 
 
 def with_files(name: str, change: Callable[[str], str]) -> str:
@@ -83,20 +93,22 @@ def with_files(name: str, change: Callable[[str], str]) -> str:
 
 
 def predictor(times: str) -> Predictor:
-    """Return the learned predictor of ``"learned:FILE.json"``; one that was read before is read again if it changed.
+    """Return the predictor of ``"learned:FILE.json"`` or ``.py``; one that was read before is read again if it changed.
 
     Raises:
         OptionsError: there is none, or its file cannot be used.
     """
     path = Path(times.removeprefix(LEARNED))
     if not WHOLE_NAME.fullmatch(times):
-        raise OptionsError(f"run times {times!r:.80}: write learned:FILE{ENDING} for a learned predictor")
+        raise OptionsError(f"run times {times!r:.80}: write learned:FILE{ENDING} for a learned predictor, or {OWN}")
     return _read(path, *version_of(path))
 
 
 @lru_cache(maxsize=KEPT)
 def _read(path: Path, *version: int) -> Predictor:
     """Return the predictor in a file, of which *version* tells whether it has changed."""
+    if path.suffix == OWN:
+        return Predictor(own=attribute_of(import_file(path), "Predictor", "run times", OptionsError))
     return predictor_of(read_object(path), str(path))
 
 

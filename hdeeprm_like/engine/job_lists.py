@@ -371,7 +371,7 @@ def key_at(lists: JobLists, v: int, place: int, i: int) -> float:
 def sort_by_keys(lists: JobLists, v: int) -> None:
     """Sort a list after its keys have been written anew to ``keys``; little moves where they change together."""
     row, moved = lists.lists[v], False
-    last_key, last_rank = -np.inf, np.int64(-1)
+    last_key, last_rank = -np.inf, -1
     for place in range(row.blocks):
         b = lists.directory[v, place]
         begin = lists.begins[v, b]

@@ -307,6 +307,12 @@ class State:
         return self._of_jobs("finish")
 
     @property
+    def user(self) -> Ints:
+        """(J,) number of the user of each job, -1 where it is not known."""
+        users: Ints = read_only(self.tables.jobs["user"][: self.known])
+        return users
+
+    @property
     def requested_time(self) -> Floats:
         """(J,) s, the users' estimates of the run times."""
         return self._of_jobs("requested_time")

@@ -118,7 +118,10 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "gymnasium": Example(
         "Gymnasium environments learned by sb3-contrib's MaskablePPO, and parts of your own for them",
-        {name: f"agents/{name}" for name in ("train_maskable_ppo.py", "sb3_vector.py", "own_parts.py")},
+        {
+            name: f"agents/{name}"
+            for name in ("train_maskable_ppo.py", "sb3_vector.py", "own_parts.py", "own_predictor.py")
+        },
         ("python {folder}/train_maskable_ppo.py SMDP --steps 20000",),
         "rl",
     ),

@@ -11,11 +11,12 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.names import number_of_times
+from hdeeprm_like.decision.names import baseline, number_of_times
 from hdeeprm_like.decision.policies.history import History, new_history, read_history
 from hdeeprm_like.decision.policies.learned_times import describe_for_trees
+from hdeeprm_like.decision.policies.own_times import OwnTimes
 from hdeeprm_like.decision.policies.run_times import known_or_predicted
-from hdeeprm_like.decision.tree_files import FEATURES, Predictor, is_predictor, predictor
+from hdeeprm_like.decision.tree_files import FEATURES, Predictor, is_own, is_predictor, predictor
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.lifecycle import note_change
@@ -82,7 +83,10 @@ def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[st
         np.zeros((len(times), count)),
         np.zeros((count, len(FEATURES))),
     )
-    play(state.tables, history, told)
+    if any(map(is_own, names)):
+        play_in_python(state, history, told, OwnTimes(state, [baseline(f"sjf@{name}") for name in names]))
+    else:
+        play(state.tables, history, told)
     return Told(told.predicted, told.features)
 
 
@@ -90,15 +94,32 @@ def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[st
 def play(tables: Tables, history: History, replay: Replay) -> None:
     """Let everything happen, and note what is told."""
     for e in range(len(replay.time)):
-        kind, j = replay.kind[e], replay.job[e]
         tables.clock[0].now = replay.time[e]
-        if kind == ASK:
+        if replay.kind[e] == ASK:
             read_history(tables, history)
-            describe_for_trees(tables, history, replay.features[j], j)
-            for i in range(len(replay.asked)):
-                replay.predicted[i, j] = known_or_predicted(tables, history, replay.asked[i], j)
+            note_told(tables, history, replay, replay.job[e])
         else:
-            happen(tables, kind, j)
+            happen(tables, replay.kind[e], replay.job[e])
+
+
+def play_in_python(state: State, history: History, replay: Replay, own: OwnTimes) -> None:
+    """Do the same and ask predictors of the user's own, too."""
+    for time, kind, j in zip(replay.time.tolist(), replay.kind.tolist(), replay.job.tolist(), strict=True):
+        state.tables.clock["now"] = time
+        if kind == ASK:
+            read_history(state.tables, history)
+            own.write_of(history, np.array([j]))
+            note_told(state.tables, history, replay, j)
+        else:
+            happen(state.tables, kind, j)
+
+
+@compiled
+def note_told(tables: Tables, history: History, replay: Replay, j: int) -> None:
+    """Note what is told of a job that has been submitted."""
+    describe_for_trees(tables, history, replay.features[j], j)
+    for i in range(len(replay.asked)):
+        replay.predicted[i, j] = known_or_predicted(tables, history, replay.asked[i], j)
 
 
 @compiled

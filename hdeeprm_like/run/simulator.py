@@ -16,6 +16,7 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tasks import Simulation, new_simulation, seconds_to_master
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.run.loop import OVER, NoView, Run, advance
+from hdeeprm_like.run.python_loop import run_in_python
 
 Clock: TypeAlias = Literal["batsim", "textbook", "one-by-one"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
@@ -89,7 +90,10 @@ def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -
         OptionsError: the policy looks at actual run times, which nobody knows.
         ValueError: the state does not keep the lists of jobs that it looks at.
     """
-    yield from run_choices(simulator, policies.choices(simulator.state, constant=action))
+    if policies.built_in:
+        yield from run_choices(simulator, policies.choices(simulator.state, constant=action))
+    else:
+        yield from run_in_python(simulator, policies, action)
 
 
 def run_choices(simulator: Simulator, choices: Choices) -> Iterator[int]:

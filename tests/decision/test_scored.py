@@ -24,6 +24,10 @@ LEARNED = {
     "scores": {"queue": {"log_expected_time": 1.0}, "backfill": {"log_time": 1.0}, "gate": {"one": 1.0}},
     "kept cores": {"queue": {"expected_log_time": 1.0}, "keep": KEEP, "exact": {"queue": {"log_time": 1.0}}},
     "look-ahead": {"queue": {"one": 1.0}, "lookahead": {"candidates": CANDIDATES, "queue": 20, "arrivals": 5}},
+    "futures that are drawn": {
+        "queue": {"one": 1.0},
+        "lookahead": {"candidates": CANDIDATES, "queue": 20, "arrivals": 5, "scenarios": 3},
+    },
     "reservations": {"queue": {"log_time": 1.0}, "backfill": {"log_cores": -1.0}, "reservations": 3},
 }
 
@@ -216,8 +220,27 @@ def test_there_is_room_for_jobs_that_become_known_on_the_way(policy):
     plans = new_plans(state, policies)
     make_room(plans, 300)
     assert len(plans.scores.keys) >= 300
-    assert len(plans.ahead.running) >= 300
+    assert plans.ahead.running.shape[1] >= 300
     assert len(plans.ahead.ends) >= 300 + len(plans.ahead.played)
+
+
+def test_futures_that_are_drawn_know_whose_jobs_end_soon(policy):
+    # the jobs of user 0 ran for 1 s of the 100 that they requested; 7, of whom nobody knows anything, is submitted
+    # before 8 of user 0, of two that need all cores
+    past = [(2 * i, 1, 100, 8, 0) for i in range(7)]
+    rows = np.array([*past, (20, 90, 99, 8, 1), (21, 1, 100, 8, 0), (19, 9, 9, 8, 2)], float)
+    order = np.argsort(rows[:, 0], kind="stable")
+    submit, seconds, estimate, size, user = rows[order].T
+    workload = replace(
+        jobs(submit=submit, seconds=seconds, estimate=estimate, size=size.astype(int)), user=user.astype(int)
+    )
+    candidates = [{"time": 1.0}]
+    requested = {"candidates": candidates, "arrivals": 0}
+    found = {
+        futures: starts(workload, policy(queue={"one": 1}, lookahead={**requested, "scenarios": futures}))[8:]
+        for futures in (0, 5)
+    }
+    assert found == {0: [28.0, 118.0], 5: [29.0, 28.0]}
 
 
 @pytest.mark.parametrize("kind", list(LEARNED))

@@ -18,8 +18,19 @@ estimates", 2007.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.history import BIN, BINS, NONE, History, find_siblings, range_of
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.decision.policies.history import (
+    BIN,
+    BINS,
+    NONE,
+    REMEMBERED,
+    STEPS,
+    TIME,
+    WEIGHT,
+    History,
+    find_siblings,
+    range_of,
+)
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.tables import Tables
 
 FRESH = 900.0  # s that an estimate is good for
@@ -28,25 +39,28 @@ SHORT = 600.0  # s
 LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
 
 JOBS_OF_ALL = 1.4594  # jobs of the user that the distribution of everybody is worth
-REMEMBERED = 32  # jobs of the user that count, the last to end
 FORGETTING = 12.859  # jobs after which one of the user weighs e times less
 ALIKE_TIME, ALIKE_CORES = 0.2815, 1.6369  # difference of logarithms at which one weighs e times less,
 LEAST_ALIKE = 0.0823  # but no less than that
 BURST, BURST_TIME = 2.266, 8632.7  # how much more one weighs that was submitted at that time, and s around it
 OUTLIVED = 0.5761  # how much less one weighs that ran more briefly than a sibling has run already
 SIBLING = 0.7844  # jobs of the user that a running sibling is worth
-STEPS = 3  # points that stand for what a running sibling may run yet
+
+
+@inlined
+def add(history: History, weight: float, time: float) -> None:
+    """Add a point to the distribution that is being made: a job runs so many s."""
+    past = history.past[0]
+    history.points[past.points, TIME], history.points[past.points, WEIGHT] = time, weight
+    past.points += 1
 
 
 @compiled
-def add(history: History, j: int, weight: float, time: float) -> None:
-    """Add to the sums of an estimate that a job runs so many s."""
-    sums, bounded = history.jobs[j], max(time, LEAST)
-    sums.time += weight * time
-    sums.rate += weight / bounded
-    sums.log_time += weight * np.log(bounded)
-    if time < SHORT:
-        sums.short += weight
+def spread(tables: Tables, history: History, j: int) -> float:
+    """Make the distribution of a job's run time, in ``History.points``; return the sum of its weights."""
+    history.past[0].points = 0
+    find_siblings(tables, history)
+    return add_everybody(tables, history, j) + add_user(tables, history, j) + add_sibling(tables, history, j)
 
 
 @compiled
@@ -60,10 +74,17 @@ def bring_estimate(tables: Tables, history: History, j: int) -> None:
         if history.past[0].refreshed >= MOST_REFRESHED:
             return
         history.past[0].refreshed += 1
-    find_siblings(tables, history)
+    weight = spread(tables, history, j)
     found.seen, found.made = ended, now
     found.time = found.rate = found.log_time = found.short = 0.0
-    weight = add_everybody(tables, history, j) + add_user(tables, history, j) + add_sibling(tables, history, j)
+    for i in range(history.past[0].points):
+        time, share = history.points[i, TIME], history.points[i, WEIGHT]
+        bounded = max(time, LEAST)
+        found.time += share * time
+        found.rate += share / bounded
+        found.log_time += share * np.log(bounded)
+        if time < SHORT:
+            found.short += share
     found.time /= weight
     found.rate /= weight
     found.log_time /= weight
@@ -78,7 +99,7 @@ def add_everybody(tables: Tables, history: History, j: int) -> float:
     for b in range(BINS):
         total += history.shares[kind, b]
     for b in range(BINS):
-        add(history, j, JOBS_OF_ALL * history.shares[kind, b] / total, max(share, 1.0))
+        add(history, JOBS_OF_ALL * history.shares[kind, b] / total, max(share, 1.0))
         share *= np.exp(-BIN)
     return JOBS_OF_ALL
 
@@ -99,7 +120,7 @@ def add_user(tables: Tables, history: History, j: int) -> float:
         time = min(max(past.finish - past.start, 1.0), request)
         if time < elapsed:
             weight *= OUTLIVED
-        add(history, j, weight, time)
+        add(history, weight, time)
         total += weight
         ended, i = other.before, i + 1
     return total
@@ -114,8 +135,28 @@ def add_sibling(tables: Tables, history: History, j: int) -> float:
     request = max(tables.jobs[j].requested_time, 1.0)
     begin = min(elapsed, request)
     for step in range(STEPS):
-        add(history, j, SIBLING / STEPS, begin * (request / begin) ** ((step + 0.5) / STEPS))
+        add(history, SIBLING / STEPS, begin * (request / begin) ** ((step + 0.5) / STEPS))
     return SIBLING
+
+
+@compiled
+def draw_time(history: History, share: float, least: float) -> float:
+    """Return a run time of the distribution that was made last, in s.
+
+    Args:
+        share: of those of more than *least* s, which part comes before it, from 0 to 1; nothing is longer: *least*.
+    """
+    total = 0.0
+    for i in range(history.past[0].points):
+        if history.points[i, TIME] > least:
+            total += history.points[i, WEIGHT]
+    left = share * total
+    drawn = least
+    for i in range(history.past[0].points):
+        if history.points[i, TIME] > least and left >= 0.0:
+            drawn = history.points[i, TIME]
+            left -= history.points[i, WEIGHT]
+    return float(drawn)
 
 
 @compiled

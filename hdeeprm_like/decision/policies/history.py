@@ -31,6 +31,9 @@ PRIOR = 10.0  # jobs that the distribution before the first one is worth: any sh
 DEMANDS = 40  # lengths of jobs: number k ran from e^(k / 2) to e^((k + 1) / 2) s
 RECENT = 0.99  # what a job that came or ended weighs beside the next one, in what jobs of each length occupy
 MISSED = 1.0  # s that a job may miss its request by and still have run exactly as long as requested
+REMEMBERED = 32  # jobs of a user that an estimate is made of, the last to end
+STEPS = 3  # points of an estimate that stand for what a running job of the same group may run yet
+TIME, WEIGHT = 0, 1  # columns of History.points
 ANY = -1.0  # in place of a requested time: the group of all jobs of a user
 NONE = -1  # in place of a job or a group
 
@@ -47,6 +50,7 @@ PAST = np.dtype(
         ("last_submit", "f8"),  # s, submission of the last one
         ("lengths", "f8"),  # jobs in History.demand
         ("refreshed", "i8"),  # estimates made anew in this decision
+        ("points", "i8"),  # used rows of History.points
     ],
     align=True,
 )
@@ -96,6 +100,7 @@ class History(Bundle):
         demand: (2, DEMANDS) core seconds, and cores squared times s, of ended jobs of each length, fading.
         shares: (RANGES, BINS) how many jobs of all users ran which share of their request, fading.
         jobs: (J,) KNOWN of each job that has been submitted.
+        points: (BINS + REMEMBERED + STEPS, 2) scratch: run times in s and their weights, the distribution of one job.
         planned: (P, J) s that each job was last predicted to run, 0 if it never was.
         trees: of the learned predictors, absent where there are none.
     """
@@ -105,6 +110,7 @@ class History(Bundle):
     places: Ints
     demand: Floats
     shares: Floats
+    points: Floats
     jobs: Records
     planned: Floats
     trees: Trees
@@ -127,6 +133,7 @@ def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
         places=empty_places(jobs),
         demand=np.zeros((2, DEMANDS)),
         shares=np.tile(PRIOR * shares, (RANGES, 1)),
+        points=np.zeros((BINS + REMEMBERED + STEPS, 2)),
         jobs=np.zeros(jobs, KNOWN),
         planned=np.zeros((BUILT_IN + len(predictors), jobs)),
         trees=new_trees(predictors, jobs) if predictors else absent(Trees),

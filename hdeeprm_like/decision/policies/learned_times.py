@@ -37,6 +37,8 @@ def time_by_trees(tables: Tables, history: History, times: int, j: int) -> float
     """Return for how many s a predictor takes a waiting job to run: what it told before, while that is fresh."""
     trees, m, now, request = history.trees, times - LEARNED, tables.clock[0].now, tables.jobs[j].requested_time
     before, ended = history.planned[times - FIRST_PREDICTED, j], history.groups[history.jobs[j].user].ended
+    if trees.models[m].own == 1:
+        return float(before if before > 0.0 else request)
     fresh = trees.seen[m, j] == ended and now - trees.made[m, j] <= FRESH
     if before > 0.0 and (fresh or history.past[0].refreshed >= MOST_REFRESHED):
         return float(before)

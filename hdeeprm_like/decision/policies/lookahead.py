@@ -6,21 +6,28 @@ It costs what jobs wait, each second weighing 1 / max(run time, 10 s), the summa
 is cut off where it costs more than the best one until then, and all plays of a decision together where their budget is
 used up. The budget is counted in steps, of which a processor does some `STEPS` in a microsecond: so the same decision
 is made on a slow machine and on a fast one.
+
+Where requests say little of run times, several futures are played for each candidate, with run times drawn from what
+`estimates` makes of the past; all candidates play the same ones. What is started now still keeps to the requests, as it
+must; a future itself is played as if everybody knew it.
 """
 
 import numpy as np
 
+from hdeeprm_like.decision.policies.estimates import draw_time, spread
+from hdeeprm_like.decision.policies.history import TIME, WEIGHT, History, wider
 from hdeeprm_like.decision.policies.scores import Scores
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.tables import REJECTED, Tables, longer
-from hdeeprm_like.types import Ints, Records
+from hdeeprm_like.types import Floats, Ints, Records
 
 LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
 LEAST_TIME = 1.0  # s
 OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
 FEW_SEEN = 5  # submissions before which none is played again
 STEPS = 100  # entries of queue and ends that are looked at or moved in a µs, as measured
+GOLDEN = 0.6180339887498949  # jobs apart from one another take different parts of their distributions
 MARGIN = 1e-9  # share by which a candidate must be better than those before it
 
 PLAYED = np.dtype(
@@ -28,7 +35,7 @@ PLAYED = np.dtype(
         ("job", "i8"),
         ("time", "f8"),  # s
         ("arrival", "f8"),  # s
-        ("weight", "f8"),  # what a second of waiting costs
+        ("wait", "f8"),  # what a second of waiting costs beside 1 / max(run time, 10 s)
         ("log_time", "f8"),
         ("log_cores", "f8"),  # of the share of the machine
         ("key", "f8"),  # what the candidate sorts by
@@ -59,35 +66,37 @@ PLAY = np.dtype(
 
 
 class Ahead(Bundle):
-    """What is played; M jobs at most, J jobs of the cluster.
+    """What is played; M jobs at most, J jobs of the cluster, F futures: as requested, then those that are drawn.
 
     Attributes:
         play: (1,) PLAY. played: (M,) PLAYED, the waiting jobs, then those that come again.
-        queue: (M,) waiting jobs of the play in the candidate's order. running: (J,) END, the running jobs now.
-        ends: (J + M,) END, those of the play, sorted.
+        queue: (M,) waiting jobs of the play in the candidate's order. times: (F, M) s that the jobs run.
+        running: (F, J) END, the running jobs now, sorted. ends: (J + M,) END, those of the play, sorted.
     """
 
     play: Records
     played: Records
     queue: Ints
+    times: Floats
     running: Records
     ends: Records
 
 
-def new_ahead(most: int, jobs: int) -> Ahead:
-    """Return room for plays of so many jobs."""
+def new_ahead(jobs: int, most: int, futures: int) -> Ahead:
+    """Return room for plays of *most* of so many jobs, and for so many drawn futures."""
     return Ahead(
         np.zeros(1, PLAY),
         np.zeros(most, PLAYED),
         np.zeros(most, np.int64),
-        np.zeros(jobs, END),
+        np.zeros((1 + futures, most)),
+        np.zeros((1 + futures, jobs), END),
         np.zeros(jobs + most, END),
     )
 
 
 def let_run(ahead: Ahead, jobs: int) -> None:
     """Let there be room for so many running jobs; under Batsim they become known on the way."""
-    ahead.running, ahead.ends = longer(ahead.running, jobs), longer(ahead.ends, jobs + len(ahead.played))
+    ahead.running, ahead.ends = wider(ahead.running, jobs), longer(ahead.ends, jobs + len(ahead.played))
 
 
 @compiled
@@ -95,8 +104,8 @@ def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wai
     """Write a job to be played; those that come again stand behind all others of the same key."""
     job, row = tables.jobs[j], ahead.played[i]
     time = max(job.requested_time, LEAST_TIME)
-    row.job, row.time, row.arrival, row.cores, row.again = j, time, arrival, job.size, again
-    row.weight = 1.0 / max(time, LEAST) + wait
+    row.job, row.arrival, row.cores, row.again = j, arrival, job.size, again
+    ahead.times[0, i], row.wait = time, wait
     row.log_time, row.log_cores = np.log(time), np.log(job.size / float(len(tables.core_job)))
 
 
@@ -145,7 +154,7 @@ def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
         for i in range(begin, begin + tables.running.sizes[v, b]):
             job = tables.jobs[tables.running.jobs[v, i]]
             end = job.start + job.requested_time
-            add_end(ahead.running, count, end if end > now else now + OVERDUE, job.size, 0)
+            add_end(ahead.running[0], count, end if end > now else now + OVERDUE, job.size, 0)
             count += 1
     return count
 
@@ -182,7 +191,7 @@ def start_played(ahead: Ahead, i: int) -> None:
     """Start a job of the play; it is still to be taken out of the queue."""
     play, job = ahead.play[0], ahead.played[i]
     play.free -= job.cores
-    play.cost += (play.now - job.arrival) * job.weight
+    play.cost += (play.now - job.arrival) * (1.0 / max(job.time, LEAST) + job.wait)
     play.steps += 1 + add_end(ahead.ends, play.running, play.now + job.time, job.cores, play.first)
     play.running += 1
 
@@ -239,36 +248,48 @@ def backfill_played(ahead: Ahead, head: int, kept: int, i: int) -> tuple[int, in
 
 
 @compiled
-def open_play(tables: Tables, scores: Scores, ahead: Ahead, candidate: int, waiting: int, running: int) -> None:
-    """Set up the play for a candidate as the cluster is now."""
+def open_play(
+    tables: Tables, scores: Scores, ahead: Ahead, candidate: int, future: int, waiting: int, coming: int, running: int
+) -> None:
+    """Set up the play of a future for a candidate as the cluster is now."""
     play, by, now = ahead.play[0], scores.candidates[candidate], tables.clock[0].now
     play.now, play.cost, play.free = now, 0.0, tables.clock[0].free_cores
     play.waiting, play.running, play.first, play.backfill = 0, running, 0, by.backfill
     play.steps += running
     for i in range(running):
-        ahead.ends[i].time, ahead.ends[i].cores = ahead.running[i].time, ahead.running[i].cores
-    for i in range(waiting):
+        ahead.ends[i].time, ahead.ends[i].cores = ahead.running[future, i].time, ahead.running[future, i].cores
+    for i in range(waiting + coming):
         job = ahead.played[i]
+        job.time, job.starts = ahead.times[future, i], 0
         job.key = by.time * job.log_time + by.cores * job.log_cores
-        if by.wait != 0.0:
-            job.key -= by.wait * np.log1p((now - job.arrival) / max(job.time, LEAST))
-        job.starts = 0
-        sort_in(ahead, i)
+        if i < waiting:
+            if by.wait != 0.0:
+                job.key -= by.wait * np.log1p((now - job.arrival) / max(ahead.times[0, i], LEAST))
+            sort_in(ahead, i)
 
 
 @compiled
-def play_on(
-    scores: Scores, ahead: Ahead, candidate: int, waiting: int, coming: int, limit: float, budget: int
-) -> float:
+def start_marked(ahead: Ahead) -> None:
+    """Start what the candidate starts now."""
+    play, kept = ahead.play[0], 0
+    for i in range(play.waiting):
+        number = ahead.queue[i]
+        if ahead.played[number].now == 1:
+            start_played(ahead, number)
+        else:
+            ahead.queue[kept] = number
+            kept += 1
+    play.waiting = kept
+
+
+@compiled
+def play_on(ahead: Ahead, waiting: int, coming: int, limit: float, budget: int) -> float:
     """Play to the end and return the cost; infinite where the budget was used up before.
 
     Args:
         limit: a cost beyond which nobody wants to know. budget: steps of all plays of this decision.
     """
-    play, by = ahead.play[0], scores.candidates[candidate]
-    for i in range(waiting, waiting + coming):
-        ahead.played[i].key = by.time * ahead.played[i].log_time + by.cores * ahead.played[i].log_cores
-    arrived = 0
+    play, arrived = ahead.play[0], 0
     while (play.waiting > 0 or arrived < coming) and play.cost <= limit:
         end = ahead.ends[play.first].time if play.first < play.running else np.inf
         arrival = ahead.played[waiting + arrived].arrival if arrived < coming else np.inf
@@ -288,7 +309,80 @@ def play_on(
 
 
 @compiled
-def choose_ahead(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int, ends: int) -> int:
+def draw_futures(tables: Tables, history: History, ahead: Ahead, futures: int, jobs: int, v: int) -> None:
+    """Draw run times for the jobs that are played and for the running ones, evenly spread over the futures.
+
+    Args:
+        futures: to be drawn. jobs: that are played. v: list of the running jobs.
+    """
+    now, count = tables.clock[0].now, 0
+    for i in range(jobs):
+        job = ahead.played[i]
+        weight = spread(tables, history, job.job)
+        job.log_time = mean_log(history, weight)
+        for future in range(futures):
+            ahead.times[1 + future, i] = draw_time(history, part_of(job.job, future, futures), 0.0)
+    for place in range(tables.running.lists[v].blocks):
+        b = tables.running.directory[v, place]
+        begin = tables.running.begins[v, b]
+        for i in range(begin, begin + tables.running.sizes[v, b]):
+            j = tables.running.jobs[v, i]
+            start = tables.jobs[j].start
+            spread(tables, history, j)
+            for future in range(futures):
+                time = draw_time(history, part_of(j, future, futures), max(now - start, LEAST_TIME))
+                end = start + time
+                add_end(ahead.running[1 + future], count, end if end > now else now + OVERDUE, tables.jobs[j].size, 0)
+            count += 1
+
+
+@inlined
+def part_of(j: int, future: int, futures: int) -> float:
+    """Return the part of its distribution that a job takes in a future, from 0 to 1."""
+    return float((j * GOLDEN + future / futures) % 1.0)
+
+
+@compiled
+def mean_log(history: History, weight: float) -> float:
+    """Return the mean of ln(run time in s) of the distribution made last, short jobs counted as 10 s."""
+    total = 0.0
+    for i in range(history.past[0].points):
+        total += history.points[i, WEIGHT] * np.log(max(history.points[i, TIME], LEAST))
+    return total / weight
+
+
+@compiled
+def cost_of(
+    tables: Tables,
+    scores: Scores,
+    ahead: Ahead,
+    s: int,
+    candidate: int,
+    waiting: int,
+    coming: int,
+    running: int,
+    limit: float,
+) -> float:
+    """Mark what a candidate starts now, and return what its futures cost; infinite where the budget was used up."""
+    futures, budget = scores.params[s].scenarios, scores.params[s].budget * STEPS
+    open_play(tables, scores, ahead, candidate, 0, waiting, coming, running)
+    start_by_candidate(ahead)
+    for i in range(waiting):
+        ahead.played[i].now = ahead.played[i].starts
+    if futures == 0:
+        return play_on(ahead, waiting, coming, limit, budget)
+    cost = 0.0
+    for future in range(futures):
+        open_play(tables, scores, ahead, candidate, 1 + future, waiting, coming, running)
+        start_marked(ahead)
+        cost += play_on(ahead, waiting, coming, limit - cost, budget)
+        if cost > limit:
+            break
+    return cost
+
+
+@compiled
+def choose_ahead(tables: Tables, history: History, scores: Scores, ahead: Ahead, s: int, v: int, ends: int) -> int:
     """Mark the waiting jobs that the best candidate starts now; return how many jobs were played.
 
     Args:
@@ -296,19 +390,16 @@ def choose_ahead(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int, e
     """
     waiting = put_waiting(tables, scores, ahead, s, v)
     coming, running = put_arrivals(tables, scores, ahead, s, waiting), put_running(tables, ahead, ends)
-    best, budget = np.inf, scores.params[s].budget * STEPS
+    if scores.params[s].scenarios > 0:
+        draw_futures(tables, history, ahead, scores.params[s].scenarios, waiting + coming, ends)
+    best = np.inf
     ahead.play[0].steps = 0
     for candidate in range(scores.params[s].first, scores.params[s].last):
-        open_play(tables, scores, ahead, candidate, waiting, running)
-        start_by_candidate(ahead)
-        for i in range(waiting):
-            ahead.played[i].now = ahead.played[i].starts
-        first = candidate == scores.params[s].first
-        cost = play_on(scores, ahead, candidate, waiting, coming, best, budget)
-        if first or cost < best * (1.0 - MARGIN):
+        cost = cost_of(tables, scores, ahead, s, candidate, waiting, coming, running, best)
+        if candidate == scores.params[s].first or cost < best * (1.0 - MARGIN):
             best = cost
             for i in range(waiting):
                 ahead.played[i].chosen = ahead.played[i].now
-        if ahead.play[0].steps > budget:
+        if ahead.play[0].steps > scores.params[s].budget * STEPS:
             break
     return waiting

@@ -137,7 +137,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
     """
     count, jobs, nodes = len(baselines), len(state.tables.jobs), state.platform.nodes
     plans = np.zeros(count, PLAN)
-    predictors = tuple(dict.fromkeys(times for baseline in baselines for times in baseline.predictors))
+    predictors = predictors_of(baselines)
     for plan, baseline in zip(plans, baselines, strict=True):
         if baseline.needs_run_times and not state.knows_run_times:
             raise OptionsError(f"{baseline.name}: looks at actual run times, which only the embedded simulator knows")
@@ -168,8 +168,13 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         node_gpus=np.zeros(nodes),
         history=history_of(state, baselines, predictors),
         scores=new_scores(learned, jobs, DEMANDS) if any(learned) else absent(Scores),
-        ahead=new_ahead(played_by(learned, jobs), jobs) if any(learned) else absent(Ahead),
+        ahead=new_ahead(jobs, *played_by(learned)) if any(learned) else absent(Ahead),
     )
+
+
+def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:
+    """Return the learned predictors that baselines look at, in the order of their numbers."""
+    return tuple(dict.fromkeys(times for baseline in baselines for times in baseline.predictors))
 
 
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
@@ -184,11 +189,12 @@ def history_of(state: State, baselines: Sequence[Baseline], predictors: Sequence
     return new_history(state, [predictor(times) for times in predictors])
 
 
-def played_by(learned: Sequence[ScoredPolicy | None], jobs: int) -> int:
-    """Return how many jobs learned policies play at most."""
+def played_by(learned: Sequence[ScoredPolicy | None]) -> tuple[int, int]:
+    """Return how many jobs learned policies play at most, and how many drawn futures."""
     stages = [stage for policy in learned if policy for stage in (policy, policy.exact) if stage]
     ahead = [stage.lookahead for stage in stages if stage.lookahead]
-    return max((one.queue + one.arrivals for one in ahead), default=0)
+    jobs = max((one.queue + one.arrivals for one in ahead), default=0)
+    return jobs, max((one.scenarios for one in ahead), default=0)
 
 
 def changes(order: int, times: int) -> bool:

@@ -52,7 +52,7 @@ def start_scored(tables: Tables, plans: Plans, k: int) -> None:
 def start_ahead(tables: Tables, plans: Plans, k: int, s: int) -> None:
     """Start what the best candidate starts."""
     ahead = plans.ahead
-    count = choose_ahead(tables, plans.scores, ahead, s, plans.plans[k].list, plans.plans[k].ends)
+    count = choose_ahead(tables, plans.history, plans.scores, ahead, s, plans.plans[k].list, plans.plans[k].ends)
     for i in range(count):
         if ahead.played[i].chosen == 1:
             start_if_fits(tables, plans, k, ahead.played[i].job)

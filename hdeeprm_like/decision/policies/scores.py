@@ -41,6 +41,7 @@ SCORE = np.dtype(
         ("arrivals", "i8"),  # past submissions that are played again
         ("played", "i8"),  # waiting jobs that are played at most
         ("budget", "i8"),  # µs that plays of a decision may take
+        ("scenarios", "i8"),  # futures that are drawn, 0 to play the one that was requested
         ("first", "i8"),  # candidates: Scores.candidates[first : last]
         ("last", "i8"),
         ("wait", "f8"),  # what a second of waiting costs beside 1 / run time
@@ -126,6 +127,7 @@ def write_params(row: np.void, stage: ScoredPolicy, exact: bool) -> None:
     row["backlog"], row["widest"] = keep.backlog, keep.widest
     row["reservations"] = stage.reservations
     row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
+    row["scenarios"] = ahead.scenarios
     row["wait"] = ahead.wait
 
 

@@ -12,7 +12,15 @@ from hdeeprm_like.types import Floats, Ints, Records
 
 LEAF = -1  # in place of a feature
 
-MODEL = np.dtype([("baseline", "f8"), ("first", "i8"), ("end", "i8")], align=True)  # its trees: roots[first : end]
+MODEL = np.dtype(
+    [
+        ("baseline", "f8"),
+        ("first", "i8"),  # its trees: roots[first : end]
+        ("end", "i8"),
+        ("own", "i8"),  # 1 for the user's own, of which Python writes what it predicts
+    ],
+    align=True,
+)
 
 NODE = np.dtype(
     [
@@ -65,7 +73,7 @@ def rows_of(predictors: tuple[Predictor, ...]) -> tuple[Records, Ints, Records]:
                 (one.feature, one.at_most, root + one.left, root + one.right, one.missing_left, one.value)
                 for one in tree
             ]
-        model["end"] = len(roots)
+        model["end"], model["own"] = len(roots), predictor.own is not None
     return models, np.array(roots, np.int64), np.array(rows, NODE)
 
 

@@ -1,0 +1,40 @@
+"""Run-time predictors of the user's own: they are Python, and are asked before each decision."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.history import BUILT_IN, History, read_history
+from hdeeprm_like.decision.policies.plans import predictors_of
+from hdeeprm_like.decision.tree_files import predictor
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.types import Ints
+
+
+class OwnTimes:
+    """The predictors of the user's own among those of some baselines, for one run."""
+
+    def __init__(self, state: State, baselines: Sequence[Baseline]) -> None:
+        self._state = state
+        numbered = [(n, name, predictor(name).own) for n, name in enumerate(predictors_of(baselines))]
+        self._asked = [(BUILT_IN + n, name, make(state)) for n, name, make in numbered if make is not None]
+
+    def write(self, history: History) -> None:
+        """Ask for how long the waiting jobs will run, and note it where compiled code looks.
+
+        Raises:
+            OptionsError: a predictor gives something that is not a number of s for each job.
+        """
+        if self._asked:
+            read_history(self._state.tables, history)  # what was told of a job is forgotten where it is submitted
+            self.write_of(history, self._state.waiting)
+
+    def write_of(self, history: History, jobs: Ints) -> None:
+        """Do the same for some jobs, (J',)."""
+        for row, name, ask in self._asked:
+            times = np.asarray(ask(self._state, jobs))
+            if times.shape != jobs.shape or times.dtype.kind not in "biuf" or not (times >= 0.0).all():
+                raise OptionsError(f"{name}: seconds for each of {len(jobs)} jobs are needed, not {times!r:.60}")
+            history.planned[row, jobs] = np.maximum(times, 1.0)
