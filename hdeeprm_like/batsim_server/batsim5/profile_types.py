@@ -1,10 +1,10 @@
 """The profile types of Batsim 5: what the jobs do is Batsim 4's, but for one way of sharing out what they send.
 
-To add a type, add a line to `PROFILE_TYPES`.
+To add a type, add a line to `PROFILE_TYPES` and to `TOLD`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hdeeprm_like.batsim_server.fields import Fields
@@ -13,8 +13,7 @@ from hdeeprm_like.batsim_server.profile_types import computing
 from hdeeprm_like.batsim_server.profile_types.composed import COMPOSED, Sequence
 from hdeeprm_like.batsim_server.profile_types.computing import PARALLEL, Amounts
 from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
-
-EACH, SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniformly"
+from hdeeprm_like.formats.batsim5_json import EACH, SPREAD
 
 
 @dataclass(frozen=True)
@@ -48,33 +47,6 @@ HOMOGENEOUS: ProfileType[Homogeneous] = ProfileType(
     run_homogeneous,
     lambda running, task, amounts: computing.progress(running, task, Amounts(amounts.flops, amounts.bytes)),
 )
-
-
-def _matrix(content: Mapping[str, Any]) -> dict[str, Any]:
-    flops, sent = content.get("computation_vector"), content.get("communication_matrix")
-    if isinstance(flops, list) and sent is None:
-        sent = [0.0] * len(flops) ** 2
-    elif isinstance(sent, list) and flops is None:
-        flops = [0.0] * round(len(sent) ** 0.5)
-    return {"cpu": flops, "com": sent}
-
-
-@dataclass(frozen=True)
-class MessageForm:
-    """How messages tell of a type of profile.
-
-    Attributes:
-        tell: returns the content from the parameters.
-        read: returns the content as a workload file has it; the default renames *keys*.
-    """
-
-    tell: Callable[[Any], dict[str, Any]]
-    keys: Mapping[str, str] = field(default_factory=dict)  # in messages -> in files
-    read: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
-
-    def as_in_files(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the content of a profile in a message as a workload file has it."""
-        return self.read(content) if self.read else {self.keys.get(key, key): value for key, value in content.items()}
 
 
 PROFILE_TYPES: Mapping[str, ProfileType[Any]] = {
@@ -111,11 +83,9 @@ def _tell_sequence(sequence: Sequence) -> dict[str, Any]:
     }
 
 
-MESSAGE_FORMS: Mapping[str, MessageForm] = {
-    "DelayProfile": MessageForm(lambda delay: {"delay": delay}),
-    "ParallelTaskProfile": MessageForm(_tell_amounts, read=_matrix),
-    "ParallelTaskHomogeneousProfile": MessageForm(
-        _tell_homogeneous, {"computation_amount": "cpu", "communication_amount": "com"}
-    ),
-    "SequentialCompositionProfile": MessageForm(_tell_sequence, {"repetition_count": "repeat", "profile_ids": "seq"}),
+TOLD: Mapping[str, Callable[[Any], dict[str, Any]]] = {  # what messages tell of each type, from its parameters
+    "DelayProfile": lambda delay: {"delay": delay},
+    "ParallelTaskProfile": _tell_amounts,
+    "ParallelTaskHomogeneousProfile": _tell_homogeneous,
+    "SequentialCompositionProfile": _tell_sequence,
 }

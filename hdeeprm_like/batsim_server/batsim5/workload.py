@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hdeeprm_like.batsim_server.batsim5.json_text import encode
-from hdeeprm_like.batsim_server.batsim5.profile_types import MESSAGE_FORMS, NOT_IMITATED, PROFILE_TYPES
+from hdeeprm_like.batsim_server.batsim5.profile_types import NOT_IMITATED, PROFILE_TYPES, TOLD
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.workload import WorkloadReader
 from hdeeprm_like.errors import ProtocolError, did_you_mean
+from hdeeprm_like.formats.batsim5_json import profile_of_message
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class WorkloadReader5(WorkloadReader):
         """Return one profile from its JSON; its text is what messages tell of it."""
         profile = super().profile(name, description, where, depth)
         kind = description["type"]
-        told = {"id": name, "profile_type": kind, "profile": MESSAGE_FORMS[kind].tell(profile.parameters)}
+        told = {"id": name, "profile_type": kind, "profile": TOLD[kind](profile.parameters)}
         if extra := self._extra_data(description, f"{where}: profile {name[:60]!r}"):
             told["extra_data"] = extra
         profile.text = encode(told)
@@ -91,12 +92,14 @@ def job_from_message(event: SchedulerEvent, reader: WorkloadReader5, number: str
 def profile_from_message(event: SchedulerEvent, reader: WorkloadReader5) -> Profile:
     """Return the profile of a RegisterProfileEvent."""
     told = event.object("profile")
-    name, kind, content = told.get("id"), told.get("profile_type"), told.get("profile")
-    if not isinstance(name, str) or not isinstance(content, dict):
+    name = told.get("id")
+    if not isinstance(name, str) or not isinstance(told.get("profile"), dict):
         raise ProtocolError(f"{event.where}: profile must have an id, a profile_type and a profile")
-    described: dict[str, Any] = {"type": kind}
-    if isinstance(kind, str) and kind in MESSAGE_FORMS:
-        described |= MESSAGE_FORMS[kind].as_in_files(content)
-    if told.get("extra_data") is not None:
-        described["extra_data"] = told["extra_data"]
+    described = profile_of_message(told)
+    if described["type"] == "ParallelTaskProfile":  # either part may be left out
+        flops, sent = described.get("cpu"), described.get("com")
+        if isinstance(flops, list) and sent is None:
+            described["com"] = [0.0] * len(flops) ** 2
+        elif isinstance(sent, list) and flops is None:
+            described["cpu"] = [0.0] * round(len(sent) ** 0.5)
     return reader.profile(name, described, event.where)
