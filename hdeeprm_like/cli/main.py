@@ -9,6 +9,7 @@ from hdeeprm_like import __version__
 from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR, Parser
 from hdeeprm_like.cli.comparison import add_compare
 from hdeeprm_like.cli.compilation import add_compile
+from hdeeprm_like.cli.conversion import add_convert
 from hdeeprm_like.cli.example import add_example
 from hdeeprm_like.cli.explanation import add_explain
 from hdeeprm_like.cli.launch import add_clean, add_launch
@@ -88,6 +89,7 @@ def parser() -> Parser:
     add_jobstat(commands)
     add_predict(commands)
     add_workload_commands(commands)
+    add_convert(commands)
     add_clean(commands)
     add_schema(commands)
     add_compile(commands)
