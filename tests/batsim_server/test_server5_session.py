@@ -140,7 +140,7 @@ def test_a_killed_job_tells_how_far_it_was_in_which_repetition(tmp_path):
     assert (told["profile_id"], told["current_repetition"], told["current_task_index"]) == ("w0!twice", 1, 1)
     inside = told["current_task_progress"]["kill_progress"]
     assert inside == {"profile_id": "w0!work4", "progress": pytest.approx(0.5, abs=1e-9)}
-    assert [profile["id"] for profile in killed["profiles"]] == ["w0!twice", "w0!work4"]
+    assert [profile["id"] for profile in killed["profiles"]] == ["w0!twice"]
 
 
 def test_a_forced_stop_ends_the_simulation_with_one_last_message(tmp_path):

@@ -77,7 +77,9 @@ def test_types_are_refused_where_a_format_names_none(tmp_path, name, kind):
 
 
 def test_what_cannot_be_written_is_refused_with_what_can(tmp_path):
-    with pytest.raises(OptionsError, match=r"p\.csv: a name that ends in \.json, \.json\.gz, \.xml or \.xml\.gz is needed"):
+    with pytest.raises(
+        OptionsError, match=r"p\.csv: a name that ends in \.json, \.json\.gz, \.xml or \.xml\.gz is needed"
+    ):
         write(platform(), tmp_path / "p.csv", "platform")
 
 

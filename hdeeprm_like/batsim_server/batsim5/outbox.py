@@ -13,30 +13,31 @@ UNSIGNED = 1 << 32  # return codes are told as 32-bit numbers without a sign
 
 @dataclass(frozen=True)
 class KillProgress:
-    """How far a killed job was, as messages tell it, and the profiles that are named there."""
+    """How far a killed job was, as messages tell it, and its profile."""
 
     told: dict[str, Any]
-    profiles: list[Profile]
+    profile: Profile
 
 
-def kill_progress(running: RunningJob, task: Task | None = None) -> KillProgress:
-    """Return how far a job, or one task of it, is."""
-    task = task or running.task
+def kill_progress(running: RunningJob) -> KillProgress:
+    """Return how far a job is."""
+    return KillProgress(_progress_of(running, running.task), running.job.profile)
+
+
+def _progress_of(running: RunningJob, task: Task) -> dict[str, Any]:
     profile = task.profile
     if task.part is None:
         share = profile.type.progress(running, task, profile.parameters)["progress"]
         told = {"profile_id": profile.name, "progress": share}
-        return KillProgress({"kill_progress_type": "KillProgressAtomicProfile", "kill_progress": told}, [profile])
-    part = kill_progress(running, task.part)
+        return {"kill_progress_type": "KillProgressAtomicProfile", "kill_progress": told}
     repetition, index = divmod(task.index, len(profile.parts))
     told = {
         "profile_id": profile.name,
         "current_repetition": repetition,
         "current_task_index": index,
-        "current_task_progress": part.told,
+        "current_task_progress": _progress_of(running, task.part),
     }
-    told = {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": told}
-    return KillProgress(told, [profile, *part.profiles])
+    return {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": told}
 
 
 class Outbox5(Outbox):
@@ -95,7 +96,7 @@ class Outbox5(Outbox):
         progresses = encode([{"job_id": identifier, "wrapper": one.told} for identifier, one in by_job])
         tail = ""
         if self._profiles_of_killed:
-            named = {profile.name: profile.text for one in progress.values() for profile in one.profiles}
+            named = {one.profile.name: one.profile.text for one in progress.values()}
             tail = f',"profiles": [{",".join(text for _, text in sorted(named.items()))}]'
         data = f'{{"job_ids": {encode(list(identifiers))},"progresses": {progresses}{tail}}}'
         self.add_late("JobsKilledEvent", data, now)
