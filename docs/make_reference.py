@@ -5,10 +5,11 @@ import contextlib
 import inspect
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.batsim_server.batsim5.cli import main as batsim5_main
 from hdeeprm_like.batsim_server.cli import main as batsim_main
 from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cluster.schedule import FIGURES
@@ -21,6 +22,8 @@ from hdeeprm_like.engine import numbers
 from hdeeprm_like.formats.open import FORMATS
 from hdeeprm_like.options import Options
 from hdeeprm_like.results.plots import KINDS
+
+SERVERS = {"batsim": batsim_main, "batsim5": batsim5_main}
 
 
 def write_reference(folder: Path) -> None:
@@ -58,16 +61,16 @@ def commands() -> str:
     (choices,) = (action.choices for action in top._actions if isinstance(action, argparse._SubParsersAction))
     text = "# Commands\n\n"
     for name, command in choices.items():
-        described = command.format_help() if command.add_help else help_of_batsim()
+        described = command.format_help() if command.add_help else help_of_server(SERVERS[name])
         text += f"## hdeeprm-like {name}\n\n```text\n{described.strip()}\n```\n\n"
     return text
 
 
-def help_of_batsim() -> str:
-    """Return what ``hdeeprm-like batsim --help`` prints."""
+def help_of_server(main: Callable[[Sequence[str]], int]) -> str:
+    """Return what the command of a server prints with ``--help``."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        batsim_main(["--help"])
+        main(["--help"])
     return printed.getvalue()
 
 

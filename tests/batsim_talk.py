@@ -8,10 +8,12 @@ import numpy as np
 
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server import cli
+from hdeeprm_like.batsim_server.batsim5 import cli as cli5
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
+from hdeeprm_like.formats.batsim5_json import as_batsim5
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.workload_json import write_workload
 from hdeeprm_like.launch.with_batsim import FirstAction
@@ -66,6 +68,21 @@ def play_on_server(conversation, folder, *more):
         return conversation.answer(text).encode()
 
     return said, cli.play(server_options(folder, *more), ask)
+
+
+def play_on_server5(conversation, folder, *more):
+    """The same with our server for Batsim 5; its files are called ``five_*``."""
+    said = []
+
+    def ask(message):
+        said.append(message)
+        return conversation.answer(message).encode()
+
+    workload = as_batsim5(json.loads((folder / "workload.json").read_text()), "workload.json")
+    (folder / "workload5.json").write_text(json.dumps(workload))
+    files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/workload5.json", "-e", f"{folder}/five_"]
+    options = cli5.read_command_line([*files, "--energy-host", "-s", "tcp://127.0.0.1:1", "", *more])[0]
+    return said, cli5.play(options, ask)
 
 
 def write_inputs(platform, workload, folder):

@@ -9,6 +9,11 @@ from hdeeprm_like.results.batsim_files import interval_set
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
 MASTER = '<zone id="master" routing="Full"><host id="master_host" speed="1Gf"/></zone>'
+CLUSTER = (
+    f'{HEAD}<zone id="main" routing="Full">{MASTER}<cluster id="c" prefix="h" suffix="" radical="0-3" speed="1Gf" '
+    'bw="10Gbps" lat="0us" router_id="r"/><link id="b" bandwidth="10Gbps" latency="0us"/>'
+    '<zoneRoute src="c" dst="master" gw_src="r" gw_dst="master_host"><link_ctn id="b"/></zoneRoute></zone></platform>'
+)
 
 
 def platform_xml(hosts, latency="0us", prop="wattage_per_state", speeds="1Gf,0.5Gf", watts="30:40:100, 30:40:80"):

@@ -34,6 +34,7 @@ COMMANDS = (
     "cut",
     "fetch-trace",
     "import",
+    "convert",
     "clean",
     "schema",
     "compile",
@@ -78,4 +79,4 @@ def test_every_command_is_asked_for_its_help():
     from hdeeprm_like.cli.main import parser
 
     (commands,) = (action for action in parser()._actions if action.dest == "command")
-    assert set(commands.choices) - {"batsim"} == set(COMMANDS)
+    assert set(commands.choices) - {"batsim", "batsim5"} == set(COMMANDS)

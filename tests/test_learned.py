@@ -76,9 +76,10 @@ def test_a_trained_agent_gives_the_same_schedule_in_process_and_with_batsim(tmp_
     assert train("--output", tmp_path / "training", "--episodes", 60) == 0
     options, model = options_to_test(tmp_path), ("-im", tmp_path / "training")
     assert launch(tmp_path / "here", *model, options=options) == 0
-    batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
-    assert launch(tmp_path / "there", *model, *batsim, options=options) == 0
-    assert schedule(tmp_path / "here") == schedule(tmp_path / "there")
+    for version, command in (("batsim", BATSIM), ("batsim5", f"{BATSIM}5")):
+        batsim = ("--simulator", version, "--batsim-command", command, "--timeout", 60)
+        assert launch(tmp_path / version, *model, *batsim, options=options) == 0
+        assert schedule(tmp_path / "here") == schedule(tmp_path / version)
 
 
 @pytest.mark.parametrize(

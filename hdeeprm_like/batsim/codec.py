@@ -95,6 +95,10 @@ class Listener(Protocol):
 class Codec(Protocol):
     """How one version of Batsim writes and reads messages."""
 
+    def greet(self, raw: str | bytes) -> str | None:
+        """Return the answer to a message that only greets, None for all others."""
+        ...
+
     def parse(self, raw: str | bytes) -> Any:
         """Return a message as it comes over the wire as plain lists and dictionaries."""
         ...

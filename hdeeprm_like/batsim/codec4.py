@@ -34,6 +34,10 @@ LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 class Codec4:
     """The `Codec` of Batsim 4."""
 
+    def greet(self, raw: str | bytes) -> str | None:
+        """Return None: Batsim 4 begins without greetings."""
+        return None
+
     def parse(self, raw: str | bytes) -> Any:
         """Return the JSON of a message.
 

@@ -1,6 +1,6 @@
 """One simulation as the decision system hears it from Batsim: a message in, an answer out; no socket, no clock.
 
-What a message says comes from a codec (``codec4`` for Batsim 4) as calls of the methods of `Conversation` that
+What a message says comes from a codec (``codec4`` or ``codec5``) as calls of the methods of `Conversation` that
 `Listener` lists. A submission, a completion and a requested call are an instant, on which the decision system decides.
 So are cores that join the pool when jobs wait, and the end of all arrivals when jobs wait and none runs. Cores that
 leave the pool are no instant, and the jobs on them go on.
@@ -187,7 +187,8 @@ class Conversation:
 
     def answer(self, message: str | bytes) -> str:
         """Take in a message as it comes over the wire and return the answer to send."""
-        return self.write(self.hear(self._codec.parse(message)))
+        greeting = None if self.begun else self._codec.greet(message)
+        return self.write(self.hear(self._codec.parse(message))) if greeting is None else greeting
 
     def parse(self, message: str | bytes) -> Any:
         """Return a message as it comes over the wire as what `hear` takes."""

@@ -9,7 +9,6 @@ Each module imports only modules that are listed above it::
     options            what the command line says
     json_text          JSON as Batsim prints it
     fields             the fields of a JSON object, checked
-    outbox             messages to the scheduler
     replies            messages from the scheduler
     outside_events     what happens to the cluster from outside
     carrier            ZeroMQ
@@ -22,6 +21,7 @@ Each module imports only modules that are listed above it::
     network            the links: routes, latencies
     parallel_tasks     what a parallel task asks of hosts and links
     jobs               jobs, profiles, and what a job is made of while it runs
+    outbox             messages to the scheduler
     profile_types      the table of profile types, a module for each kind
     workload           jobs and profiles from their JSON
     simulation         all of the above for one simulation
@@ -31,6 +31,7 @@ Each module imports only modules that are listed above it::
     server             the actor that talks to the scheduler
     outputs            the files that are written
     cli                the command
+    batsim5            the same for Batsim 5: what it says, reads and writes otherwise
 
 The package needs nothing else of ours but the errors, the reading of files and the writing of Batsim's files.
 """

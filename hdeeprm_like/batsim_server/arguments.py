@@ -1,4 +1,4 @@
-"""The options of the command, under Batsim's names and in Batsim's groups."""
+"""The options of ``hdeeprm-like batsim``, under Batsim's names and in Batsim's groups."""
 
 import argparse
 from typing import NoReturn
@@ -11,14 +11,17 @@ SIMGRID_VERSION = "3.32.0"  # that Batsim 4.2.1 is recorded with
 LEVELS = ("quiet", "network-only", "information", "debug")
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Refuses a command line with an error of ours."""
+
     def error(self, message: str) -> NoReturn:
+        """Raise an `OptionsError`."""
         raise OptionsError(f"{self.prog}: {message}")
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    made = _Parser(
+    made = Parser(
         prog="hdeeprm-like batsim", description="Imitates Batsim 4.2.1: same options, messages and output files."
     )
     _add_inputs(made)

@@ -44,13 +44,13 @@ class Carrier:
         """Close the connection."""
         self.close()
 
-    def ask(self, text: str) -> bytes:
+    def ask(self, text: str | bytes) -> bytes:
         """Send a message and return the reply.
 
         Raises:
             ProtocolError: no reply came in time, or one of several parts.
         """
-        self._socket.send_string(text)
+        self._socket.send(text.encode() if isinstance(text, str) else text)
         try:
             parts = self._socket.recv_multipart()
         except zmq.Again:

@@ -10,11 +10,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hdeeprm_like.batsim_server.arguments import LEVELS, parser
 from hdeeprm_like.batsim_server.json_text import encode
@@ -25,6 +25,10 @@ from hdeeprm_like.formats.files import read_text
 
 if TYPE_CHECKING:
     from hdeeprm_like.batsim_server.server import Ask
+    from hdeeprm_like.batsim_server.simulation import Simulation
+
+AnyOptions = TypeVar("AnyOptions", bound=ServerOptions)
+AnySimulation = TypeVar("AnySimulation", bound="Simulation")
 
 logger = logging.getLogger("hdeeprm_like.batsim_server")
 LOG_LEVELS = dict(zip(LEVELS, (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG), strict=True))
@@ -43,9 +47,23 @@ class Stopped(BaseException):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one simulation as Batsim's command line says; return the exit status."""
+    return run_command(sys.argv[1:] if argv is None else argv, read_command_line, serve)
+
+
+def run_command(
+    argv: Sequence[str],
+    read: Callable[[Sequence[str]], tuple[AnyOptions, int]],
+    serve: Callable[[AnyOptions], object],
+) -> int:
+    """Run one simulation as the command line of a version of Batsim says; return the exit status.
+
+    Args:
+        read: returns the options of a command line, and how much to log.
+        serve: plays the simulation.
+    """
     gc.set_threshold(COLLECT_AFTER)
     try:
-        options, level = read_command_line(sys.argv[1:] if argv is None else argv)
+        options, level = read(argv)
     except HDeepRMError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -96,11 +114,27 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
 
     began = time.perf_counter()
     simulation = Simulation(options)
+    run = Server(simulation, ask).run if options.scheduler else lambda: start_all(simulation)
+    return run_to_the_end(simulation, run, write_outputs, began)
+
+
+def run_to_the_end(
+    simulation: AnySimulation, run: Callable[[], bool], write_outputs: Callable[..., None], began: float
+) -> bool:
+    """Play a simulation that is ready; write its output files; return whether it came to its end.
+
+    Args:
+        simulation: of any version of Batsim.
+        run: plays it.
+        write_outputs: takes the simulation, s of wall clock that it took, and why it is incomplete if it is.
+        began: on `time.perf_counter`.
+    """
+    options = simulation.options
     logger.info(
         "%d machines, %d jobs; the scheduler is at %s", len(simulation.machines), len(simulation.jobs), options.socket
     )
     try:
-        ended = Server(simulation, ask).run() if options.scheduler else start_all(simulation)
+        ended = run()
     except BaseException as cause:
         with _signals_wait():
             logger.info("writing what is known until %g s", simulation.engine.now)

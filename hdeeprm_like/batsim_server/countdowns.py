@@ -1,16 +1,17 @@
-"""What runs out while the clock moves: timers, latencies, and shares of work.
+"""What runs out while the clock moves: timers, latencies, and shares of work; and alarms, which end at exact dates.
 
-All of one kind advance by every step, one by one, as SimGrid does it: its sums are rounded in that way.
+All of one kind but alarms advance by every step, one by one, as SimGrid does it: its sums are rounded in that way.
 """
 
 from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
 from math import inf
 
 from hdeeprm_like.batsim_server.sharing import Variable
 
 
 class Action:
-    """Someaction that takes simulated time."""
+    """Something that takes simulated time."""
 
     __slots__ = ("bytes_delay", "countdown", "empty", "machines", "on_end", "sequence", "slot", "variable")
 
@@ -21,13 +22,13 @@ class Action:
         self.machines = machines
         self.variable: Variable | None = None
         self.bytes_delay = 0.0  # max over flows of latency (s) times bytes
-        self.empty = False  # a task that asks for noaction ends when its latency is over
-        self.countdown: Countdown | None = None  # in which it has its slot; None: it is over
+        self.empty = False  # a task that asks for nothing ends when its latency is over
+        self.countdown: Countdown | Alarms | None = None  # in which it has its slot; None: it is over
         self.slot = -1
 
 
 class Countdown:
-    """Actions of which someaction runs out."""
+    """Actions of which something runs out."""
 
     def __init__(self, precision: float) -> None:
         """Start empty; what has less than *precision* left is at its end."""
@@ -104,3 +105,30 @@ class Works(Countdown):
             return []
         self._left = [left - rate * step for left, rate in zip(self._left, self._rates, strict=True)]
         return self._ended()
+
+
+class Alarms:
+    """Actions that end at exact dates, to the last bit: the timeouts of SimGrid 4."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._dated: list[tuple[float, int, Action]] = []  # a heap: date (s), sequence of the action, the action
+
+    def add(self, action: Action, date: float) -> None:
+        """Let an action end at a date in s."""
+        action.countdown = self
+        heappush(self._dated, (date, action.sequence, action))
+
+    def drop(self, action: Action) -> None:
+        """Take an action off; the heap forgets it when its date is the nearest."""
+        action.countdown = None
+
+    def next_date(self) -> float:
+        """Return the nearest date in s, infinity if there is none."""
+        while self._dated and self._dated[0][2].countdown is None:
+            heappop(self._dated)
+        return self._dated[0][0] if self._dated else inf
+
+    def pop(self) -> Action:
+        """Return the action with the date that `next_date` returned; it still has to be dropped."""
+        return heappop(self._dated)[2]

@@ -4,7 +4,7 @@ It imitates SimGrid 3.32 to the rounding of its sums, because Batsim's answers s
 actor runs until it asks for something, then what they asked is done in that order, until nobody is ready. Then the
 clock moves to the nearest end of an action; all actions advance by that step, and those with less than 1e-9 s (timers)
 or 1e-14 of their work left (unless SimGrid's options say otherwise) end together and wake their actors in the order in
-which the actions were created.
+which the actions were created; alarms, which end at exact dates, come after them.
 
 An actor is a generator. It yields requests, tuples ``(method of Engine, arguments...)``, and receives their answers.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from math import inf
 from typing import Any
 
-from hdeeprm_like.batsim_server.countdowns import Action, Countdown, Works
+from hdeeprm_like.batsim_server.countdowns import Action, Alarms, Countdown, Works
 from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowds, Sharing, Variable
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 
@@ -85,7 +85,11 @@ class Mailbox:
 
 
 class Engine:
-    """The clock, the actors, the actions, and the mailbox of the server."""
+    """The clock, the actors and the actions.
+
+    Attributes:
+        server: the mailbox of the server.
+    """
 
     def __init__(
         self,
@@ -93,6 +97,7 @@ class Engine:
         on_rates: Callable[[Sequence[Variable]], None] | None = None,
         before_end: Callable[[Sequence[int]], None] | None = None,
         simgrid: SimgridOptions = SIMGRID,
+        exact_timeouts: bool = False,
     ) -> None:
         """Start at time 0 without actors.
 
@@ -102,6 +107,8 @@ class Engine:
             on_rates: called with the tasks that have a new rate.
             before_end: called with the machines of an action that ends, before others get its share of them.
             simgrid: the limits of SimGrid's model.
+            exact_timeouts: what waits no longer than some time gives up at that date, as in SimGrid 4, not up to 1e-9 s
+                before.
         """
         self.now = 0.0
         self.sharing = Sharing(simgrid.work_amount)
@@ -110,11 +117,13 @@ class Engine:
         self._on_rates = on_rates
         self._before_end = before_end
         self._ready: list[tuple[Actor, Any]] = []
-        self._mailbox = Mailbox()
+        self.server = Mailbox()
         self._sequence = 0
         self._works = Works(simgrid.timing * simgrid.work_amount)
         self._timers = Countdown(simgrid.timing)
         self._latencies = Countdown(simgrid.timing)  # of tasks and messages, which then go over to the works
+        self._alarms = Alarms()
+        self._exact_timeouts = exact_timeouts
         self._tcp_gamma = simgrid.tcp_gamma
 
     # Requests ---------------------------------------------------------------------------------------------------
@@ -134,7 +143,7 @@ class Engine:
 
     def put(self, actor: Actor, content: Any, mailbox: Mailbox | None = None, size: float = 1.0) -> None:
         """Send to a mailbox, the server's if none is given; the actor goes on when the message has arrived."""
-        mailbox = mailbox or self._mailbox
+        mailbox = mailbox or self.server
         message = Message(actor, content, mailbox, size)
         actor.waits_for = message
         if mailbox.receiver is None:
@@ -145,14 +154,14 @@ class Engine:
 
     def get(self, actor: Actor, mailbox: Mailbox | None = None) -> None:
         """Answer the next message of a mailbox, the server's if none is given, when it has arrived."""
-        mailbox = mailbox or self._mailbox
+        mailbox = mailbox or self.server
         if mailbox.pending:
             self._transfer(mailbox.pending.popleft(), actor, sender_first=True)
         else:
             mailbox.receiver = actor
 
     def get_within(self, actor: Actor, mailbox: Mailbox, seconds: float) -> None:
-        """Answer the next message of a mailbox, or TIMEOUT if it has not arrived in time."""
+        """Answer the next message of a mailbox, or TIMEOUT if it has not arrived (exact: not left) in time."""
 
         def give_up() -> None:
             mailbox.receiver = None
@@ -160,8 +169,7 @@ class Engine:
                 self.remove(mailbox.transfer)
             self._wake(actor, TIMEOUT)
 
-        timer = self._timer(seconds, give_up, -1)
-        actor.waits_for = timer
+        actor.waits_for = self._timeout(seconds, give_up)
         self.get(actor, mailbox)
 
     def start(self, actor: Actor, work: Work) -> None:
@@ -186,7 +194,7 @@ class Engine:
 
         action.on_end = lambda: end(DONE)
         if timeout >= 0.0:
-            timer = self._timer(timeout, lambda: end(TIMEOUT), action.machines[0])
+            timer = self._timeout(timeout, lambda: end(TIMEOUT), action.machines[0])
         actor.waits_for = end
 
     def cancel(self, actor: Actor, target: Actor) -> None:
@@ -213,8 +221,8 @@ class Engine:
 
     @property
     def mailbox_empty(self) -> bool:
-        """Whether nobody waits for the receiver."""
-        return not self._mailbox.pending
+        """Whether nobody waits for the server to receive."""
+        return not self.server.pending
 
     def begin(self, script: Script, host: str) -> Actor:
         """Add an actor from outside."""
@@ -271,6 +279,8 @@ class Engine:
         sender, mailbox = message.sender, message.mailbox
         assert sender is not None
         work = self._message_work(sender.host, receiver.host, message.size)
+        if self._exact_timeouts and isinstance(receiver.waits_for, Action):
+            self.remove(receiver.waits_for)
 
         def arrive() -> None:
             mailbox.transfer = None
@@ -291,6 +301,13 @@ class Engine:
     def _timer(self, seconds: float, on_end: Callable[[], None], machine: int) -> Action:
         action = self._new_action(on_end, (machine,) if machine >= 0 else ())
         self._timers.add(action, seconds)
+        return action
+
+    def _timeout(self, seconds: float, on_end: Callable[[], None], machine: int = -1) -> Action:
+        if not self._exact_timeouts:
+            return self._timer(seconds, on_end, machine)
+        action = self._new_action(on_end, ())
+        self._alarms.add(action, self.now + seconds)
         return action
 
     def _new_action(self, on_end: Callable[[], None], machines: Sequence[int]) -> Action:
@@ -321,10 +338,14 @@ class Engine:
             if self._on_rates:
                 self._on_rates(changed)
         step = min(self._works.nearest(), self._timers.nearest(), self._latencies.nearest())
+        date = self._alarms.next_date()
+        rings = date - self.now <= step
+        if rings:
+            step = date - self.now
         if step == inf:
             return False
         self.steps += 1
-        self.now += step
+        self.now = date if rings else self.now + step
         ended = self._works.advance(step) + self._timers.advance(step)
         for action in self._latencies.advance(step):
             self._latencies.drop(action)
@@ -335,6 +356,8 @@ class Engine:
                 ended.append(action)
         for action in sorted(ended, key=_sequence) if len(ended) > 1 else ended:
             self._end(action)
+        while self._alarms.next_date() <= self.now:
+            self._end(self._alarms.pop())
         return True
 
     def _end(self, action: Action) -> None:

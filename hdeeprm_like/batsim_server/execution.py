@@ -65,7 +65,7 @@ def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
         running = simulation.running.get(identifier)
         if running is None or running.job.state != "RUNNING":
             continue
-        progress[identifier] = running.task.progress(running)
+        progress[identifier] = simulation.progress_of(running)
         assert running.actor is not None
         running.job.state = "COMPLETED_KILLED"
         if running.task.innermost().action is not None:

@@ -1,7 +1,8 @@
 """The machines: their numbers, states and P-states, how long they were in which state, and the traces of all that."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from typing import Any
 
 from hdeeprm_like.batsim_server.energy import EnergyMeter
 from hdeeprm_like.batsim_server.sharing import Constraint
@@ -101,19 +102,32 @@ def roles_of(platform: SimgridPlatform, given: Mapping[str, str]) -> dict[str, s
 
 
 class Machines:
-    """All hosts but the master in Batsim's numbering, with the rows of the output files about them."""
+    """All hosts but the master in Batsim's numbering, with the rows of the output files about them.
 
-    def __init__(self, platform: SimgridPlatform, roles: Mapping[str, str], limit: int, energy: bool) -> None:
-        """Number the compute hosts by their names in byte order, then the storage hosts.
+    Attributes:
+        computing: how many of them compute; those come first.
+        idle_again: whether machines are idle after their jobs; a release candidate of Batsim 5 forgets that.
+    """
+
+    def __init__(
+        self,
+        platform: SimgridPlatform,
+        roles: Mapping[str, str],
+        limit: int,
+        energy: bool,
+        order: Callable[[str], Any] = str.encode,
+    ) -> None:
+        """Number the compute hosts in the order of their names, then the storage hosts.
 
         Args:
             roles: of each host, see `roles_of`.
             limit: of compute hosts; 0 for none.
+            order: what sorts the names.
 
         Raises:
             PlatformError: energy is asked for and a host has no usable power ranges.
         """
-        names = sorted((name for name in platform.hosts if roles[name] != MASTER), key=str.encode)
+        names = sorted((name for name in platform.hosts if roles[name] != MASTER), key=order)
         computing = [name for name in names if roles[name] != STORAGE]
         if limit > len(computing):
             raise OptionsError(f"{platform.path}: has {len(computing)} hosts to compute on; {limit} are asked for")
@@ -125,6 +139,7 @@ class Machines:
         if energy:
             ranges = [machine.host.power_ranges() for machine in self.all]
             self.meter = EnergyMeter([m.constraint for m in self.all], ranges, [m.pstate for m in self.all])
+        self.idle_again = True
         self.counts = [0] * len(MachineState)
         self.counts[MachineState.IDLE] = self.computing
         self.seconds = [0.0] * len(MachineState)  # s of all machines in each state, up to their last change
@@ -155,9 +170,9 @@ class Machines:
         """Have machines compute a job."""
         for number in numbers:
             machine = self.all[number]
-            machine.jobs.add(identifier)
-            if machine.state is not MachineState.COMPUTING:
+            if not machine.jobs:
                 self.set_state(machine, MachineState.COMPUTING, now)
+            machine.jobs.add(identifier)
         self.trace_states(now)
 
     def end_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
@@ -165,7 +180,7 @@ class Machines:
         for number in numbers:
             machine = self.all[number]
             machine.jobs.discard(identifier)
-            if not machine.jobs and machine.state is MachineState.COMPUTING:
+            if self.idle_again and not machine.jobs and machine.state is MachineState.COMPUTING:
                 self.set_state(machine, MachineState.IDLE, now)
         self.trace_states(now)
 
@@ -191,6 +206,11 @@ class Machines:
         self.pstate_rows.append((now, interval_set(numbers), way))
         self.grouped_switches += 1
         self.machine_switches += len(numbers)
+
+    def note_pstate(self, numbers: Sequence[int], pstate: int, now: float) -> None:
+        """Note that machines take another P-state to compute in, as Batsim 5 notes it."""
+        self.trace_energy("p", now)
+        self.pstate_rows.append((now, interval_set(numbers), pstate))
 
     def end_switch(self, number: int, pstate: int, now: float) -> str | None:
         """Note that one machine took its P-state; return all machines that change with it if it was the last."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hdeeprm_like.batsim_server.jobs import Job
 from hdeeprm_like.batsim_server.json_text import encode
 
 
@@ -26,10 +27,10 @@ class Outbox:
         """Add an event whose data is JSON already."""
         self._events.append(f'{{"timestamp":{now:f},"type":"{kind}","data":{data}}}')
 
-    def job_submitted(self, identifier: str, job: str, profile: str | None, now: float) -> None:
-        """Say that a job has come; *job* and *profile* are JSON."""
-        tail = f',"profile":{profile}' if profile is not None else ""
-        self.add("JOB_SUBMITTED", f'{{"job_id":{encode(identifier)},"job":{job}{tail}}}', now)
+    def job_submitted(self, job: Job, with_profile: bool, now: float) -> None:
+        """Say that a job has come."""
+        tail = f',"profile":{job.profile.text}' if with_profile else ""
+        self.add("JOB_SUBMITTED", f'{{"job_id":{encode(job.identifier)},"job":{job.text}{tail}}}', now)
 
     def job_completed(self, identifier: str, state: str, code: int, alloc: str, now: float) -> None:
         """Say that a job has ended, how, and where."""
@@ -43,6 +44,22 @@ class Outbox:
     def resources_changed(self, resources: str, pstate: int, now: float) -> None:
         """Say that machines took a P-state."""
         self.add("RESOURCE_STATE_CHANGED", f'{{"resources":"{resources}","state":"{pstate}"}}', now)
+
+    def called(self, call: str, now: float) -> None:
+        """Say that the time has come at which the scheduler wanted to be called; Batsim 4 names no *call*."""
+        self.add("REQUESTED_CALL", "{}", now)
+
+    def no_more_jobs(self, now: float) -> None:
+        """Say that the workloads are over."""
+        self.notify("no_more_static_job_to_submit", now)
+
+    def no_more_events(self, now: float) -> None:
+        """Say that the files of outside events are over."""
+        self.notify("no_more_external_event_to_occur", now)
+
+    def simulation_ends(self, now: float) -> None:
+        """Say that nothing more will happen."""
+        self.add("SIMULATION_ENDS", "{}", now)
 
     def notify(self, what: str, now: float, resources: str | None = None) -> None:
         """Tell something that needs no answer."""

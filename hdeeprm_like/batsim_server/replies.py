@@ -1,8 +1,9 @@
 """The replies of the scheduler in Batsim 4's JSON, checked: a list of events, or one `ProtocolError`."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from hdeeprm_like.batsim_server.fields import checked_number, short
@@ -46,6 +47,25 @@ class SchedulerEvent:
 
 
 @dataclass(frozen=True)
+class Form:
+    """How a version of Batsim spells an event.
+
+    Attributes:
+        kind, data: the keys of an event's type and of what it says.
+        not_imitated: types that Batsim knows and we do not.
+        read_float: how it reads numbers with a fraction or an exponent.
+    """
+
+    kind: str
+    data: str
+    not_imitated: tuple[str, ...]
+    read_float: Callable[[str], float]
+
+
+BATSIM4 = Form("type", "data", ("CHANGE_JOB_STATE",), read_float)
+
+
+@dataclass(frozen=True)
 class Reply:
     """What the scheduler decided, in its order, and its clock at the end."""
 
@@ -53,19 +73,17 @@ class Reply:
     events: list[SchedulerEvent] = field(default_factory=list)
 
 
-NOT_IMITATED = ("CHANGE_JOB_STATE",)  # events that Batsim knows and we do not
-
-
-def read_reply(raw: bytes, known: Iterable[str]) -> Reply:
+def read_reply(raw: bytes, known: Iterable[str], form: Form = BATSIM4) -> Reply:
     """Return the events of a reply; its clock may be behind that of the simulation, as Batsim allows.
 
     Args:
         known: the types of events that somebody handles.
+        form: how they are spelled.
 
     Raises:
         ProtocolError: the reply is not what the protocol allows.
     """
-    content = _read_json(raw)
+    content = _read_json(raw, form.read_float)
     if not isinstance(content, dict):
         raise ProtocolError(f"reply: must be an object, not {short(content)}")
     if "error" in content and "now" not in content:  # of our own endpoint, when it is stopped
@@ -75,24 +93,26 @@ def read_reply(raw: bytes, known: Iterable[str]) -> Reply:
     if not isinstance(events, list):
         raise ProtocolError(f"reply: events must be a list, not {short(events)}")
     known = tuple(known)
-    return Reply(now, [_read_event(event, f"reply: events[{index}]", now, known) for index, event in enumerate(events)])
+    return Reply(
+        now, [_read_event(event, f"reply: events[{index}]", now, known, form) for index, event in enumerate(events)]
+    )
 
 
-def _read_event(event: Any, where: str, now: float, known: tuple[str, ...]) -> SchedulerEvent:
+def _read_event(event: Any, where: str, now: float, known: tuple[str, ...], form: Form) -> SchedulerEvent:
     if not isinstance(event, dict):
         raise ProtocolError(f"{where}: must be an object, not {short(event)}")
-    kind = event.get("type")
-    if kind in NOT_IMITATED:
+    kind = event.get(form.kind)
+    if kind in form.not_imitated:
         raise ProtocolError(f"{where}: {kind} is not imitated")
     if kind not in known:
-        raise ProtocolError(f"{where}: type {short(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
+        raise ProtocolError(f"{where}: {form.kind} {short(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
     where = f"{where} {kind}"
     timestamp = checked_number(event.get("timestamp"), f"{where}: timestamp", ProtocolError)
     if timestamp > now:
         raise ProtocolError(f"{where}: timestamp {timestamp:f} is after now={now:f}")
-    data = event.get("data")
+    data = event.get(form.data)
     if not isinstance(data, dict):
-        raise ProtocolError(f"{where}: data must be an object, not {short(data)}")
+        raise ProtocolError(f"{where}: {form.data} must be an object, not {short(data)}")
     return SchedulerEvent(str(kind), timestamp, data, where)
 
 
@@ -100,12 +120,14 @@ def _refuse(constant: str) -> float:
     raise ProtocolError(f"reply: {constant} is not a number that JSON knows")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=read_float)
+@cache
+def _decoder(read_number: Callable[[str], float]) -> json.JSONDecoder:
+    return json.JSONDecoder(parse_constant=_refuse, parse_float=read_number)
 
 
-def _read_json(raw: bytes) -> Any:
+def _read_json(raw: bytes, read_number: Callable[[str], float]) -> Any:
     try:
-        content = _DECODER.decode(raw.decode("utf-8"))
+        content = _decoder(read_number).decode(raw.decode("utf-8"))
         if b"\\ud" in raw.lower():
             json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair could never be sent on
         return content

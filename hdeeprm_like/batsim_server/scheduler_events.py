@@ -3,7 +3,7 @@
 To handle another event, write its function and add a line to `SCHEDULER_EVENTS`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from hdeeprm_like.batsim_server import execution, submitters
 from hdeeprm_like.batsim_server.engine import Script
@@ -18,7 +18,8 @@ from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
 ENDED = ("COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED")
 
 
-def _job(simulation: Simulation, event: SchedulerEvent, *states: str) -> Job:
+def job_of(simulation: Simulation, event: SchedulerEvent, *states: str) -> Job:
+    """Return the job that an event names, which must be in one of some states."""
     identifier = event.text("job_id")
     job = simulation.jobs.get(identifier)
     if job is None or job.state == "NOT_SUBMITTED":
@@ -28,7 +29,9 @@ def _job(simulation: Simulation, event: SchedulerEvent, *states: str) -> Job:
     return job
 
 
-def _machines_of(simulation: Simulation, event: SchedulerEvent, key: str) -> list[int]:
+def machines_of(simulation: Simulation, event: SchedulerEvent, key: str) -> list[int]:
+    """Return the machines that an event names, at least one."""
+
     def fail(what: str) -> ProtocolError:
         return ProtocolError(f"{event.where}: {key} {what}")
 
@@ -43,8 +46,8 @@ def _machines_of(simulation: Simulation, event: SchedulerEvent, key: str) -> lis
 
 def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
     """Start a job on machines."""
-    job = _job(simulation, event, "SUBMITTED")
-    job.machines = _machines_of(simulation, event, "alloc")
+    job = job_of(simulation, event, "SUBMITTED")
+    job.machines = machines_of(simulation, event, "alloc")
     job.ranks = _ranks(event, job)
     execution.check_startable(job, job.machines, job.ranks, event.where)
     for number in job.machines:
@@ -92,7 +95,7 @@ def _storage(event: SchedulerEvent) -> dict[str, int]:
 
 def reject(simulation: Simulation, event: SchedulerEvent) -> None:
     """Refuse a job for good."""
-    job = _job(simulation, event, "SUBMITTED")
+    job = job_of(simulation, event, "SUBMITTED")
     job.state = "REJECTED"
     simulation.close(job)
 
@@ -101,7 +104,9 @@ def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
     """Kill jobs that run; those that are over already are left alone, and those whose kill was asked for before."""
     identifiers: list[str] = []
     for identifier in event.texts("job_ids"):
-        job = _job(simulation, SchedulerEvent("KILL_JOB", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
+        job = job_of(
+            simulation, SchedulerEvent("KILL_JOB", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED
+        )
         if not job.kill_asked:
             job.kill_asked = True
             identifiers.append(identifier)
@@ -121,13 +126,18 @@ def call_me_later(simulation: Simulation, event: SchedulerEvent) -> Script:
 
 def set_resource_state(simulation: Simulation, event: SchedulerEvent) -> Script:
     """Change the P-state of machines, and send them to sleep or wake them up."""
-    numbers = _machines_of(simulation, event, "resources")
+    numbers = machines_of(simulation, event, "resources")
     text = event.text("state")
     pstate = int(text) if text.isdigit() and len(text) < 6 else -1
     if not simulation.options.energy:
         raise ProtocolError(f"{event.where}: P-states cannot change without -E")
+    yield from switch(simulation, event.where, numbers, pstate, text)
+
+
+def switch(simulation: Simulation, where: str, numbers: Sequence[int], pstate: int, text: str = "") -> Script:
+    """Have machines take a P-state; *text* is what the scheduler calls it."""
     for number in numbers:
-        _check_switch(simulation, event.where, number, pstate, text)
+        _check_switch(simulation, where, number, pstate, text or str(pstate))
     simulation.machines.begin_switch(numbers, pstate, simulation.engine.now)
     for number in numbers:
         machine = simulation.machines[number]
@@ -157,7 +167,7 @@ def _check_switch(simulation: Simulation, where: str, number: int, pstate: int, 
     if machine.pstate in machine.sleep_pstates:
         possible = machine.state is MachineState.SLEEPING and machine.computes_in(pstate)
     elif pstate in machine.sleep_pstates:
-        possible = machine.state is MachineState.IDLE
+        possible = machine.state in (MachineState.IDLE, MachineState.COMPUTING) and not machine.jobs
     else:
         possible = machine.computes_in(machine.pstate)
     if not possible:
@@ -213,12 +223,12 @@ def set_metadata(simulation: Simulation, event: SchedulerEvent) -> None:
     text = event.text("metadata")
     if '"' in text or "\n" in text or "\r" in text:
         raise ProtocolError(f"{event.where}: metadata must not hold quotes or line ends")
-    _job(simulation, event).metadata = text
+    job_of(simulation, event).metadata = text
 
 
 def to_job(simulation: Simulation, event: SchedulerEvent) -> None:
     """Give a job a message that it may wait for."""
-    _job(simulation, event).messages.append(event.text("msg"))
+    job_of(simulation, event).messages.append(event.text("msg"))
 
 
 def notified(simulation: Simulation, event: SchedulerEvent) -> None:

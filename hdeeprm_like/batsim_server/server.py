@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from hdeeprm_like.batsim_server.jobs import Job, RunningJob
 from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import AVAILABLE, UNAVAILABLE, OutsideEvent
-from hdeeprm_like.batsim_server.replies import read_reply
+from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent, read_reply
 from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.results.batsim_files import interval_set
@@ -23,7 +23,13 @@ Ask = Callable[[str], bytes]  # sends a message to the scheduler, returns its re
 
 
 class Server:
-    """The actor that serves one simulation; the other actors put messages into its mailbox."""
+    """The actor that serves one simulation; the other actors put messages into its mailbox.
+
+    Attributes:
+        scheduler_events: what is done for each event of the scheduler.
+    """
+
+    scheduler_events: Mapping[str, Callable[[Any, SchedulerEvent], Script | None]] = SCHEDULER_EVENTS
 
     def __init__(self, simulation: Simulation, ask: Ask) -> None:
         """Serve a simulation that has not begun, with whoever answers *ask* as the scheduler."""
@@ -35,7 +41,7 @@ class Server:
         self._scheduler_ready = False
         self._handlers: dict[str, Callable[[Any], Script | None]] = {  # of what the other actors say
             "SCHED_READY": self._on_ready,
-            "SCHEDULER_EVENT": lambda event: SCHEDULER_EVENTS[event.kind](simulation, event),
+            "SCHEDULER_EVENT": lambda event: self.scheduler_events[event.kind](simulation, event),
             "SUBMITTER_HELLO": lambda _: None,
             "SUBMITTER_BYE": self._on_bye,
             "JOB_SUBMITTED": self._on_submitted,
@@ -56,17 +62,16 @@ class Server:
         simulation, engine = self.simulation, self.simulation.engine
         master = simulation.master
         for jobs in simulation.workloads:
-            engine.begin(submitters.submit_jobs(simulation, jobs), master)
+            simulation.submitters.append(engine.begin(submitters.submit_jobs(simulation, jobs), master))
         for events in simulation.events:
-            engine.begin(submitters.bring_events(simulation, events), master)
+            simulation.submitters.append(engine.begin(submitters.bring_events(simulation, events), master))
         engine.begin(self._serve(), master)
         engine.run()
         return self.ended
 
     def _serve(self) -> Script:
         simulation, engine, outbox = self.simulation, self.simulation.engine, self.simulation.outbox
-        outbox.add("SIMULATION_BEGINS", _description(simulation), engine.now)
-        yield from self._send()
+        yield from self._begin()
         while not self.ended:
             kind, content = yield (engine.get,)
             steps = self._handlers[kind](content)
@@ -74,17 +79,25 @@ class Server:
                 yield from steps
             if self._scheduler_ready and not simulation.ends_sent and engine.mailbox_empty:
                 if not outbox and self._finished():
-                    outbox.add("SIMULATION_ENDS", "{}", engine.now)
+                    yield from self._end()
                     simulation.ends_sent = True
                 if outbox:
                     yield from self._send()
+
+    def _begin(self) -> Script:
+        self.simulation.outbox.add("SIMULATION_BEGINS", _description(self.simulation), self.simulation.engine.now)
+        yield from self._send()
+
+    def _end(self) -> Script:
+        self.simulation.outbox.simulation_ends(self.simulation.engine.now)
+        yield from ()
 
     def _send(self) -> Script:
         self._scheduler_ready = False
         simulation = self.simulation
         text = simulation.outbox.take(simulation.engine.now)
         simulation.forget_closed()
-        yield (simulation.engine.spawn, self._converse(text), simulation.master)
+        simulation.conversing = yield (simulation.engine.spawn, self._converse(text), simulation.master)
 
     def _converse(self, text: str) -> Script:
         """Send a message; bring the events of the reply to the server one by one, each at its time."""
@@ -94,7 +107,7 @@ class Server:
         raw = self.ask(text)
         self.simulation.scheduling_time += time.perf_counter() - began
         logger.debug("from the scheduler: %r", raw)
-        reply = read_reply(raw, SCHEDULER_EVENTS)
+        reply = self._read(raw)
         for event in reply.events:
             if event.timestamp > engine.now:
                 yield (engine.sleep, event.timestamp - engine.now)
@@ -102,6 +115,9 @@ class Server:
         if reply.now > engine.now:
             yield (engine.sleep, reply.now - engine.now)
         yield (engine.put, ("SCHED_READY", None))
+
+    def _read(self, raw: bytes) -> Reply:
+        return read_reply(raw, self.scheduler_events)
 
     def _finished(self) -> bool:
         simulation = self.simulation
@@ -119,11 +135,11 @@ class Server:
         if kind == "jobs":
             self._jobs_to_come -= 1
             if not self._jobs_to_come:
-                self.simulation.outbox.notify("no_more_static_job_to_submit", self.simulation.engine.now)
+                self.simulation.outbox.no_more_jobs(self.simulation.engine.now)
         else:
             self._events_to_come -= 1
             if not self._events_to_come:
-                self.simulation.outbox.notify("no_more_external_event_to_occur", self.simulation.engine.now)
+                self.simulation.outbox.no_more_events(self.simulation.engine.now)
 
     def _on_submitted(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
@@ -154,9 +170,9 @@ class Server:
             self.simulation.engine.remove(running.overdue)
         self.simulation.close(job)
 
-    def _on_waiting_done(self, _: None) -> None:
+    def _on_waiting_done(self, call: str) -> None:
         self.simulation.waiters -= 1
-        self.simulation.outbox.add("REQUESTED_CALL", "{}", self.simulation.engine.now)
+        self.simulation.outbox.called(call, self.simulation.engine.now)
 
     def _on_killing_done(self, content: tuple[Sequence[str], dict[str, Any]]) -> None:
         identifiers, progress = content

@@ -1,6 +1,9 @@
 """What one simulation consists of: machines, network, clock, jobs, and the messages that wait to be sent."""
 
-from hdeeprm_like.batsim_server.engine import Engine, Script
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.batsim_server.engine import Actor, Engine, Script
 from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
 from hdeeprm_like.batsim_server.machines import MASTER, Machine, Machines, roles_of
 from hdeeprm_like.batsim_server.network import Network
@@ -25,13 +28,18 @@ class Simulation:
         master: the host of the server.
         workloads, events: the jobs and the outside events of each file.
         rows: of the jobs that are over.
+        submitters, killing, conversing: the actors that bring jobs and events, those that kill jobs, and the one that
+            brings the latest reply.
         submitted, completed: numbers of jobs.
         waiters, killers, switching: actors that will still tell the server something.
         registering: whether the scheduler may register jobs.
         ends_sent: whether the end of the simulation has been sent to the scheduler.
         joules_at_first: of all machines before the first job; -1 until one has come.
         scheduling_time: s of wall clock that the scheduler took.
+        exact_timeouts: whether walltimes are kept to less than a nanosecond.
     """
+
+    exact_timeouts = False
 
     def __init__(self, options: ServerOptions) -> None:
         """Read the platform, the workloads and the events.
@@ -49,17 +57,15 @@ class Simulation:
         largest = 0
         for number, path in enumerate(options.workloads):
             name = f"w{number}"
-            machines, jobs, self.profiles[name] = read_workload(path, name)
+            machines, jobs, self.profiles[name] = self.read_workload(path, name)
             largest = max(largest, machines)
             self.workloads.append(list(jobs.values()))
             self.jobs.update((job.identifier, job) for job in jobs.values())
         limit = min(filter(None, (options.mmax, largest if options.mmax_workload else 0)), default=0)
         roles = roles_of(platform, {options.master: MASTER, **options.roles})
         self.master = next(name for name, role in roles.items() if role == MASTER)
-        self.machines = Machines(platform, roles, limit, options.energy)
-        self.events: list[list[OutsideEvent]] = [
-            read_events(path, len(self.machines), options.forward_unknown_events) for path in options.events
-        ]
+        self.machines = Machines(platform, roles, limit, options.energy, self.machine_order)
+        self.events = [self.read_events(path, number) for number, path in enumerate(options.events)]
         self.network = Network(platform, self.machines)
         meter = self.machines.meter
         self.engine = Engine(
@@ -67,11 +73,15 @@ class Simulation:
             meter.on_rates if meter else None,
             (lambda numbers: meter.update(numbers, self.engine.now)) if meter else None,
             simgrid,
+            self.exact_timeouts,
         )
-        self.outbox = Outbox()
+        self.outbox = self.new_outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []
         self._closed: list[Job] = []
+        self.submitters: list[Actor] = []
+        self.killing: list[Actor] = []
+        self.conversing: Actor | None = None
         self.ends_sent = False
         self.registering = options.dynamic_jobs
         self.waiters = self.killers = self.switching = 0
@@ -79,13 +89,36 @@ class Simulation:
         self.joules_at_first = -1.0
         self.scheduling_time = 0.0
 
+    # What versions of Batsim do differently --------------------------------------------------------------------
+
+    def machine_order(self, name: str) -> Any:
+        """Return what sorts the names of the hosts, which then are numbered."""
+        return name.encode()
+
+    def read_workload(self, path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
+        """Return the machines that a workload was made for, its jobs and profiles."""
+        return read_workload(path, name)
+
+    def read_events(self, path: Path, number: int) -> list[OutsideEvent]:
+        """Return the outside events of the file with that number."""
+        return read_events(path, len(self.machines), self.options.forward_unknown_events)
+
+    def new_outbox(self) -> Outbox:
+        """Return what collects the messages to the scheduler."""
+        return Outbox()
+
+    def progress_of(self, running: RunningJob) -> Any:
+        """Return how far a job is that is killed, as the scheduler is told."""
+        return running.task.progress(running)
+
+    # -----------------------------------------------------------------------------------------------------------
+
     def submit(self, job: Job, announce: bool = True) -> None:
         """Take a job in, and announce it to the scheduler."""
         job.state = "SUBMITTED"
         self.submitted += 1
         if announce:
-            profile = job.profile.text if self.options.forward_profiles else None
-            self.outbox.job_submitted(job.identifier, job.text, profile, self.engine.now)
+            self.outbox.job_submitted(job, self.options.forward_profiles, self.engine.now)
 
     def start(self, job: Job) -> RunningJob:
         """Note that a submitted job runs from now on."""

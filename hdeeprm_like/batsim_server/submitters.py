@@ -76,15 +76,15 @@ def start_all(simulation: Simulation) -> bool:
     return True
 
 
-def wake_later(simulation: Simulation, time: float) -> Script:
-    """Tell the server when a time has come, unless the simulation has ended."""
+def wake_later(simulation: Simulation, time: float, call: str = "") -> Script:
+    """Tell the server when a time has come, unless the simulation has ended; *call* is a name for it."""
     engine = simulation.engine
     if engine.now < time:
         yield (engine.sleep, max(time - engine.now, SHORTEST_WAIT))
     if simulation.ends_sent:
         simulation.waiters -= 1
     else:
-        yield (engine.put, ("WAITING_DONE", None))
+        yield (engine.put, ("WAITING_DONE", call))
 
 
 def switch_machine(simulation: Simulation, machine: Machine, pstate: int, way: str) -> Script:

@@ -1,11 +1,12 @@
 """Batsim's workloads: jobs and profiles from their JSON."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
-from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles
+from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
 from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.batsim_server.profile_types import PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
@@ -15,8 +16,13 @@ DEEPEST_NESTING = 50  # profiles inside profiles
 UNUSED = Profile("", PROFILE_TYPES["delay"], 1.0, "")  # in the place of the parts of a profile that no job has
 
 
-def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
+def read_workload(
+    path: Path, name: str, make_reader: "Callable[..., WorkloadReader] | None" = None
+) -> tuple[int, dict[str, Job], Profiles]:
     """Return the machines a Batsim workload was made for, its jobs, and the profiles that they use.
+
+    Args:
+        make_reader: takes what a `WorkloadReader` is made of; that of another version than Batsim 4.
 
     Raises:
         WorkloadError: the file is no workload that is imitated; the message says where.
@@ -33,7 +39,8 @@ def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]
         raise WorkloadError(f"{where}: profiles must be an object")
     if not isinstance(listed, list):
         raise WorkloadError(f"{where}: jobs must be a list")
-    reader = WorkloadReader(Profiles(name), described, WorkloadError, path.parent)
+    profiles = Profiles(name)
+    reader = (make_reader or WorkloadReader)(profiles, described, WorkloadError, path.parent)
     jobs: dict[str, Job] = {}
     for index, description in enumerate(listed):
         job = reader.job(description, f"{where}: jobs[{index}]")
@@ -53,7 +60,11 @@ class WorkloadReader:
         described: the JSON of the others by name.
         error: what is raised where the JSON is wrong.
         folder: of the file; None for what the scheduler registers.
+        types, not_imitated: types of profiles that are read, and that are refused.
     """
+
+    types: ClassVar[Mapping[str, ProfileType[Any]]] = PROFILE_TYPES
+    not_imitated: ClassVar[tuple[str, ...]] = ()
 
     profiles: Profiles
     described: dict[str, Any]
@@ -82,7 +93,7 @@ class WorkloadReader:
         submit = fields.number("subtime")
         if submit < 0.0:
             raise fields.refusal(f"subtime must not be negative, but is {submit:g}")
-        profile = self._find(description.get("profile"), fields.where, 0)
+        profile = self.find(description.get("profile"), fields.where, 0)
         if profile.hosts not in (None, size):
             raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job asks for {size}")
         self.profiles.jobs_with[profile.name] = self.profiles.jobs_with.get(profile.name, 0) + 1
@@ -101,8 +112,10 @@ class WorkloadReader:
             raise self.error(f"{where}: a profile is an object")
         fields = Fields(description, where, self.error, self.folder)
         kind = description.get("type")
-        if not isinstance(kind, str) or kind not in PROFILE_TYPES:
-            hint = did_you_mean(str(kind), PROFILE_TYPES) or f"; known: {', '.join(sorted(PROFILE_TYPES))}"
+        if isinstance(kind, str) and kind in self.not_imitated:
+            raise fields.refusal(f"profiles of type {kind} are not imitated; known: {', '.join(sorted(self.types))}")
+        if not isinstance(kind, str) or kind not in self.types:
+            hint = did_you_mean(str(kind), self.types) or f"; known: {', '.join(sorted(self.types))}"
             raise fields.refusal(f"type {str(kind)[:40]!r} is not known{hint}")
         if depth > DEEPEST_NESTING:
             raise fields.refusal("profiles are nested too deeply, or hold themselves")
@@ -110,15 +123,15 @@ class WorkloadReader:
         if not isinstance(ret, int) or isinstance(ret, bool) or abs(ret) > LARGEST_INTEGER:
             raise fields.refusal(f"ret must be an integer, not {str(ret)[:40]}")
         text = fields.encoded(description)
-        find = (lambda _: UNUSED) if unused else (lambda part: self._find(part, where, depth + 1))
-        return Profile(name, PROFILE_TYPES[kind], PROFILE_TYPES[kind].read(fields, find), text, ret)
+        find = (lambda _: UNUSED) if unused else (lambda part: self.find(part, where, depth + 1))
+        return Profile(name, self.types[kind], self.types[kind].read(fields, find), text, ret)
 
     def check_unused(self, where: str) -> None:
         """Refuse profiles that are wrong though no job has them, as Batsim does; their parts may be missing."""
         for name in self.described.keys() - self.profiles.keys():
             self.profile(name, self.described[name], where, unused=True)
 
-    def _find(self, name: Any, where: str, depth: int) -> Profile:
+    def find(self, name: Any, where: str, depth: int) -> Profile:
         """Return a profile by its name, read now if it has not been."""
         if not isinstance(name, str):
             raise self.error(f"{where}: profile must be the name of a profile, not {str(name)[:40]!r}")

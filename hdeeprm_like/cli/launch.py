@@ -31,18 +31,18 @@ def add_launch(commands: Commands) -> None:
     added.add_argument("--runs", "-nr", type=positive, default=1, metavar="N", help="simulations in a row (default 1)")
     added.add_argument(
         "--simulator",
-        choices=("embedded", "batsim", "docker"),
+        choices=("embedded", "batsim", "batsim5", "docker"),
         default="embedded",
-        help="our own in process, or Batsim 4 as a program or in a container (default embedded)",
+        help="our own in process, Batsim 4 or 5 as a program, or either in a container (default embedded)",
     )
     add_agent_flags(added)
     batsim = added.add_argument_group("with Batsim")
     batsim.add_argument(
         "--batsim-command",
         metavar="CMD",
-        help=f"what to start in place of batsim, as '{PROGRAM} batsim', our own server that takes its place",
+        help=f"what to start in place of batsim, as '{PROGRAM} batsim' or '{PROGRAM} batsim5', our own servers",
     )
-    batsim.add_argument("--image", help="container image for --simulator docker")
+    batsim.add_argument("--image", help="container image for --simulator docker; a tag such as 5.0.0 means Batsim 5")
     batsim.add_argument(
         "--socket", metavar="ENDPOINT", help="wait here for a Batsim started by hand, as 28000 or tcp://*:28000"
     )
@@ -100,7 +100,9 @@ def refuse_batsim_flags(options: argparse.Namespace) -> None:
     """Raise an `OptionsError` if a flag is given that only Batsim would heed."""
     for flag in ("batsim_command", "image", "socket", "timeout"):
         if getattr(options, flag) is not None:
-            raise OptionsError(f"--{flag.replace('_', '-')}: is of no use without --simulator batsim or docker")
+            raise OptionsError(
+                f"--{flag.replace('_', '-')}: is of no use without --simulator batsim, batsim5 or docker"
+            )
 
 
 def run_with_batsim(

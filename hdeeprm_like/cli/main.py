@@ -26,6 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from hdeeprm_like.batsim_server.cli import main as serve
 
         return serve(arguments[1:])
+    if arguments[:1] == ["batsim5"]:
+        from hdeeprm_like.batsim_server.batsim5.cli import main as serve5
+
+        return serve5(arguments[1:])
     from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR
 
     options = parser().parse_args(arguments)
@@ -71,6 +75,7 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.arguments import PROGRAM, Parser
     from hdeeprm_like.cli.comparison import add_compare
     from hdeeprm_like.cli.compilation import add_compile
+    from hdeeprm_like.cli.conversion import add_convert
     from hdeeprm_like.cli.example import add_example
     from hdeeprm_like.cli.explanation import add_explain
     from hdeeprm_like.cli.importing import add_import
@@ -96,8 +101,10 @@ def parser() -> "Parser":
     add_predict(commands)
     add_workload_commands(commands)
     add_import(commands)
+    add_convert(commands)
     add_clean(commands)
     add_schema(commands)
     add_compile(commands)
     commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
+    commands.add_parser("batsim5", help="the same in the place of Batsim 5", add_help=False)
     return top

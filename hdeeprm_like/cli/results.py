@@ -34,7 +34,9 @@ def run_visual(options: argparse.Namespace) -> None:
 def add_metrics(commands: Commands) -> None:
     """Add ``metrics``."""
     added = command(commands, "metrics", "put the figures of runs side by side", run_metrics)
-    added.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="runs, or files out_schedule.csv")
+    added.add_argument(
+        "folders", type=Path, nargs="+", metavar="DIR", help="runs, or files out_schedule.csv or schedule.json"
+    )
     added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="also draw the most important ones")
     added.add_argument("--csv", type=Path, metavar="F.csv", help="also write all digits of them")
     added.add_argument("--short", action="store_true", help="print only the most important ones")

@@ -56,6 +56,7 @@ FORMATS: tuple[Format, ...] = (
         "platform",
         (".json", ".json.gz"),
         f"{HERE}.platform_json:read_platform",
+        f"{HERE}.platform_json_writer:write_platform_json",
         extended_by_types=True,
     ),
     Format(

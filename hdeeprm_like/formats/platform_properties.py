@@ -14,8 +14,9 @@
 | `wattage_per_state`      | `7.500:7.500, 7.500:7.500, ...`    | W of the core in P0..P3, idle:busy           |
 | `watt_per_state`         | the same                           | the older name, for the SimGrid of Batsim 3  |
 
-Batsim sends the id, the name and these properties of a machine, but not its speeds: hence `hdeeprm_speed`. Power is a
-matter of the P-state alone, so the idle and the busy figure of a state are the same.
+Batsim 4 sends the id, the name and these properties of a machine, but not its speeds: hence `hdeeprm_speed`. Batsim 5
+sends the speeds too, which then take its place. Power is a matter of the P-state alone, so the idle and the busy figure
+of a state are the same.
 """
 
 import math
@@ -33,7 +34,7 @@ PREFIX = "hdeeprm_"
 SPEED = "hdeeprm_speed"
 WATTS = "wattage_per_state"
 OLD_WATTS = "watt_per_state"
-MILLI = 1e-3  # W, to which the XML of others is rounded
+MILLI = 1e-3  # W and Gflop/s, to which the XML of others is rounded
 
 _UNITS = {"f": 1.0, "kf": 1e3, "Mf": 1e6, "Gf": GIGA, "Tf": 1e12, "Pf": 1e15}
 _NODE_FIELDS = ("cluster", "node_type", "memory", "gpus")  # the same in all processors of a node
@@ -281,7 +282,7 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
     """Return a line on the first host that is not the core of that number in *platform*, None when all are.
 
     A host without the properties of the hierarchy, as other programs write them, must have the name or at least the
-    number in its name, and the power in each P-state if it has that property.
+    number in its name, and the power and the speed in each P-state if it has these properties.
 
     Args:
         hosts: in the order of Batsim's machine ids.
@@ -296,7 +297,7 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
         if same is not None and props == same and host == platform.core_names[core]:
             continue
         try:
-            ours = any(key.startswith(PREFIX) for key in props)
+            ours = any(key.startswith(PREFIX) and key != SPEED for key in props)
             compare = _difference if ours else _difference_to_stranger
             wrong = compare(core, platform.core_names[core], expected, host, props)
         except PlatformError as error:
@@ -329,4 +330,8 @@ def _difference_to_stranger(core: int, name: str, expected: Figures, host: str, 
         watts = _read("watts", host, props[WATTS])
         if any(abs(its - mine) > MILLI for its, mine in zip(watts, expected.watts, strict=True)):
             return f"{WATTS} is {props[WATTS]!r} and {properties_of(expected)[WATTS]!r}"
+    if SPEED in props:
+        speeds = _read("speed", host, props[SPEED])
+        if any(abs(its - mine) > MILLI * GIGA for its, mine in zip(speeds, expected.speed, strict=True)):
+            return f"the speed is {props[SPEED]!r} and {properties_of(expected)[SPEED]!r}"
     return None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
+from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, WHOLE, Trace, write_swf
 from hdeeprm_like.types import Floats, Ints
@@ -112,6 +113,26 @@ def trace_of_jobs(jobs: Jobs) -> Trace:
         "queue": jobs.queue,
     }
     return _trace(known, jobs.capacity, f"Note: made by hdeeprm-like with {jobs.origin}")
+
+
+def trace_of_workload(workload: Workload, reference_flops: float, origin: str) -> Trace:
+    """Return the jobs of a workload as a trace; a trace knows neither bandwidths, GPUs nor the names of profiles.
+
+    Args:
+        reference_flops: flop/s of the cores whose run times are told.
+        origin: of the jobs, for the header.
+    """
+    run = np.where(workload.delay >= 0.0, workload.delay, workload.ops / reference_flops)
+    known = {
+        "run": np.minimum(run, workload.walltime),
+        "submit": workload.submit,
+        "processors": workload.size,
+        "requested_processors": workload.size,
+        "requested_time": workload.requested_time,
+        "requested_memory": _kilobytes(workload.memory),
+        "user": workload.user,
+    }
+    return _trace(known, workload.capacity, f"Note: made by hdeeprm-like of {origin}")
 
 
 def write_jobs_swf(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload, user_number
 from hdeeprm_like.errors import WorkloadError, did_you_mean
+from hdeeprm_like.formats.batsim5_json import as_batsim4
 from hdeeprm_like.formats.files import read_json, replacing
 
 log = logging.getLogger(__name__)
@@ -68,7 +69,8 @@ class _Job(NamedTuple):
 def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capacity: int | None = None) -> Workload:
     """Read ready Batsim workloads; the files become ``w0``, ``w1``, ... in the order given.
 
-    Profiles are ``delay`` and ``parallel_homogeneous``. A file made for plain Batsim lacks what HDeepRM adds, so
+    Profiles are ``delay`` and ``parallel_homogeneous``, under Batsim 4's or Batsim 5's names for them. A file made for
+    plain Batsim lacks what HDeepRM adds, so
 
     - ``mem``, ``mem_bw``, ``gpus`` missing: 0. The first two are per core, ``gpus`` are those of the whole job.
     - ``req_time`` missing: ``req_ops`` over the reference speed, else the job's walltime (what Batsim itself calls the
@@ -113,7 +115,7 @@ def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
 
 def _read_file(path: Path, name: str, reference_flops: float) -> tuple[int, list[_Job]]:
     """Return ``nb_res`` and the jobs of one file."""
-    content = _object(read_json(path, WorkloadError), str(path))
+    content = as_batsim4(_object(read_json(path, WorkloadError), str(path)))
     capacity = _whole(_need(content, "nb_res", str(path)), f"{path}: nb_res")
     jobs = _need(content, "jobs", str(path))
     profiles = _object(_need(content, "profiles", str(path)), f"{path}: profiles")

@@ -8,6 +8,7 @@ import csv
 import json
 import logging
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from hdeeprm_like.batsim.codec4 import Codec4
+from hdeeprm_like.batsim.codec5 import Codec5
 from hdeeprm_like.batsim.process import ReapedProcess, Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation, Decider
 from hdeeprm_like.cluster.platform import Platform
@@ -28,7 +31,8 @@ from hdeeprm_like.decision.presets import classic_policies
 from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
-from hdeeprm_like.experiment import Experiment
+from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment
+from hdeeprm_like.formats.batsim5_json import as_batsim5
 from hdeeprm_like.formats.files import read_json, write_json
 from hdeeprm_like.launch.in_process import INPUTS, LACKS, RECORD, description, listed_files, write_inputs
 from hdeeprm_like.results.overutilization import overutilizations
@@ -39,7 +43,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOG = "batsim.log"
-SCHEDULE = "out_schedule.csv"
+SCHEDULE, SCHEDULE5 = "out_schedule.csv", "out_schedule.json"
+WORKLOAD5 = "workload5.json"  # the workload in Batsim 5's JSON
 OUTPUTS = (  # what can be there at the end; what is not there is not listed then
     "makespans.log",
     "out_INCOMPLETE",
@@ -47,9 +52,12 @@ OUTPUTS = (  # what can be there at the end; what is not there is not listed the
     "out_jobs.csv",
     "out_machine_states.csv",
     "out_pstate_changes.csv",
+    "out_real_exec_info.json",
     SCHEDULE,
+    SCHEDULE5,
     "out_schedule.trace",
     "overutilizations.json",
+    WORKLOAD5,
     LOG,
 )
 IMAGE = "oarteam/batsim:4.2.1"
@@ -66,10 +74,10 @@ class Peer:
     """How Batsim is reached.
 
     Attributes:
-        simulator: for ``run.json``, ``batsim`` or ``docker``.
+        simulator: for ``run.json``, ``batsim``, ``batsim5`` or ``docker``.
         words: the command to start it with; none where somebody starts it by hand.
         address: where to listen. folder: the run's directory as Batsim sees it; None where that is the same.
-        timeout: s that either side may be silent.
+        timeout: s that either side may be silent. version: of Batsim, 4 or 5.
     """
 
     simulator: str
@@ -77,10 +85,20 @@ class Peer:
     address: str = f"{LOOPBACK}:*"
     folder: str | None = None
     timeout: float = TIMEOUT
+    version: int = 4
+
+    @property
+    def schedule(self) -> str:
+        """The name of the file that Batsim writes last of those that we read."""
+        return SCHEDULE5 if self.version == 5 else SCHEDULE
 
     def command(self, output: Path, address: str) -> list[str]:
         """Return the whole command line of Batsim for the inputs in a directory."""
         folder = self.folder or str(output.resolve())
+        if self.version == 5:
+            files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/{WORKLOAD5}", "-e", f"{folder}/out_"]
+            traces = ["--energy-host", "--trace-machine-state", "--trace-pstate-changes", "-q"]
+            return [*(self.words or ("batsim",)), *traces, *files, "-s", address, ""]
         files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/workload.json", "-e", f"{folder}/out"]
         return [*(self.words or ("batsim",)), "-E", "-q", "--disable-schedule-tracing", "-s", address, *files]
 
@@ -91,21 +109,30 @@ def peer_of(
     """Return how Batsim is reached, as the command line says it.
 
     Args:
-        simulator: ``batsim`` or ``docker``. command: for the first. image: for the second.
+        simulator: ``batsim``, ``batsim5`` or ``docker``. command: for the first two. image: for the last; its tag tells
+            the version.
         socket: where to listen for a Batsim started by hand; a port alone is one of this machine only.
 
     Raises:
         OptionsError: there is no such program.
     """
+    version = 5 if simulator == "batsim5" or (simulator == "docker" and is_of_batsim5(image)) else 4
     if socket:
-        return Peer(simulator, address=socket_address(socket), timeout=timeout)
+        return Peer(simulator, address=socket_address(socket), timeout=timeout, version=version)
     if simulator == "docker":
         found(["docker"], "install Docker, or choose --simulator batsim")
-        return Peer(simulator, docker_words(image, output.resolve()), folder=MOUNTED, timeout=timeout)
-    words = shlex.split(command)
+        words = docker_words(image, output.resolve())
+        return Peer(simulator, words, folder=MOUNTED, timeout=timeout, version=version)
+    words = tuple(shlex.split(command))
     if not words:
         raise OptionsError("--batsim-command: must name a program")
-    return Peer(simulator, tuple(found(words, f"try --batsim-command '{OWN_SERVER} batsim'")), timeout=timeout)
+    advice = f"try --batsim-command '{OWN_SERVER} {simulator}'"
+    return Peer(simulator, tuple(found(words, advice)), timeout=timeout, version=version)
+
+
+def is_of_batsim5(image: str) -> bool:
+    """Return whether the tag of a container image says that it holds Batsim 5: ``oarteam/batsim:5.0.0-rc2``."""
+    return re.match(r"(v|batsim-?)?5\b", image.rpartition("/")[2].partition(":")[2]) is not None
 
 
 def found(words: Sequence[str], advice: str) -> list[str]:
@@ -196,12 +223,13 @@ def launch_batsim(
         with interruptible(lambda: endpoint.thinking_since, peer.timeout, over):
             for _ in range(runs):
                 decide = decider or classic_decider(experiment)
-                talk = Conversation(decide, agent or FirstAction(), experiment.platform, limits, exact)
+                codec = Codec5() if peer.version == 5 else Codec4()
+                talk = Conversation(decide, agent or FirstAction(), experiment.platform, limits, exact, codec)
                 talks.append(talk)
                 simulate(talk, endpoint, output, peer, len(experiment.workload) if progress else 0)
                 if after is not None:
                     after(talk.system)
-                finish_run(run, talk, output)
+                finish_run(run, talk, output / peer.schedule)
             run["status"] = "complete"
     except (HDeepRMError, Stopped) as problem:
         run["problem"] = str(problem)
@@ -227,6 +255,9 @@ def prepared(experiment: Experiment, output: Path, peer: Peer, runs: int) -> dic
     run |= {"problem": "it has not ended", "files": sorted({*INPUTS, *OUTPUTS, RECORD})}
     write_json(output / RECORD, run)
     write_inputs(experiment, output)
+    if peer.version == 5:
+        workload = read_json(output / WORKLOAD_OF_RUN, ResultsError)
+        write_json(output / WORKLOAD5, as_batsim5(workload, str(output / WORKLOAD_OF_RUN)), indent=None)
     return run
 
 
@@ -236,7 +267,7 @@ def simulate(talk: Conversation, endpoint: "Endpoint", output: Path, peer: Peer,
     Args:
         jobs: for the progress bar, 0 for none.
     """
-    (output / SCHEDULE).unlink(missing_ok=True)
+    (output / peer.schedule).unlink(missing_ok=True)
     command = peer.command(output, endpoint.address)
     if not peer.words:
         log.warning("waiting for Batsim at %s; start it with: %s", endpoint.address, shlex.join(command))
@@ -246,7 +277,7 @@ def simulate(talk: Conversation, endpoint: "Endpoint", output: Path, peer: Peer,
 
         with progress_bar(jobs) as seen:
             endpoint.play(talk, gone, seen, peer.timeout, peer.timeout)
-        wait_for(output / SCHEDULE)
+        wait_for(output / peer.schedule)
         return
     with ReapedProcess("Batsim", command, output / LOG) as batsim, progress_bar(jobs) as seen:
         endpoint.play(talk, batsim.gone, seen, peer.timeout, peer.timeout)
@@ -282,25 +313,30 @@ def wait_for(path: Path) -> None:
         time.sleep(0.05)
 
 
-def finish_run(run: dict[str, Any], talk: Conversation, output: Path) -> None:
-    """Take the results of one simulation into the record, and write what the decision system knows."""
+def finish_run(run: dict[str, Any], talk: Conversation, schedule: Path) -> None:
+    """Take the results of one simulation into the record, and write what the decision system knows beside them."""
     state = talk.system.state
     lacks = state.tables.jobs["lacks"].tolist()
     run["rejected"] = {
         identifier: LACKS[lack] for identifier, lack in zip(talk.identifiers, lacks, strict=False) if lack
     }
     run["unfinished"] = state.known - talk.completed - len(run["rejected"])
-    run["metrics"] = read_schedule(output / SCHEDULE)
+    run["metrics"] = read_schedule(schedule)
     run.pop("problem", None)
-    write_json(output / "overutilizations.json", overutilizations(state), indent=None)
-    with (output / "makespans.log").open("a", encoding="utf-8") as file:
+    write_json(schedule.with_name("overutilizations.json"), overutilizations(state), indent=None)
+    with schedule.with_name("makespans.log").open("a", encoding="utf-8") as file:
         file.write(f"{run['metrics'].get('makespan', talk.now):f}\n")
 
 
 def read_schedule(path: Path) -> dict[str, Any]:
-    """Return the columns of Batsim's ``out_schedule.csv`` that hold something; none if there is no such file."""
+    """Return the figures of Batsim's ``out_schedule`` that hold something; none if there is no such file."""
     if not path.exists():
         return {}
+    if path.suffix == ".json":
+        content = read_json(path, ResultsError)
+        if not isinstance(content, dict):
+            raise ResultsError(f"{path}: is not what Batsim writes: an object is needed")
+        return {name: value for name, value in content.items() if value is not None}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             row = next(csv.DictReader(file))

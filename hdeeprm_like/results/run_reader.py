@@ -1,4 +1,4 @@
-"""Reading what a finished run left in its directory: ours, the original's or real Batsim's."""
+"""Reading what a finished run left in its directory: ours, the original's or that of a real Batsim 4 or 5."""
 
 import io
 import math
@@ -13,10 +13,10 @@ import pandas as pd
 
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import read_json, read_text
+from hdeeprm_like.results.run_files import SCHEDULE, as_left
 from hdeeprm_like.types import Bools, Floats, Ints
 
 JOBS = "out_jobs.csv"
-SCHEDULE = "out_schedule.csv"
 OVERUTILIZATIONS = "overutilizations.json"
 RECORD = "run.json"
 WORKLOAD = "workload.json"
@@ -97,7 +97,7 @@ class Run:
 
     Attributes:
         folder: where its files are.
-        schedule_path: its ``out_schedule.csv``, wherever that is.
+        schedule_path: its ``out_schedule.csv`` or Batsim 5's ``schedule.json``, wherever that is.
         only_schedule: whether the user gave nothing but that file.
     """
 
@@ -108,13 +108,14 @@ class Run:
     @property
     def name(self) -> str:
         """What to call the run: its directory's name, or its file's where that says more."""
-        if self.only_schedule and self.schedule_path.name.split(".")[0] != "out_schedule":
-            return self.schedule_path.name.split(".")[0]
+        own = self.schedule_path.name.split(".")[0]
+        if self.only_schedule and own not in ("out_schedule", "schedule"):
+            return own
         return self.folder.resolve().name
 
     def has(self, name: str) -> bool:
         """Say whether the run left a file of that name, packed or not."""
-        return not self.only_schedule and _plain_or_packed(self.folder / name).exists()
+        return not self.only_schedule and as_left(self.folder / name).exists()
 
     def path(self, name: str) -> Path:
         """Return where a file of the run is.
@@ -122,7 +123,7 @@ class Run:
         Raises:
             ResultsError: the run has none; the message says which command makes it.
         """
-        path = _plain_or_packed(self.folder / name)
+        path = as_left(self.folder / name)
         if not path.exists():
             raise ResultsError(f"{self.folder}: has no {name}; {_maker(name)}")
         return path
@@ -134,9 +135,14 @@ class Run:
 
     @cached_property
     def schedule(self) -> dict[str, float]:
-        """The figures of ``out_schedule.csv``; NaN for those that are none (versions, means of nothing)."""
+        """The figures of `schedule_path`; NaN for those that are none (versions, means of nothing)."""
         if not self.schedule_path.exists():
             raise ResultsError(f"{self.schedule_path.parent}: has no {SCHEDULE}; {_maker(SCHEDULE)}")
+        if self.schedule_path.suffix == ".json":
+            content = read_json(self.schedule_path, ResultsError)
+            if not isinstance(content, dict) or "makespan" not in content:
+                raise ResultsError(f"{self.schedule_path}: has no 'makespan'; is it the schedule.json of a run?")
+            return {name: float(value) if type(value) in (int, float) else math.nan for name, value in content.items()}
         frame = _table(self.schedule_path, ("makespan", "mean_slowdown"))
         if len(frame) != 1:
             raise ResultsError(f"{self.schedule_path}: has {len(frame)} rows of figures; one is needed")
@@ -158,7 +164,7 @@ class Run:
     @cached_property
     def cores(self) -> int:
         """Cores of the machine: of ``out_schedule.csv``, else of ``workload.json``, else up to the last one used."""
-        if _plain_or_packed(self.schedule_path).exists():
+        if as_left(self.schedule_path).exists():
             known = self.schedule.get("nb_computing_machines", math.nan)
             if known > 0:
                 return int(known)
@@ -208,13 +214,13 @@ class Run:
 
 
 def open_run(path: Path) -> Run:
-    """Return the run in a directory, or the one whose ``out_schedule.csv`` is given by its path.
+    """Return the run in a directory, or the one whose ``out_schedule.csv`` or ``schedule.json`` is given by its path.
 
     Raises:
         ResultsError: there is no such directory or file.
     """
     if path.is_dir():
-        return Run(path, _plain_or_packed(path / SCHEDULE))
+        return Run(path, as_left(path / SCHEDULE))
     if path.is_file():
         return Run(path.parent, path, only_schedule=True)
     raise ResultsError(f"{path}: no such run; give the directory of a run, or an {SCHEDULE}")
@@ -261,11 +267,6 @@ def _maker(name: str) -> str:
     if name in LEARNING:
         return "`hdeeprm-like launch` writes it when its agent learns"
     return "`hdeeprm-like launch` writes it into the directory of its run"
-
-
-def _plain_or_packed(path: Path) -> Path:
-    packed = path.with_name(path.name + ".gz")
-    return packed if packed.exists() and not path.exists() else path
 
 
 def _table(path: Path, columns: Sequence[str]) -> pd.DataFrame:

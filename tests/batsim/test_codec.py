@@ -19,6 +19,9 @@ class LineCodec:
     def __init__(self, hosts):
         self.hosts = hosts
 
+    def greet(self, raw):
+        return None
+
     def parse(self, raw):
         time, *words = (raw if isinstance(raw, str) else raw.decode()).split()
         return float(time), words

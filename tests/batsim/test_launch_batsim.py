@@ -88,6 +88,32 @@ def test_the_directory_is_the_one_of_a_run_in_process(experiment, tmp_path):
     assert not list(there.iterdir())
 
 
+def test_batsim_5_leaves_a_directory_that_is_read_drawn_and_cleaned_as_the_others(tmp_path, capsys):
+    path, there, here = experiment_file(tmp_path), tmp_path / "there", tmp_path / "here"
+    arguments = ["launch", "-o", str(path), "--output", str(there), "--simulator", "batsim5", "--timeout", "60"]
+    assert main([*arguments, "--batsim-command", f"{OURS}5"]) == 0
+    assert "Makespan" in capsys.readouterr().out
+    own = launch_classic(load_experiment(path), here, progress=False)
+    run = record(there)
+    five = {"out_real_exec_info.json", "out_schedule.json", "workload5.json"}
+    assert set(run["files"]) == FILES - {"out_schedule.csv"} | five == {path.name for path in there.iterdir()}
+    assert (run["simulator"], run["status"], run["rejected"]) == ("batsim5", "complete", own["rejected"])
+    first = min(float(row["submission_time"]) for row in jobs_of(here / "out_jobs.csv").values())
+    for name in ("consumed_joules", "mean_waiting_time", "nb_jobs_finished"):
+        assert run["metrics"][name] == pytest.approx(own["metrics"][name], rel=1e-6), name
+    assert run["metrics"]["makespan"] == pytest.approx(own["metrics"]["makespan"] - first, abs=2e-6)
+    assert main(["metrics", str(here), str(there), "--short", "--csv", str(tmp_path / "m.csv")]) == 0
+    rows = [line.split(",") for line in (tmp_path / "m.csv").read_text().splitlines()[1:]]
+    assert len(rows) > 30
+    for name, mine, theirs in rows:
+        assert theirs == mine or float(theirs) == pytest.approx(float(mine), rel=1e-5), name
+    assert main(["visual", "gantt", "--run", str(there), "--save", str(tmp_path / "gantt.svg")]) == 0
+    again = launch_classic(load_experiment(there / "options.json"), tmp_path / "again", progress=False)
+    assert again["metrics"]["makespan"] == own["metrics"]["makespan"]
+    clean(there)
+    assert not list(there.iterdir())
+
+
 @pytest.mark.parametrize(
     "pair", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "bfbp", "multifactor", "zoo:balanced"]
 )
@@ -192,7 +218,7 @@ def test_a_platform_that_batsim_does_not_have_is_refused_with_its_first_host(tmp
 def test_flags_that_do_not_fit_are_refused(tmp_path, capsys):
     arguments = ["launch", "-o", str(experiment_file(tmp_path)), "--output", str(tmp_path / "out"), "-q"]
     assert main([*arguments, "--timeout", "3"]) == 2
-    assert "--timeout: is of no use without --simulator batsim or docker" in capsys.readouterr().err
+    assert "--timeout: is of no use without --simulator batsim, batsim5 or docker" in capsys.readouterr().err
     assert main([*arguments, "--simulator", "batsim", "--batsim-command", "no-such-batsim"]) == 2
     assert "there is no program 'no-such-batsim' in PATH" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

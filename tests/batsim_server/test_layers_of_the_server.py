@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import hdeeprm_like.batsim_server
+import hdeeprm_like.batsim_server.batsim5
 
 NAME = "hdeeprm_like.batsim_server"
 FOLDER = Path(hdeeprm_like.batsim_server.__file__).parent
@@ -48,6 +49,16 @@ def test_a_module_imports_only_modules_above_it_in_the_docstring(path):
     assert imported_modules(path.read_text()) - {own if path.parent != FOLDER else ""} <= above
 
 
+def test_the_modules_for_batsim_5_import_only_those_above_them_in_their_docstring():
+    order = re.findall(r"^    (\w+)  ", hdeeprm_like.batsim_server.batsim5.__doc__, re.MULTILINE)
+    files = {path.stem: path for path in (FOLDER / "batsim5").glob("*.py") if path.stem != "__init__"}
+    assert set(order) == set(files)
+    for own, path in files.items():
+        imported = set(re.findall(rf"{NAME}\.batsim5\.(\w+)", path.read_text()))
+        imported |= set(re.findall(rf"from {NAME}\.batsim5 import (\w+)", path.read_text()))
+        assert imported <= set(order[: order.index(own)]), own
+
+
 def test_profile_types_do_not_know_each_other():
     for path in (FOLDER / "profile_types").glob("*.py"):
         if path.name != "__init__.py":
@@ -83,7 +94,9 @@ def test_a_whole_simulation_loads_neither_numba_nor_the_engine(tmp_path):
     assert loaded & heavy == set()
 
 
-def test_the_command_line_is_read_without_numpy():
-    loaded = modules_loaded_by(f"from {NAME}.cli import read_command_line\nread_command_line(['-p', 'p.xml'])")
-    assert f"{NAME}.cli" in loaded
+@pytest.mark.parametrize(("module", "words"), [("cli", []), ("batsim5.cli", ["-s", "tcp://127.0.0.1:1", ""])])
+def test_the_command_line_is_read_without_numpy(module, words):
+    words = ["-p", "p.xml", *words]
+    loaded = modules_loaded_by(f"from {NAME}.{module} import read_command_line\nread_command_line({words})")
+    assert f"{NAME}.{module}" in loaded
     assert loaded & {"numpy", "zmq", "defusedxml"} == set()

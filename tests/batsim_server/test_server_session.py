@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from server_inputs import HEAD, MASTER, Filler, Script, platform_xml, random_workload, reply, workload, write_inputs
+from server_inputs import CLUSTER, Filler, Script, platform_xml, random_workload, reply, workload, write_inputs
 
 from hdeeprm_like.batsim_server.cli import play
 from hdeeprm_like.errors import PlatformError, WorkloadError
@@ -25,13 +25,6 @@ PROFILES = {
 
 def rows(folder, name="out_jobs.csv"):
     return list(csv.DictReader((folder / name).read_text().splitlines()))
-
-
-CLUSTER = (
-    f'{HEAD}<zone id="main" routing="Full">{MASTER}<cluster id="c" prefix="h" suffix="" radical="0-3" speed="1Gf" '
-    'bw="10Gbps" lat="0us" router_id="r"/><link id="b" bandwidth="10Gbps" latency="0us"/>'
-    '<zoneRoute src="c" dst="master" gw_src="r" gw_dst="master_host"><link_ctn id="b"/></zoneRoute></zone></platform>'
-)
 
 
 def ends(folder, jobs):

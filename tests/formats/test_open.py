@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_reader_and_writer_of_the_table_exists():
     places = [place for form in FORMATS for place in (form.read, form.write, form.write_jobs) if place]
-    assert len(places) == 12
+    assert len(places) == 13
     assert all(callable(function_at(place)) for place in places)
 
 
@@ -77,7 +77,9 @@ def test_types_are_refused_where_a_format_names_none(tmp_path, name, kind):
 
 
 def test_what_cannot_be_written_is_refused_with_what_can(tmp_path):
-    with pytest.raises(OptionsError, match=r"p\.csv: a name that ends in \.xml or \.xml\.gz is needed"):
+    with pytest.raises(
+        OptionsError, match=r"p\.csv: a name that ends in \.json, \.json\.gz, \.xml or \.xml\.gz is needed"
+    ):
         write(platform(), tmp_path / "p.csv", "platform")
 
 

@@ -1,0 +1,267 @@
+"""Batsim 5's JSON: the handshake, how its messages are read, and how commands are written.
+
+| Batsim says | what the session hears |
+|---|---|
+| SimulationBeginsEvent | the machines with their speeds |
+| JobSubmittedEvent, JobCompletedEvent, RequestedCallEvent, SimulationEndsEvent | the same |
+| AllStaticJobsHaveBeenSubmittedEvent | arrivals are over |
+| HostsPStateChangedEvent, HostsTurnedOnOffEvent | nothing: P-states count as changed when they are asked for |
+| JobsKilledEvent, external events, probes | nothing; they are logged |
+
+Whatever else arrives, or arrives when it cannot, is one `ProtocolError`.
+"""
+
+import json
+import logging
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from hdeeprm_like import __version__
+from hdeeprm_like.batsim.codec import Cores, Host, Listener, Submission, WireEvent, number, shown
+from hdeeprm_like.batsim.codec4 import LARGEST_SIZE, Codec4, Content
+from hdeeprm_like.cluster.pstates import SPEED_SHARE
+from hdeeprm_like.cluster.workload import user_number
+from hdeeprm_like.engine.state import Commands
+from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.formats.batsim5_json import extra_data, profile_as_batsim4, profile_of_message
+from hdeeprm_like.formats.platform_properties import SPEED
+
+log = logging.getLogger(__name__)
+
+JSON_FLAG = 2  # of the handshake: messages in JSON, not in binary
+DECIMALS = 6  # of the times that decisions look at
+FEATURES = {
+    "dynamic_registration": False,
+    "profile_reuse": False,
+    "acknowledge_dynamic_jobs": False,
+    "forward_profiles_on_job_submission": True,
+    "forward_profiles_on_jobs_killed": False,
+    "forward_profiles_on_simulation_begins": False,  # crashes 5.0.0-rc2 where no job uses a profile
+}
+
+
+class Codec5(Codec4):
+    """The `Codec` of one conversation with Batsim 5.
+
+    Batsim 5 shows how long its own messages take, 1e-10 s each. Decisions look at times rounded to microseconds, as
+    Batsim 4 tells them, and answers carry these times, until which Batsim waits where they were rounded up. So the
+    schedules are the same with both.
+    """
+
+    def __init__(self) -> None:
+        """Expect a handshake."""
+        self._greeted = False
+
+    def greet(self, raw: str | bytes) -> str | None:
+        """Return the answer to the first message, a length and a text of no use to us; None for others.
+
+        Raises:
+            ProtocolError: the first message is no handshake.
+        """
+        if self._greeted:
+            return None
+        message = raw.encode("utf-8", "surrogateescape") if isinstance(raw, str) else raw
+        if len(message) < 4 or struct.unpack_from("=I", message)[0] != len(message) - 4:
+            raise ProtocolError("the first message is no handshake of Batsim 5: a length and that many bytes")
+        self._greeted = True
+        hello = {
+            "batprotocol_version": "1.0.0",
+            "decision_component_name": "hdeeprm_like",
+            "decision_component_version": __version__,
+            "decision_component_commit": "none",
+            "requested_simulation_features": FEATURES,
+        }
+        event = {"timestamp": 0.0, "event_type": "EDCHelloEvent", "event": hello}
+        return struct.pack("=I", JSON_FLAG).decode() + json.dumps({"now": 0.0, "events": [event]})
+
+    def parse(self, raw: str | bytes) -> Any:
+        """Return the JSON of a message, which may end with a NUL byte.
+
+        Raises:
+            ProtocolError: it is none.
+        """
+        return super().parse(raw.rstrip("\0") if isinstance(raw, str) else raw.rstrip(b"\0"))
+
+    def deliver(self, message: Any, listener: Listener) -> None:
+        """Tell the listener what a message says.
+
+        Raises:
+            ProtocolError: the message is nonsense here.
+        """
+        try:
+            now, events = message["now"], message["events"]
+        except (KeyError, TypeError):
+            raise ProtocolError("a message must be an object with now and events") from None
+        if not isinstance(events, list):
+            raise ProtocolError("the events of a message must be a list")
+        listener.time_is(round(number(now, "the now of a message"), DECIMALS))
+        for event in events:
+            try:
+                kind, data = event["event_type"], event.get("event", {})
+                handler = EVENTS.get(kind)
+            except (KeyError, TypeError, AttributeError):
+                raise ProtocolError("an event must be an object with a timestamp, an event_type and an event") from None
+            if handler is None:
+                raise ProtocolError(f"events of type {shown(kind)} are not known")
+            if not isinstance(data, dict):
+                raise ProtocolError(f"{kind}: event must be an object")
+            if listener.begun == (kind == "SimulationBeginsEvent") or listener.ended:
+                raise ProtocolError(f"{kind}: comes {'again' if listener.begun else 'before the simulation begins'}")
+            try:
+                handler(data, listener)
+            except ProtocolError as cause:
+                raise ProtocolError(f"{kind}: {cause}") from None
+
+    def events_of(
+        self, commands: Commands, identifiers: Sequence[str], machines: Cores, finish_registration: bool
+    ) -> list[WireEvent]:
+        """Return the events that carry commands, in the order in which the embedded simulator applies them."""
+        events: list[WireEvent] = []
+        for job in commands.rejects:
+            events.append(("RejectJobEvent", {"job_id": identifiers[job]}))
+        for job, cores in commands.starts:
+            allocation = {
+                "host_allocation": machines.named(cores.tolist()),
+                "executor_placement_type": "PredefinedExecutorPlacementStrategyWrapper",
+                "executor_placement": {"strategy": "SpreadOverHostsFirst"},
+            }
+            events.append(("ExecuteJobEvent", {"job_id": identifiers[job], "allocation": allocation}))
+        for pstate in sorted(set(commands.pstates.values())):
+            changed = [core for core, wanted in commands.pstates.items() if wanted == pstate]
+            events.append(("ChangeHostsPStateEvent", {"host_ids": machines.named(changed), "pstate": pstate}))
+        if commands.kills:
+            events.append(("KillJobsEvent", {"job_ids": [identifiers[job] for job in commands.kills]}))
+        if math.isfinite(commands.wake_at):
+            when = {"time": math.ceil(round(commands.wake_at * 1e3, 3)), "time_unit": "Millisecond"}
+            call = {"call_me_later_id": "hdeeprm", "when_type": "OneShot", "when": when}
+            events.append(("CallMeLaterEvent", call))
+        return events
+
+    def format(self, now: float, events: Sequence[WireEvent]) -> str:
+        """Return events as the message to send, all at the time *now* in s."""
+        listed = [{"timestamp": now, "event_type": kind, "event": data} for kind, data in events]
+        return json.dumps({"now": now, "events": listed}, separators=(",", ":"))
+
+
+# -- what is done for each event
+
+
+def _begin(data: Content, listener: Listener) -> None:
+    listener.simulation_begins(read_hosts(data.get("computation_hosts")), {}, registration=False)
+
+
+def _end(data: Content, listener: Listener) -> None:
+    listener.simulation_ends()
+
+
+def _submit(data: Content, listener: Listener) -> None:
+    identifier, job = data.get("job_id"), data.get("job")
+    if not isinstance(identifier, str) or not isinstance(job, dict):
+        raise ProtocolError("must tell a job_id and a job")
+    try:
+        submission = _submission(identifier, job, data)
+    except ProtocolError as cause:
+        raise ProtocolError(f"job {shown(identifier)}: {cause}") from None
+    listener.job_submitted(submission)
+
+
+def _submission(identifier: str, job: Mapping[str, Any], data: Content) -> Submission:
+    size, profile, walltime = job.get("resource_request"), job.get("profile_id"), job.get("walltime")
+    if type(size) is not int or not 1 <= size <= LARGEST_SIZE:
+        raise ProtocolError(f"resource_request must be 1 to {LARGEST_SIZE} cores")
+    if not isinstance(profile, str):
+        raise ProtocolError("profile_id must be a name")
+    walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
+    told = data.get("profile")
+    if told is not None and not isinstance(told, dict):
+        raise ProtocolError("profile must be an object")
+    forwarded = None if told is None else profile_as_batsim4(profile_of_message(told))
+    submit, user = number(data.get("submission_time"), "submission_time"), user_number(extra_data(job).get("user"))
+    name = profile.removeprefix(f"{identifier.partition('!')[0]}!")
+    return Submission(identifier, round(submit, DECIMALS), size, walltime, name, forwarded, user)
+
+
+def _complete(data: Content, listener: Listener) -> None:
+    listener.job_completed(data.get("job_id"), data.get("state"))
+
+
+def _call(data: Content, listener: Listener) -> None:
+    listener.called()
+
+
+def _no_more_jobs(data: Content, listener: Listener) -> None:
+    listener.arrivals_over()
+
+
+def _ignore(data: Content, listener: Listener) -> None:
+    pass
+
+
+def _log_kill(data: Content, listener: Listener) -> None:
+    progresses = data.get("progresses")
+    for one in progresses if isinstance(progresses, list) else [data]:
+        log.warning("Batsim tells of a kill that nobody asked for: %s", shown(one))
+
+
+def _log_external(data: Content, listener: Listener) -> None:
+    log.info("an external event, which nobody reads: %s", shown(data))
+
+
+Handler: TypeAlias = Callable[[Content, Listener], None]
+
+EVENTS: Mapping[str, Handler] = {
+    "SimulationBeginsEvent": _begin,
+    "SimulationEndsEvent": _end,
+    "JobSubmittedEvent": _submit,
+    "JobCompletedEvent": _complete,
+    "RequestedCallEvent": _call,
+    "AllStaticJobsHaveBeenSubmittedEvent": _no_more_jobs,
+    "AllStaticExternalEventsHaveBeenInjectedEvent": _ignore,
+    "HostsPStateChangedEvent": _ignore,
+    "HostsTurnedOnOffEvent": _ignore,
+    "JobsKilledEvent": _log_kill,
+    "ExternalEventOccurredEvent": _log_external,
+    "ProbeDataEmittedEvent": _log_external,
+}
+
+
+def read_hosts(resources: Any) -> list[Host]:
+    """Return the names and properties of the machines in the order of their ids, with the speeds that Batsim tells.
+
+    Args:
+        resources: ``computation_hosts`` of SimulationBeginsEvent.
+
+    Raises:
+        ProtocolError: they are malformed, or have too few P-states.
+    """
+    if not isinstance(resources, list) or not resources:
+        raise ProtocolError("computation_hosts must list machines")
+    hosts: list[Host] = []
+    for position, machine in enumerate(resources):
+        if not isinstance(machine, dict) or machine.get("id") != position or not isinstance(machine.get("name"), str):
+            raise ProtocolError(f"computation_hosts[{position}] must have that id, and a name")
+        where = f"machine {shown(machine['name'])}"
+        hosts.append((machine["name"], _properties(machine, where) | {SPEED: _speeds(machine, where)}))
+    if len({name for name, _ in hosts}) < len(hosts):
+        raise ProtocolError("two machines have the same name")
+    return hosts
+
+
+def _properties(machine: Content, where: str) -> dict[str, str]:
+    try:
+        properties = {pair["key"]: pair["value"] for pair in machine.get("properties", [])}
+    except (KeyError, TypeError):
+        properties = {"": None}
+    if not set(map(type, [*properties, *properties.values()])) <= {str}:
+        raise ProtocolError(f"{where}: properties must be keys and values, both texts")
+    return properties
+
+
+def _speeds(machine: Content, where: str) -> str:
+    speeds = machine.get("computation_speed")
+    needed = len(SPEED_SHARE)
+    if not isinstance(speeds, list) or len(speeds) < needed or machine.get("pstate_count") != len(speeds):
+        raise ProtocolError(f"{where}: {needed} P-states, each with its computation_speed, are needed")
+    return ", ".join(f"{number(speed, f'{where}: computation_speed')!r}f" for speed in speeds[:needed])

@@ -1,0 +1,137 @@
+"""``hdeeprm-like batsim5``: the command line of Batsim 5.0.0-rc2, with one scheduler behind a socket.
+
+Exit status: as that of ``hdeeprm-like batsim``.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hdeeprm_like import __version__
+from hdeeprm_like.batsim_server.arguments import Parser
+from hdeeprm_like.batsim_server.batsim5.handshake import AskBytes, shake_hands
+from hdeeprm_like.batsim_server.batsim5.options import IMITATED, RC2, VERSIONS, Options5
+from hdeeprm_like.batsim_server.cli import LOG_LEVELS, run_command, run_to_the_end
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.files import read_text
+
+VERBOSITIES = {"quiet": "quiet", "info": "information", "debug": "debug"}  # what Batsim 5 calls the levels
+REFUSED = {
+    "edc_library_str": "-l loads a library, which is not imitated; use -s ENDPOINT INIT",
+    "edc_library_file": "-L loads a library, which is not imitated; use -S ENDPOINT FILE",
+    "energy": "-E asks for the energy of links, which Batsim 5 does not have; use --energy-host",
+    "energy_link": "--energy-link is not there in Batsim 5; use --energy-host",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one simulation as Batsim's command line says; return the exit status."""
+    return run_command(sys.argv[1:] if argv is None else argv, read_command_line, serve)
+
+
+def serve(options: Options5) -> bool:
+    """Play a simulation with the scheduler at the other end of the socket; return whether it came to its end.
+
+    Raises:
+        ProtocolError: the scheduler broke the protocol or is gone; what was known is written and marked incomplete.
+        HDeepRMError: the options or files cannot be used.
+    """
+    from hdeeprm_like.batsim_server.carrier import Carrier  # zmq, which only a simulation over a socket needs
+
+    with Carrier(options.socket, options.timeout) as carrier:
+        return play(options, carrier.ask)
+
+
+def play(options: Options5, ask: AskBytes) -> bool:
+    """Play a simulation with any scheduler; write the output files; return whether it came to its end.
+
+    Args:
+        ask: sends a message, whose texts end with a NUL byte, to the scheduler and returns the reply.
+    """
+    from hdeeprm_like.batsim_server.batsim5.outputs import write_outputs  # what --help does not need
+    from hdeeprm_like.batsim_server.batsim5.server import Server5
+    from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
+
+    began = time.perf_counter()
+    simulation = Simulation5(shake_hands(options, ask))
+    server = Server5(simulation, lambda text: ask(text.encode() + b"\0"))
+    return run_to_the_end(simulation, server.run, write_outputs, began)
+
+
+def read_command_line(argv: Sequence[str]) -> tuple[Options5, int]:
+    """Return the options of a command line, and how much to log.
+
+    Raises:
+        OptionsError: an option is unknown or its value cannot be used.
+    """
+    arguments = _parser().parse_args(argv)
+    for name, why in REFUSED.items():
+        if getattr(arguments, name) not in (None, False):
+            raise OptionsError(why)
+    if bool(arguments.edc_socket_str) == bool(arguments.edc_socket_file):
+        raise OptionsError("one scheduler is needed: -s ENDPOINT INIT or -S ENDPOINT FILE")
+    if arguments.verbosity not in VERBOSITIES:
+        raise OptionsError(f"-v {arguments.verbosity}: not one of {', '.join(VERBOSITIES)}")
+    if arguments.imitate not in IMITATED:
+        raise OptionsError(f"--imitate {arguments.imitate}: not one of {', '.join(IMITATED)}")
+    if arguments.mmax < 0 or (arguments.timeout is not None and not 0 < arguments.timeout < 1e6):
+        raise OptionsError("--mmax must not be negative, and --timeout must be above 0 s")
+    if arguments.edc_socket_file:
+        socket, init = arguments.edc_socket_file[0], read_text(Path(arguments.edc_socket_file[1]), OptionsError)
+    else:
+        socket, init = arguments.edc_socket_str
+    options = Options5(
+        platform=Path(arguments.platform),
+        workloads=tuple(map(Path, arguments.workload)),
+        energy=arguments.energy_host,
+        socket=socket,
+        export=arguments.export,
+        master=arguments.master_host,
+        mmax=arguments.mmax,
+        mmax_workload=arguments.mmax_workload,
+        events=tuple(map(Path, arguments.external_events)),
+        trace_machine_states=arguments.trace_machine_state,
+        trace_pstates=arguments.trace_pstate_changes,
+        timeout=arguments.timeout,
+        init=init,
+        arguments=("batsim", *argv),
+        imitate=arguments.imitate,
+    )
+    return options, LOG_LEVELS["quiet" if arguments.quiet else VERBOSITIES[arguments.verbosity]]
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="hdeeprm-like batsim5", description="Imitates Batsim 5: same options, messages and output files."
+    )
+    add = parser.add_argument
+    add("-p", "--platform", required=True, metavar="FILE", help="SimGrid XML platform")
+    add("-w", "--workload", action="append", default=[], metavar="FILE", help="Batsim 5 workload; may be repeated")
+    add("-s", "--edc-socket-str", nargs=2, metavar=("ENDPOINT", "INIT"), help="where the scheduler is, a text for it")
+    add("-S", "--edc-socket-file", nargs=2, metavar=("ENDPOINT", "FILE"), help="the same; the text is in a file")
+    add("-l", "--edc-library-str", nargs="*", metavar="WORD", help="(libraries are refused)")
+    add("-L", "--edc-library-file", nargs="*", metavar="WORD", help="(libraries are refused)")
+    add("--energy-host", action="store_true", help="measure the energy of hosts")
+    add("--energy-link", action="store_true", help="(refused, as by Batsim)")
+    add("-E", "--energy", action="store_true", help="(refused, as by Batsim)")
+    add("-e", "--export", default="out/", metavar="PREFIX", help="prefix of the output files (default out/)")
+    add("--trace-machine-state", action="store_true", help="write the machine states")
+    add("--trace-pstate-changes", action="store_true", help="write the changes of P-states")
+    add("-m", "--master-host", default="master_host", metavar="NAME", help="host of the server, which never computes")
+    add("--mmax", type=int, default=0, metavar="N", help="use the first N machines")
+    add("--mmax-workload", action="store_true", help="use as many machines as the workloads were made for")
+    add(
+        *("--ee", "--external-events"),
+        action="append",
+        default=[],
+        dest="external_events",
+        metavar="FILE",
+        help="outside events, one JSON object per line",
+    )
+    add("--imitate", default=RC2, metavar="WHICH", help="rc2 with its faults (default), or documented without them")
+    add("-q", "--quiet", action="store_true", help="log errors only")
+    add("-v", "--verbosity", default="info", metavar="LEVEL", help=", ".join(VERBOSITIES))
+    add("--timeout", type=float, metavar="S", help="end when the scheduler is silent for S seconds (default: wait)")
+    add("--version", action="version", version=f"{VERSIONS[RC2]} (imitated by hdeeprm_like {__version__})")
+    return parser

@@ -1,0 +1,219 @@
+"""What the server does for each event of a Batsim 5 scheduler; what Batsim aborts on is one `ProtocolError`.
+
+To handle another event, write its function and add a line to `DECISIONS`.
+"""
+
+from collections.abc import Callable, Mapping
+
+from hdeeprm_like.batsim_server import execution, submitters
+from hdeeprm_like.batsim_server.batsim5.options import RC2
+from hdeeprm_like.batsim_server.batsim5.periodic import BEGIN, STOP, PeriodicCall
+from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
+from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5, job_from_message, profile_from_message
+from hdeeprm_like.batsim_server.engine import Script
+from hdeeprm_like.batsim_server.fields import short
+from hdeeprm_like.batsim_server.jobs import Job, Profiles
+from hdeeprm_like.batsim_server.machines import MachineState
+from hdeeprm_like.batsim_server.replies import SchedulerEvent
+from hdeeprm_like.batsim_server.scheduler_events import ENDED, job_of, machines_of, reject, switch
+from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.results.batsim_files import interval_set
+
+MILLISECONDS = {"Second": 1000, "Millisecond": 1}  # in each unit of time
+LONGEST_PERIOD = 10**15  # ms
+
+
+def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
+    """Start a job on machines."""
+    job = job_of(simulation, event, "SUBMITTED")
+    where = f"{event.where}: allocation"
+    allocation = SchedulerEvent(event.kind, event.timestamp, event.object("allocation"), where)
+    for key in ("profile_allocation_override", "storage_placement"):
+        if event.data.get(key):
+            raise ProtocolError(f"{event.where}: {key} is not imitated")
+    job.machines = machines_of(simulation, allocation, "host_allocation")
+    job.ranks = _ranks(allocation, job)
+    for number in job.machines:
+        machine = simulation.machines[number]
+        if machine.state not in (MachineState.IDLE, MachineState.COMPUTING):
+            raise ProtocolError(f"{where}: machine {number} is {machine.state.name}, and computes no jobs now")
+        if simulation.options.energy and not machine.computes_in(machine.pstate):
+            raise ProtocolError(f"{where}: machine {number} is in P-state {machine.pstate}, no computing one")
+    job.alloc = interval_set(job.machines)
+    running = simulation.start(job)
+    host = simulation.machines[job.machines[0]].host.name
+    running.actor = yield (simulation.engine.spawn, execution.run_job(simulation, running), host)
+
+
+def _ranks(allocation: SchedulerEvent, job: Job) -> list[int]:
+    """Return the machine of each rank, as the placement says."""
+    kind, placement = allocation.text("executor_placement_type"), allocation.object("executor_placement")
+    where, count = allocation.where, len(job.machines)
+    if kind == "PredefinedExecutorPlacementStrategyWrapper":
+        strategy = placement.get("strategy", "SpreadOverHostsFirst")
+        if strategy not in ("SpreadOverHostsFirst", "FillOneHostCoresFirst"):
+            raise ProtocolError(f"{where}: strategy {short(strategy)} is not known")
+        return [job.machines[rank % count] for rank in range(job.size)]  # with hosts of one core both are the same
+    if kind != "CustomExecutorToHostMapping":
+        raise ProtocolError(f"{where}: executor_placement_type {short(kind)} is not known")
+    places = placement.get("mapping")
+    if not isinstance(places, list) or not places or not all(type(place) is int for place in places):
+        raise ProtocolError(f"{where}: mapping must be a list of places in the allocation")
+    if not all(0 <= place < count for place in places):
+        raise ProtocolError(f"{where}: mapping must name places below {count}")
+    if job.profile.hosts not in (None, len(places)):
+        raise ProtocolError(f"{where}: mapping has {len(places)} places; the profile is for {job.profile.hosts} hosts")
+    return [job.machines[place] for place in places]
+
+
+def kill(simulation: Simulation5, event: SchedulerEvent) -> Script:
+    """Kill jobs that run; those that are over, or whose kill has been asked for before, are left alone."""
+    asked: list[str] = []
+    for identifier in event.texts("job_ids"):
+        if identifier not in simulation.kill_asked:
+            job_of(simulation, SchedulerEvent("", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
+            simulation.kill_asked.add(identifier)
+            asked.append(identifier)
+    simulation.killers += 1
+    killer = yield (simulation.engine.spawn, execution.kill_jobs(simulation, asked), simulation.master)
+    simulation.killing = [*(actor for actor in simulation.killing if actor.alive), killer]
+
+
+def call_me_later(simulation: Simulation5, event: SchedulerEvent) -> Script:
+    """Call the scheduler when a time has come, or again and again."""
+    name, kind = event.text("call_me_later_id"), event.text("when_type")
+    when = SchedulerEvent(event.kind, event.timestamp, event.object("when"), f"{event.where}: when")
+    unit = when.data.get("time_unit", "Second")
+    if not isinstance(unit, str) or unit not in MILLISECONDS:
+        raise ProtocolError(f"{when.where}: time_unit must be Second or Millisecond, not {short(unit)}")
+    if kind == "OneShot":
+        time = _whole(when, "time", 0)
+        simulation.waiters += 1
+        seconds = time / 1e3 if unit == "Millisecond" else float(time)
+        waiter = submitters.wake_later(simulation, seconds, name)
+        yield (simulation.engine.spawn, waiter, simulation.master)
+    elif kind == "Periodic":
+        call = _periodic(when, name, MILLISECONDS[unit])
+        simulation.waiters += 1
+        yield (simulation.engine.put, (BEGIN, call), simulation.periodic)
+    else:
+        raise ProtocolError(f"{event.where}: when_type must be OneShot or Periodic, not {short(kind)}")
+
+
+def _periodic(when: SchedulerEvent, name: str, unit: int) -> PeriodicCall:
+    if _whole(when, "offset", 0) != 0:
+        raise ProtocolError(f"{when.where}: offset must be 0, as in Batsim")
+    mode, left = when.text("mode_type"), None
+    if mode == "FinitePeriodNumber":
+        modes = SchedulerEvent(when.kind, when.timestamp, when.object("mode"), f"{when.where}: mode")
+        left = _whole(modes, "nb_periods", 1)
+    elif mode != "Infinite":
+        raise ProtocolError(f"{when.where}: mode_type must be FinitePeriodNumber or Infinite, not {short(mode)}")
+    return PeriodicCall(name, when.where, _whole(when, "period", 1) * unit, left)
+
+
+def _whole(event: SchedulerEvent, key: str, least: int) -> int:
+    value = event.data.get(key, 0)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if type(value) is not int or not least <= value <= LONGEST_PERIOD:
+        raise ProtocolError(f"{event.where}: {key} must be a whole number of at least {least}, not {short(value)}")
+    return value
+
+
+def stop_calling(simulation: Simulation5, event: SchedulerEvent) -> Script:
+    """End a periodic call."""
+    yield (simulation.engine.put, (STOP, event.text("call_me_later_id")), simulation.periodic)
+
+
+def change_pstate(simulation: Simulation5, event: SchedulerEvent) -> Script:
+    """Change the P-state of machines from one to compute in to another."""
+    numbers, pstate = machines_of(simulation, event, "host_ids"), _whole(event, "pstate", 0)
+    for number in numbers:
+        machine = simulation.machines[number]
+        if not (machine.computes_in(pstate) and machine.computes_in(machine.pstate)):
+            raise ProtocolError(f"{event.where}: machine {number} cannot go from P-state {machine.pstate} to {pstate}")
+    simulation.machines.note_pstate(numbers, pstate, simulation.engine.now)
+    for number in numbers:
+        yield from simulation.set_pstate(simulation.machines[number], pstate)
+    simulation.outbox.pstate_changed(interval_set(numbers), pstate, simulation.engine.now)
+
+
+def turn_on_off(simulation: Simulation5, event: SchedulerEvent) -> Script:
+    """Send machines to a P-state to sleep in, or wake them up; not recorded from Batsim 5, so done as Batsim 4 does."""
+    numbers, pstate = machines_of(simulation, event, "host_ids"), _whole(event, "state", 0)
+    for number in numbers:
+        machine = simulation.machines[number]
+        if machine.computes_in(machine.pstate) and machine.computes_in(pstate):
+            raise ProtocolError(
+                f"{event.where}: machine {number} computes in P-state {machine.pstate} and in {pstate}; "
+                "use ChangeHostsPStateEvent"
+            )
+    yield from switch(simulation, event.where, numbers, pstate)
+
+
+def register_job(simulation: Simulation5, event: SchedulerEvent) -> None:
+    """Take in a job that the scheduler makes."""
+    workload, number = _new_name(simulation, event, event.text("job_id"))
+    job = job_from_message(event, _reader(simulation, workload), number, simulation.engine.now)
+    if job.identifier in simulation.jobs:
+        raise ProtocolError(f"{event.where}: job {job.identifier[:60]!r} is there already")
+    simulation.jobs[job.identifier] = job
+    simulation.submit(job, announce=simulation.options.acknowledge_dynamic_jobs)
+
+
+def register_profile(simulation: Simulation5, event: SchedulerEvent) -> None:
+    """Take in a profile that the scheduler makes."""
+    identifier = SchedulerEvent("", 0.0, event.object("profile"), f"{event.where}: profile").text("id")
+    workload, _ = _new_name(simulation, event, identifier)
+    reader = _reader(simulation, workload)
+    if identifier in reader.profiles:
+        raise ProtocolError(f"{event.where}: profile {identifier[:60]!r} is there already")
+    reader.profiles[identifier] = profile_from_message(event, reader)
+
+
+def _new_name(simulation: Simulation5, event: SchedulerEvent, name: str) -> tuple[str, str]:
+    """Return the workload and the name in it of what is registered, if that is allowed now."""
+    if not simulation.options.dynamic_jobs:
+        raise ProtocolError(f"{event.where}: needs dynamic_registration in the hello")
+    if not simulation.registering:
+        raise ProtocolError(f"{event.where}: comes after FinishRegistrationEvent")
+    workload, _, number = name.partition("!")
+    if not workload or not number:
+        raise ProtocolError(f"{event.where}: {name[:60]!r} must be a workload, '!' and a name")
+    return workload, number
+
+
+def _reader(simulation: Simulation5, workload: str) -> WorkloadReader5:
+    profiles = simulation.profiles.setdefault(workload, Profiles(workload))
+    return WorkloadReader5(profiles, {}, ProtocolError, others=simulation.profiles)
+
+
+def finish_registration(simulation: Simulation5, event: SchedulerEvent) -> None:
+    """Take no more jobs from the scheduler."""
+    simulation.registering = False
+
+
+def force_stop(simulation: Simulation5, event: SchedulerEvent) -> Script:
+    """End the simulation as it stands; the release candidate fails when parallel tasks run."""
+    tasks = [running.task.innermost().action for running in simulation.running.values()]
+    if simulation.options.imitate == RC2 and any(tasks):
+        raise ProtocolError(f"{event.where}: parallel tasks run, on which the release candidate aborts")
+    yield from simulation.stop()
+
+
+Decision = Callable[[Simulation5, SchedulerEvent], Script | None]
+
+DECISIONS: Mapping[str, Decision] = {
+    "ExecuteJobEvent": execute,
+    "RejectJobEvent": reject,
+    "KillJobsEvent": kill,
+    "CallMeLaterEvent": call_me_later,
+    "StopCallMeLaterEvent": stop_calling,
+    "ChangeHostsPStateEvent": change_pstate,
+    "TurnOnOffHostsEvent": turn_on_off,
+    "RegisterJobEvent": register_job,
+    "RegisterProfileEvent": register_profile,
+    "FinishRegistrationEvent": finish_registration,
+    "ForceSimulationStopEvent": force_stop,
+}

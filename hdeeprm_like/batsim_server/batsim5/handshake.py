@@ -1,0 +1,69 @@
+"""The first two messages: Batsim 5 sends a text, the scheduler says who it is, what it wants, and in which format.
+
+| message | bytes |
+|---|---|
+| from Batsim | the length of the text as a native 32-bit number, then the text |
+| from the scheduler | flags as a native 32-bit number (1: binary FlatBuffers, 2: JSON), then one EDCHelloEvent |
+"""
+
+import logging
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from hdeeprm_like.batsim_server.batsim5.options import Options5
+from hdeeprm_like.batsim_server.replies import Form, SchedulerEvent, read_reply
+from hdeeprm_like.errors import ProtocolError
+
+logger = logging.getLogger("hdeeprm_like.batsim_server")
+
+BINARY, JSON = 1, 2
+NOT_IMITATED = ("CreateProbeEvent", "StopProbeEvent", "TriggerProbeEvent", "ResetProbeEvent")
+FORM = Form("event_type", "event", NOT_IMITATED, float)
+FEATURES = {  # of the scheduler's wishes: the option of ours that each sets
+    "dynamic_registration": "dynamic_jobs",
+    "profile_reuse": "profile_reuse",
+    "acknowledge_dynamic_jobs": "acknowledge_dynamic_jobs",
+    "forward_profiles_on_job_submission": "forward_profiles",
+    "forward_profiles_on_jobs_killed": "profiles_of_killed",
+    "forward_profiles_on_simulation_begins": "profiles_at_begin",
+}
+
+AskBytes: TypeAlias = Callable[[bytes], bytes]  # sends a message to the scheduler, returns its reply
+
+
+def shake_hands(options: Options5, ask: AskBytes) -> Options5:
+    """Greet the scheduler; return the options with what it wants.
+
+    Raises:
+        ProtocolError: it does not answer as the protocol says, or wants binary messages.
+    """
+    text = options.init.encode(errors="replace")
+    answer = ask(struct.pack("=I", len(text)) + text)
+    if len(answer) < 4:
+        raise ProtocolError(f"hello: has {len(answer)} bytes; 4 of flags and a message are needed")
+    (flags,) = struct.unpack_from("=I", answer)
+    if flags == BINARY:
+        raise ProtocolError("hello: asks for binary messages, which are not imitated; ask for JSON (flags 2)")
+    if flags != JSON:
+        raise ProtocolError(f"hello: the flags are {flags}; 2 (JSON) is needed")
+    events = read_reply(answer[4:].rstrip(b"\0"), ("EDCHelloEvent",), FORM).events
+    if len(events) != 1:
+        raise ProtocolError(f"hello: has {len(events)} events; one EDCHelloEvent is needed")
+    hello = events[0]
+    name, version, _ = [hello.text(f"decision_component_{what}") for what in ("name", "version", "commit")]
+    logger.info("the scheduler is %s %s", name[:60], version[:60])
+    return _with_wishes(options, hello)
+
+
+def _with_wishes(options: Options5, hello: SchedulerEvent) -> Options5:
+    wishes = hello.object("requested_simulation_features")
+    wanted: dict[str, bool] = {}
+    for feature, option in FEATURES.items():
+        wish = wishes.get(feature, False)
+        if not isinstance(wish, bool):
+            raise ProtocolError(f"{hello.where}: {feature} must be true or false")
+        wanted[option] = wish
+    wanted["profile_reuse"] &= wanted["dynamic_jobs"]
+    return replace(options, **wanted)  # type: ignore[arg-type]

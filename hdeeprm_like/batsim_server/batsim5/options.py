@@ -1,0 +1,37 @@
+"""What the command line and the handshake say."""
+
+from dataclasses import dataclass
+
+from hdeeprm_like.batsim_server.options import ServerOptions
+
+RC2 = "rc2"
+DOCUMENTED = "documented"
+IMITATED = (RC2, DOCUMENTED)
+VERSIONS = {RC2: "v5.0.0-rc1-18-gba7ea85f-dirty", DOCUMENTED: "v5.0.0"}  # what the release candidate calls itself
+
+
+@dataclass(frozen=True)
+class Options5(ServerOptions):
+    """The options of one simulation.
+
+    Attributes:
+        init: a text for the scheduler, sent before anything else.
+        arguments: the whole command line, which the scheduler is told.
+        imitate: ``rc2`` with the faults of the release candidate, or ``documented`` without them.
+        trace_pstates: whether the changes of P-states are written.
+        profiles_at_begin, profiles_of_killed: whether the scheduler is told the profiles then.
+    """
+
+    export: str = "out/"
+    trace_machine_states: bool = False
+    init: str = ""
+    arguments: tuple[str, ...] = ("batsim",)
+    imitate: str = RC2
+    trace_pstates: bool = False
+    profiles_at_begin: bool = False
+    profiles_of_killed: bool = False
+
+    @property
+    def version(self) -> str:
+        """Return what is written where Batsim writes its version."""
+        return VERSIONS[self.imitate]

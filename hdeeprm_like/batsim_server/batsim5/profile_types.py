@@ -1,0 +1,92 @@
+"""The profile types of Batsim 5: what the jobs do is Batsim 4's, but for one way of sharing out what they send.
+
+To add a type, add a line to `PROFILE_TYPES` and to `TOLD`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hdeeprm_like.batsim_server.fields import Fields
+from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
+from hdeeprm_like.batsim_server.parallel_tasks import Amounts
+from hdeeprm_like.batsim_server.profile_types import computing
+from hdeeprm_like.batsim_server.profile_types.composed import COMPOSED, Sequence
+from hdeeprm_like.batsim_server.profile_types.computing import PARALLEL
+from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
+from hdeeprm_like.formats.batsim5_json import EACH, SPREAD
+
+
+@dataclass(frozen=True)
+class Homogeneous:
+    """Flops of each rank and bytes between each two, or (*spread*) those of all ranks and of all pairs together."""
+
+    flops: float
+    bytes: float
+    spread: bool
+
+
+def read_homogeneous(fields: Fields, find: FindProfile) -> Homogeneous:
+    """Return one number of flops, one of bytes, and how they are meant."""
+    strategy = fields.content.get("generation_strategy", EACH)
+    if strategy not in (EACH, SPREAD):
+        raise fields.refusal(f"generation_strategy must be {EACH} or {SPREAD}, not {str(strategy)[:60]!r}")
+    return Homogeneous(fields.amount("cpu"), fields.amount("com"), strategy == SPREAD)
+
+
+def run_homogeneous(running: RunningJob, task: Task, amounts: Homogeneous) -> Steps:
+    """Compute and communicate."""
+    flops, sent, ranks = amounts.flops, amounts.bytes, len(running.job.ranks)
+    if amounts.spread:
+        flops, sent = flops / ranks, sent / max(ranks * ranks - ranks, 1)
+    return (yield from computing.run(running, task, Amounts(flops, sent)))
+
+
+HOMOGENEOUS: ProfileType[Homogeneous] = ProfileType(
+    "``cpu`` flops on each host and ``com`` bytes between each two, or both spread",
+    read_homogeneous,
+    run_homogeneous,
+    lambda running, task, amounts: computing.progress(running, task, Amounts(amounts.flops, amounts.bytes)),
+)
+
+
+PROFILE_TYPES: Mapping[str, ProfileType[Any]] = {
+    "DelayProfile": DELAY,
+    "ParallelTaskProfile": PARALLEL,
+    "ParallelTaskHomogeneousProfile": HOMOGENEOUS,
+    "SequentialCompositionProfile": COMPOSED,
+}
+NOT_IMITATED = (
+    "ForkJoinCompositionProfile",
+    "ParallelTaskDataStagingBetweenStoragesProfile",
+    "ParallelTaskMergeCompositionProfile",
+    "ParallelTaskOnStorageHomogeneousProfile",
+    "TraceReplayProfile",
+)
+
+
+def _tell_amounts(amounts: Amounts) -> dict[str, Any]:
+    return {"computation_vector": amounts.flops, "communication_matrix": amounts.bytes}
+
+
+def _tell_homogeneous(amounts: Homogeneous) -> dict[str, Any]:
+    return {
+        "computation_amount": amounts.flops,
+        "communication_amount": amounts.bytes,
+        "generation_strategy": SPREAD if amounts.spread else EACH,
+    }
+
+
+def _tell_sequence(sequence: Sequence) -> dict[str, Any]:
+    return {
+        "repetition_count": sequence.repeat,
+        "profile_ids": [profile.name for profile in sequence.profiles],
+    }
+
+
+TOLD: Mapping[str, Callable[[Any], dict[str, Any]]] = {  # what messages tell of each type, from its parameters
+    "DelayProfile": lambda delay: {"delay": delay},
+    "ParallelTaskProfile": _tell_amounts,
+    "ParallelTaskHomogeneousProfile": _tell_homogeneous,
+    "SequentialCompositionProfile": _tell_sequence,
+}

@@ -1,0 +1,111 @@
+"""What of a simulation differs from Batsim 4's: names, numbers of machines, files, and how jobs are told of."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.batsim_server.batsim5.json_text import encode
+from hdeeprm_like.batsim_server.batsim5.options import RC2, Options5
+from hdeeprm_like.batsim_server.batsim5.outbox import KillProgress, Outbox5, kill_progress
+from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5
+from hdeeprm_like.batsim_server.engine import Mailbox, Script
+from hdeeprm_like.batsim_server.fields import LARGEST_NUMBER
+from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
+from hdeeprm_like.batsim_server.json_text import read_float
+from hdeeprm_like.batsim_server.outside_events import OutsideEvent
+from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.batsim_server.workload import read_workload
+from hdeeprm_like.errors import HDeepRMError, WorkloadError
+from hdeeprm_like.formats.files import read_text
+
+
+class Simulation5(Simulation):
+    """Everything that the actors of one simulation share.
+
+    Attributes:
+        periodic: the mailbox of the actor that calls the scheduler again and again.
+        unused: a profile that no job uses, "" if there is none.
+        kill_asked: the jobs that the scheduler has asked to kill.
+        stopped: whether the scheduler has asked to end the simulation as it stands.
+    """
+
+    options: Options5
+    outbox: Outbox5
+    exact_timeouts = True  # SimGrid 4
+
+    def __init__(self, options: Options5) -> None:
+        """Read the platform, the workloads and the events.
+
+        Raises:
+            HDeepRMError: one of them cannot be used.
+        """
+        self.unused = ""
+        self.kill_asked: set[str] = set()
+        self.periodic = Mailbox()
+        self.stopped = False
+        super().__init__(options)
+        self.machines.idle_again = options.imitate != RC2
+
+    def machine_order(self, name: str) -> Any:
+        """Return what sorts the names of the hosts: numbers in them count as numbers."""
+        return [int(word) if odd % 2 else word for odd, word in enumerate(re.split(r"([0-9]+)", name))]
+
+    def read_workload(self, path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
+        """Return the machines that a workload was made for, its jobs and profiles."""
+
+        def make_reader(
+            profiles: Profiles, described: dict[str, Any], error: type[HDeepRMError], folder: Path
+        ) -> WorkloadReader5:
+            readers.append(WorkloadReader5(profiles, described, error, folder, self.profiles))
+            return readers[0]
+
+        readers: list[WorkloadReader5] = []
+        content = read_workload(path, name, make_reader)
+        used = {full.partition("!")[2] for full in content[2]}
+        self.unused = self.unused or next((bare for bare in readers[0].described if bare not in used), "")
+        return content
+
+    def read_events(self, path: Path, number: int) -> list[OutsideEvent]:
+        """Return the outside events of the file with that number; Batsim 5 knows only those that it hands over."""
+        events: list[OutsideEvent] = []
+        for line, text in enumerate(read_text(path, WorkloadError).splitlines(), start=1):
+            if text:
+                events.append(_read_event(text, f"{path}:{line}", f"ee{number}!{len(events)}"))
+        return sorted(events, key=lambda event: event.timestamp)
+
+    def new_outbox(self) -> Outbox5:
+        """Return what collects the messages to the scheduler."""
+        return Outbox5(self.options.imitate == RC2, self.options.profiles_of_killed)
+
+    def progress_of(self, running: RunningJob) -> KillProgress:
+        """Return how far a job is that is killed, as the scheduler is told."""
+        return kill_progress(running)
+
+    def stop(self) -> Script:
+        """End all actors but the server, and forget what the scheduler has not been told."""
+        jobs = [running.actor for running in self.running.values()]
+        for actor in [*self.submitters, *self.killing, *jobs, self.conversing]:
+            if actor is not None and actor.alive:
+                yield (self.engine.kill, actor)
+        self.engine.server.pending.clear()
+        self.outbox.clear(self.engine.now)
+        self.stopped = True
+
+
+def _read_event(line: str, where: str, identifier: str) -> OutsideEvent:
+    try:
+        content = json.loads(line, parse_float=read_float)
+    except (ValueError, RecursionError) as cause:
+        raise WorkloadError(f"{where}: not valid JSON: {cause}") from cause
+    if not isinstance(content, dict):
+        raise WorkloadError(f"{where}: an event is an object with a timestamp, a type and data")
+    kind, time, data = (content.get(key) for key in ("type", "timestamp", "data"))
+    if kind != "generic":
+        raise WorkloadError(f"{where}: type {str(kind)[:40]!r} is not known; Batsim 5 knows 'generic' events only")
+    if isinstance(time, bool) or not isinstance(time, int | float) or not 0.0 <= time <= LARGEST_NUMBER:
+        raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
+    if not isinstance(data, str):
+        raise WorkloadError(f"{where}: data must be a text")
+    told = {"id": identifier, "external_event_type": "GenericExternalEvent", "external_event": {"data": data}}
+    return OutsideEvent(float(time), "generic", (), encode(told))

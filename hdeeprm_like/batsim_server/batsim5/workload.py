@@ -1,0 +1,108 @@
+"""The jobs and profiles of Batsim 5, from workload files and from messages; profiles are named with their workload."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from hdeeprm_like.batsim_server.batsim5.json_text import encode
+from hdeeprm_like.batsim_server.batsim5.profile_types import NOT_IMITATED, PROFILE_TYPES, TOLD
+from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
+from hdeeprm_like.batsim_server.replies import SchedulerEvent
+from hdeeprm_like.batsim_server.workload import WorkloadReader
+from hdeeprm_like.errors import ProtocolError, did_you_mean
+from hdeeprm_like.formats.batsim5_json import profile_of_message
+
+
+@dataclass(frozen=True)
+class WorkloadReader5(WorkloadReader):
+    """Reads the jobs of one workload, and each profile when the first job needs it.
+
+    Attributes:
+        others: the profiles of all workloads, which jobs that the scheduler makes may use.
+    """
+
+    others: Mapping[str, Profiles] = field(default_factory=dict)
+    types: ClassVar[Mapping[str, ProfileType[Any]]] = PROFILE_TYPES
+    not_imitated: ClassVar[tuple[str, ...]] = NOT_IMITATED
+
+    def job(self, description: Any, where: str, number: str | None = None) -> Job:
+        """Return one job from its JSON; its text is what messages tell of it."""
+        job = super().job(description, where, number)
+        content = {
+            "resource_request": job.size,
+            "walltime": job.walltime if job.walltime > 0.0 else None,
+            "extra_data": self._extra_data(description, f"{where} (id {job.number[:40]})"),
+            "rigid": True,
+            "profile_id": job.profile.name,
+        }
+        job.text = encode(content)
+        return job
+
+    def profile(self, name: str, description: Any, where: str, depth: int = 0, unused: bool = False) -> Profile:
+        """Return one profile from its JSON; its text is what messages tell of it."""
+        profile = super().profile(name, description, where, depth, unused)
+        kind = description["type"]
+        told = {"id": name, "profile_type": kind, "profile": TOLD[kind](profile.parameters)}
+        if extra := self._extra_data(description, f"{where}: profile {name[:60]!r}"):
+            told["extra_data"] = extra
+        profile.text = encode(told)
+        return profile
+
+    def check_unused(self, where: str) -> None:
+        """Leave profiles that no job has unread: they may be of types that are not imitated."""
+
+    def find(self, name: Any, where: str, depth: int) -> Profile:
+        """Return a profile by its name, with or without its workload's; it is read now if it has not been."""
+        if not isinstance(name, str):
+            raise self.error(f"{where}: profile must be the name of a profile, not {str(name)[:40]!r}")
+        own = self.profiles.workload
+        full = name if "!" in name else f"{own}!{name}"
+        owner, _, bare = full.partition("!")
+        if full in self.profiles:
+            return self.profiles[full]
+        if owner == own and bare in self.described:
+            self.profiles[full] = self.profile(full, self.described[bare], where, depth)
+        elif owner != own and full in self.others.get(owner, ()):
+            self.profiles[full] = self.others[owner][full]
+        else:
+            near = did_you_mean(name, {*self.described, *self.profiles})
+            raise self.error(f"{where}: no profile {name[:60]!r}{near}")
+        return self.profiles[full]
+
+    def _extra_data(self, description: Mapping[str, Any], where: str) -> str:
+        """Return the text that users may add to jobs and profiles; objects and lists are written as JSON."""
+        extra = description.get("extra_data", "")
+        if isinstance(extra, dict | list):
+            return json.dumps(extra, separators=(",", ":"), ensure_ascii=False)
+        if not isinstance(extra, str):
+            raise self.error(f"{where}: extra_data must be a text, an object or a list")
+        return extra
+
+
+def job_from_message(event: SchedulerEvent, reader: WorkloadReader5, number: str, now: float) -> Job:
+    """Return the job of a RegisterJobEvent, which is submitted *now*."""
+    content = event.object("job")
+    described = {
+        "subtime": now,
+        "res": content.get("resource_request"),
+        "profile": content.get("profile_id"),
+        **{key: content[key] for key in ("walltime", "extra_data") if content.get(key) is not None},
+    }
+    return reader.job(described, event.where, number)
+
+
+def profile_from_message(event: SchedulerEvent, reader: WorkloadReader5) -> Profile:
+    """Return the profile of a RegisterProfileEvent."""
+    told = event.object("profile")
+    name = told.get("id")
+    if not isinstance(name, str) or not isinstance(told.get("profile"), dict):
+        raise ProtocolError(f"{event.where}: profile must have an id, a profile_type and a profile")
+    described = profile_of_message(told)
+    if described["type"] == "ParallelTaskProfile":  # either part may be left out
+        flops, sent = described.get("cpu"), described.get("com")
+        if isinstance(flops, list) and sent is None:
+            described["com"] = [0.0] * len(flops) ** 2
+        elif isinstance(sent, list) and flops is None:
+            described["cpu"] = [0.0] * round(len(sent) ** 0.5)
+    return reader.profile(name, described, event.where)

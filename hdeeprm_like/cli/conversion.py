@@ -1,0 +1,38 @@
+"""The command that only converts: ``convert``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hdeeprm_like.cli.arguments import Commands, command, positive
+from hdeeprm_like.cli.workloads import GIGA, factor
+from hdeeprm_like.formats.open import names
+
+
+def add_convert(commands: Commands) -> None:
+    """Add ``convert``."""
+    added = command(commands, "convert", "write a platform or jobs in another format", run_convert)
+    added.add_argument(
+        "source",
+        type=Path,
+        metavar="SOURCE",
+        help=f"platform ({names('platform')}) or jobs ({names('workload', 'trace')})",
+    )
+    added.add_argument("target", type=Path, metavar="TARGET", help="the file; the ending of its name tells the format")
+    added.add_argument(
+        "--gflops", type=factor, default=1.0, metavar="G", help="of the cores the run times are of (default 1)"
+    )
+    added.add_argument("--cores", type=positive, metavar="N", help="of the machine (default: as the source says)")
+    added.add_argument(
+        "--batsim", type=int, choices=(4, 5), default=4, help="whose workload is written where it is JSON (default 4)"
+    )
+
+
+def run_convert(options: argparse.Namespace) -> None:
+    """Convert a file."""
+    from hdeeprm_like.formats.conversion import convert_file
+
+    flops = options.gflops * GIGA
+    written = convert_file(options.source, options.target, flops=flops, cores=options.cores, batsim=options.batsim)
+    if not options.quiet:
+        sys.stdout.write(f"{written} in {options.target}\n")

@@ -1,0 +1,117 @@
+"""The JSON of Batsim 5's workloads from and to that of Batsim 4's: the same jobs and profiles under other names.
+
+| Batsim 4 | Batsim 5 |
+|---|---|
+| ``delay``, ``parallel`` | ``DelayProfile``, ``ParallelTaskProfile`` |
+| ``composed`` | ``SequentialCompositionProfile`` |
+| ``parallel_homogeneous`` | ``ParallelTaskHomogeneousProfile`` |
+| ``parallel_homogeneous_total`` | the same with a ``generation_strategy`` |
+| keys of our own, as ``req_time`` or ``user`` | in the object ``extra_data``; Batsim 5 hands nothing else over |
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from hdeeprm_like.errors import WorkloadError
+
+Content: TypeAlias = dict[str, Any]  # a JSON object
+
+EACH, SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniformly"
+HOMOGENEOUS = "ParallelTaskHomogeneousProfile"
+TYPES = {
+    "delay": "DelayProfile",
+    "parallel": "ParallelTaskProfile",
+    "parallel_homogeneous": HOMOGENEOUS,
+    "parallel_homogeneous_total": HOMOGENEOUS,
+    "composed": "SequentialCompositionProfile",
+}
+OLD_TYPES = {new: old for old, new in TYPES.items() if old != "parallel_homogeneous_total"}
+IN_FILES = {  # what messages call a key of a profile: what files call it
+    "computation_amount": "cpu",
+    "computation_vector": "cpu",
+    "communication_amount": "com",
+    "communication_matrix": "com",
+    "repetition_count": "repeat",
+    "profile_ids": "seq",
+}
+OF_JOBS = ("id", "subtime", "res", "profile", "walltime", "extra_data")
+OF_PROFILES = ("type", "delay", "cpu", "com", "seq", "repeat", "ret", "extra_data")
+
+
+def as_batsim5(content: Content, where: str) -> Content:
+    """Return a workload of Batsim 4 as one of Batsim 5.
+
+    Args:
+        where: it comes from, for messages.
+
+    Raises:
+        WorkloadError: a profile is of a type that Batsim 5 does not have.
+    """
+    profiles = {name: _profile_as_batsim5(one, f"{where}: {name[:60]!r}") for name, one in content["profiles"].items()}
+    return {**content, "jobs": [_with_extra(job, OF_JOBS) for job in content["jobs"]], "profiles": profiles}
+
+
+def _profile_as_batsim5(profile: Content, where: str) -> Content:
+    kind = profile.get("type")
+    if kind not in TYPES:
+        raise WorkloadError(f"{where}: Batsim 5 has no profiles of type {str(kind)[:40]!r}")
+    converted = {**_with_extra(profile, OF_PROFILES), "type": TYPES[kind]}
+    if kind == "parallel_homogeneous_total":
+        if profile.get("com"):
+            raise WorkloadError(f"{where}: the two versions share out com otherwise, so it cannot be converted")
+        converted["generation_strategy"] = SPREAD
+    return converted
+
+
+def _with_extra(content: Content, known: tuple[str, ...]) -> Content:
+    """Return an object whose unknown keys are put into ``extra_data``."""
+    extra = {key: value for key, value in content.items() if key not in known}
+    kept = {key: value for key, value in content.items() if key in known}
+    return kept | ({"extra_data": extra_data(content) | extra} if extra else {})
+
+
+def as_batsim4(content: Content) -> Content:
+    """Return a workload of Batsim 5 as one of Batsim 4; one of Batsim 4 is returned as it is."""
+    jobs, profiles = content.get("jobs"), content.get("profiles")
+    if not isinstance(jobs, list) or not isinstance(profiles, dict):
+        return content
+    if not any(isinstance(one, dict) and _is_new(one.get("type")) for one in profiles.values()):
+        return content
+    jobs = [{**extra_data(job), **job} if isinstance(job, dict) else job for job in jobs]
+    return {**content, "jobs": jobs, "profiles": {name: profile_as_batsim4(one) for name, one in profiles.items()}}
+
+
+def profile_as_batsim4(profile: Any) -> Any:
+    """Return a profile of Batsim 5 as one of Batsim 4; anything else is returned as it is."""
+    if not isinstance(profile, dict) or not _is_new(profile.get("type")):
+        return profile
+    spread = profile["type"] == HOMOGENEOUS and profile.get("generation_strategy", EACH) == SPREAD
+    kind = "parallel_homogeneous_total" if spread else OLD_TYPES[profile["type"]]
+    return {**extra_data(profile), **profile, "type": kind}
+
+
+def profile_of_message(told: Mapping[str, Any]) -> Content:
+    """Return a profile from a message (``profile_type``, ``profile``, ``extra_data``) as files have it."""
+    content = told.get("profile")
+    described: Content = {"type": told.get("profile_type")}
+    if isinstance(content, Mapping):
+        described |= {IN_FILES.get(str(key), str(key)): value for key, value in content.items()}
+    if told.get("extra_data") is not None:
+        described["extra_data"] = told["extra_data"]
+    return described
+
+
+def extra_data(content: Mapping[str, Any]) -> Content:
+    """Return what a job or a profile says beside what Batsim knows: an object, or the text of one; {} if it is none."""
+    extra = content.get("extra_data")
+    if isinstance(extra, str):
+        try:
+            extra = json.loads(extra)
+        except (ValueError, RecursionError):
+            return {}
+    return dict(extra) if isinstance(extra, dict) else {}
+
+
+def _is_new(kind: object) -> bool:
+    return isinstance(kind, str) and kind in OLD_TYPES

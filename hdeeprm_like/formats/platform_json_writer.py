@@ -1,0 +1,179 @@
+"""Write a platform as the JSON that `platform_json` reads; hardware types that the catalogues lack are written along.
+
+The JSON has no host names: whoever reads it gets ``cor_00000`` and so on.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from math import nextafter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import GIGA, Network, Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.pstates import POWER_SHARE, SPEED_SHARE
+from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.formats.platform_json import MB_IN_GB, NodeType, ProcessorType, Types, read_types
+from hdeeprm_like.formats.platform_xml import DEFAULT_BANDWIDTH, DEFAULT_LATENCY
+
+MILLI = 1e-3  # Gflop/s and W, to which platforms are rounded
+NO_MEMORY_TYPE = "unknown"  # a platform does not tell it, and nothing looks at it
+
+
+class _Node(NamedTuple):
+    """What a node is made of; processors as (name, `ProcessorType`) and how many of them."""
+
+    cluster: int
+    name: str
+    processors: tuple[tuple[tuple[str, ProcessorType], int], ...]
+    memory: float
+    gpus: float
+
+
+def write_platform_json(platform: Platform, path: Path) -> None:
+    """Write a platform so that `read_platform` returns its clusters, nodes, processors and links again.
+
+    Raises:
+        PlatformError: it holds something that the JSON cannot, as P-states that are not those of HDeepRM.
+        ResultsError: the file cannot be written.
+    """
+    clusters = len(platform.cluster_names)
+    network = platform.network or Network(
+        (DEFAULT_BANDWIDTH,) * clusters, (DEFAULT_LATENCY,) * clusters, DEFAULT_BANDWIDTH, DEFAULT_LATENCY
+    )
+    used = _Used(read_types())
+    listed = []
+    nodes = list(_nodes(platform))
+    for cluster, name in enumerate(platform.cluster_names):
+        own = [node for node in nodes if node.cluster == cluster]
+        groups = [{"type": used.node(node), "number": len(list(alike))} for node, alike in groupby(own)]
+        link = used.link(network.cluster_bandwidth[cluster], network.cluster_latency[cluster])
+        listed.append({"id": name, "nodes": groups, "local_links": link})
+    content: dict[str, Any] = {
+        "clusters": listed,
+        "global_links": used.link(network.global_bandwidth, network.global_latency),
+    }
+    if used.added:
+        content["types"] = used.added
+    write_json(path, content)
+
+
+def _nodes(platform: Platform) -> Iterator[_Node]:
+    alike = _alike(platform)
+    types = {first: _processor_type(platform, first) for first in sorted(set(alike))}
+    bounds = np.searchsorted(platform.processor_node, np.arange(platform.nodes + 1)).tolist()
+    for node in range(platform.nodes):
+        inside = [(platform.processor_types[p], types[alike[p]]) for p in range(bounds[node], bounds[node + 1])]
+        yield _Node(
+            cluster=int(platform.node_cluster[node]),
+            name=platform.node_types[node],
+            processors=tuple((one, len(list(same))) for one, same in groupby(inside)),
+            memory=float(platform.node_memory[node]),
+            gpus=float(platform.node_gpus[node]),
+        )
+
+
+def _alike(platform: Platform) -> list[int]:
+    """Return for each processor the first one with the same figures."""
+    figures = np.column_stack(
+        [platform.processor_cores, platform.processor_bandwidth, platform.processor_flops, platform.processor_watts]
+    )
+    _, first, inverse = np.unique(figures, axis=0, return_index=True, return_inverse=True)
+    alike: list[int] = first[inverse.reshape(-1)].tolist()
+    return alike
+
+
+def _processor_type(platform: Platform, processor: int) -> ProcessorType:
+    name = platform.processor_types[processor]
+    flops, watts = platform.processor_flops[processor].tolist(), platform.processor_watts[processor].tolist()
+    gflops = _before_rounding([one / GIGA for one in flops], SPEED_SHARE, lambda peak: flops_by_pstate(peak) == flops)
+    power = _before_rounding(watts, POWER_SHARE, lambda peak: watts_by_pstate(peak) == watts)
+    if gflops is None or power is None:
+        what = "speeds" if gflops is None else "powers"
+        raise PlatformError(
+            f"platform {platform.name!r}: the {what} of processor type {name!r} in its P-states are not those that "
+            "HDeepRM derives, so JSON cannot hold them"
+        )
+    bandwidth = float(platform.processor_bandwidth[processor])
+    return ProcessorType(int(platform.processor_cores[processor]), gflops, power, bandwidth)
+
+
+def _before_rounding(rounded: Sequence[float], shares: Sequence[float], fits: Callable[[float], bool]) -> float | None:
+    """Return a peak whose shares round to what is known, None if there is none."""
+    known = [(value / share, MILLI / 2 / share) for value, share in zip(rounded, shares, strict=True) if share]
+    low, high = max(value - off for value, off in known), min(value + off for value, off in known)
+    return next((peak for peak in (rounded[0], (low + high) / 2) if fits(peak)), None)
+
+
+class _Used:
+    """The names under which hardware is written; *added* holds the types that the catalogues lack."""
+
+    def __init__(self, known: Types) -> None:
+        self._known = known
+        self.added: dict[str, dict[str, Any]] = {}
+        self._names: dict[tuple[str, object], str] = {}  # (kind, what it is) -> name
+
+    def link(self, bandwidth: str, latency: str) -> dict[str, str]:
+        """Return a link."""
+        name = next((name for name, known in self._known.networks.items() if known == bandwidth), None)
+        if name is None:
+            name = self._add("networks", bandwidth, bandwidth, {"bandwidth": bandwidth})
+        return {"type": name, "latency": latency}
+
+    def node(self, node: _Node) -> str:
+        """Return the name of a node's type."""
+        made_of = tuple((self._processor(name, kind), number) for (name, kind), number in node.processors)
+        kind = NodeType(made_of, node.memory, node.gpus)
+        if self._known.nodes.get(node.name) == kind:
+            return node.name
+        if node.gpus != int(node.gpus):
+            raise PlatformError(f"node type {node.name!r}: {node.gpus:g} GPUs; JSON holds whole numbers of them")
+        self._add("memories", NO_MEMORY_TYPE, NO_MEMORY_TYPE, {"latency": "0ns"})
+        described: dict[str, Any] = {
+            "processors": [{"type": name, "number": number} for name, number in made_of],
+            "memory": {"type": NO_MEMORY_TYPE, "capacity": _gigabytes(node.memory)},
+        }
+        return self._add("nodes", node.name, kind, described | ({"gpus": int(node.gpus)} if node.gpus else {}))
+
+    def _processor(self, name: str, kind: ProcessorType) -> str:
+        known = self._known.processors.get(name)
+        if known is not None and _same(known, kind):
+            return name
+        described = {
+            "cores": kind.cores,
+            "clock_rate": kind.gflops,
+            "dpflops_per_cycle": 1,
+            "mem_bw": kind.bandwidth,
+            "power": kind.watts * kind.cores,
+        }
+        return self._add("processors", name, kind, described)
+
+    def _add(self, kind: str, wanted: str, what: object, described: dict[str, Any]) -> str:
+        """Note a type and return its name, with a number behind it where another type has that name."""
+        if (kind, (wanted, what)) in self._names:
+            return self._names[kind, (wanted, what)]
+        added, name, number = self.added.setdefault(kind, {}), wanted, 1
+        while name in added:
+            number += 1
+            name = f"{wanted}_{number}"
+        added[name] = described
+        self._names[kind, (wanted, what)] = name
+        return name
+
+
+def _same(known: ProcessorType, kind: ProcessorType) -> bool:
+    """Return whether two types have the same cores, bandwidth, speeds and powers, rounded as platforms have them."""
+    return (
+        (known.cores, known.bandwidth) == (kind.cores, kind.bandwidth)
+        and flops_by_pstate(known.gflops) == flops_by_pstate(kind.gflops)
+        and watts_by_pstate(known.watts) == watts_by_pstate(kind.watts)
+    )
+
+
+def _gigabytes(memory: float) -> float:
+    """Return GB that are read back as exactly so many MB."""
+    near = memory / MB_IN_GB
+    found = (one for one in (near, nextafter(near, 0.0), nextafter(near, 1e300)) if one * MB_IN_GB == memory)
+    return next(found, near)

@@ -1,0 +1,142 @@
+"""``convert`` writes what a file holds in another format, and back without a loss."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small import jobs, platform
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.errors import OptionsError, PlatformError
+from hdeeprm_like.formats.conversion import convert_file
+from hdeeprm_like.formats.open import load_platform, load_trace, load_workload, write
+from hdeeprm_like.formats.platform_json_writer import write_platform_json
+
+ROOT = Path(__file__).parent.parent.parent
+COLUMNS = (
+    *("cluster_names", "node_cluster", "node_memory", "node_gpus", "node_types", "processor_node", "processor_types"),
+    *("processor_flops", "processor_watts", "processor_bandwidth", "core_processor", "core_names", "network"),
+)
+TRACE = """\
+; Version: 2.2
+; MaxProcs: 64
+1 0 5 100 4 -1 -1 4 200 2000 1 7 -1 -1 1 -1 -1 -1
+2 10 0 0 4 -1 -1 4 50 -1 0 8 -1 -1 1 -1 -1 -1
+3 12 0 33.5 -1 -1 -1 8 -1 -1 1 -1 -1 -1 1 -1 -1 -1
+"""
+
+
+def convert(*words):
+    return main(["convert", "-q", *map(str, words)])
+
+
+@pytest.mark.parametrize("name", ["learning", "gaia", "das2", "pik", "ricc", "mc2"])
+def test_a_shipped_platform_goes_to_xml_and_back(name, tmp_path):
+    source = ROOT / "platforms" / f"{name}.json"
+    assert convert(source, tmp_path / f"{name}.xml") == 0
+    assert convert(tmp_path / f"{name}.xml", tmp_path / f"{name}.json") == 0
+    before, after = load_platform(source), load_platform(tmp_path / f"{name}.json")
+    for column in COLUMNS:
+        assert np.array_equal(getattr(before, column), getattr(after, column)) or getattr(before, column) == getattr(
+            after, column
+        ), column
+    assert convert(tmp_path / f"{name}.json", tmp_path / "again.xml") == 0
+    first = (tmp_path / f"{name}.xml").read_text()
+    assert (tmp_path / "again.xml").read_text() == first
+    for property_of_power in ("wattage_per_state", "watt_per_state"):  # of Batsim 4 and 5, and of Batsim 3
+        assert first.count(f'id="{property_of_power}"') == before.cores + 1
+
+
+def test_types_that_the_catalogues_lack_are_written_along(tmp_path):
+    nodes = [
+        (1000.0, [(2, 1.25, 80.5, 10.0), (2, 1.25, 80.5, 10.0), (4, 2.0, 100.0, 24.0)]),
+        (500.375, [(2, 1.25, 80.5, 10.0)]),
+        (500.375, [(2, 1.25, 80.5, 10.0)]),
+    ]
+    before = platform(*nodes, gpus=[4, 0, 0])
+    before = replace(before, core_names=tuple(f"cor_{core:05}" for core in range(before.cores)))
+    write_platform_json(before, tmp_path / "p.json")
+    content = json.loads((tmp_path / "p.json").read_text())
+    assert content["clusters"][0]["nodes"] == [{"type": "n", "number": 1}, {"type": "n_2", "number": 2}]
+    assert content["types"]["nodes"]["n"]["gpus"] == 4
+    assert set(content["types"]["processors"]) == {"p", "p_2"}
+    after = load_platform(tmp_path / "p.json")
+    for column in set(COLUMNS) - {"node_types", "processor_types", "network"}:
+        assert np.array_equal(getattr(before, column), getattr(after, column)), column
+
+
+def test_p_states_that_are_not_ours_do_not_fit_in_json(tmp_path):
+    odd = platform()
+    odd.processor_flops[0, 1] = 1e9
+    with pytest.raises(PlatformError, match="the speeds of processor type 'p' in its P-states"):
+        write_platform_json(odd, tmp_path / "p.json")
+
+
+def test_a_trace_becomes_a_workload_and_a_trace_again(tmp_path, capsys):
+    (tmp_path / "t.swf").write_text(TRACE)
+    assert main(["convert", str(tmp_path / "t.swf"), str(tmp_path / "w.json"), "--gflops", "2"]) == 0
+    told = capsys.readouterr().out
+    assert told == f"2 jobs (left out: 1 with no run time) in {tmp_path / 'w.json'}\n"
+    workload = load_workload(tmp_path / "w.json", reference_flops=2e9)
+    assert workload.capacity == 64
+    assert workload.submit.tolist() == [0.0, 12.0]
+    assert workload.size.tolist() == [4, 8]
+    assert workload.ops.tolist() == [200e9, 67e9]
+    assert workload.requested_time.tolist() == [200.0, 33.5]
+    assert workload.memory.tolist() == [2.0, 0.0]
+    assert workload.bandwidth.tolist() == [0.0, 0.0]
+    assert workload.user.tolist() == [7, -1]
+    assert convert(tmp_path / "w.json", tmp_path / "back.swf.gz", "--gflops", 2) == 0
+    back = load_trace(tmp_path / "back.swf.gz")
+    assert back.run.tolist() == [100.0, 33.5]
+    assert back.requested_time.tolist() == [200.0, 33.5]
+    assert back.requested_memory.tolist() == [2000.0, 0.0]
+    assert back.user.tolist() == [7, -1]
+    assert "MaxProcs: 64" in back.header
+
+
+def test_a_workload_goes_to_batsim_5_and_back(tmp_path):
+    some = jobs(submit=[0.0, 1.5], seconds=[3.0, 4.0], size=[1, 2], delay=[-1.0, 5.0], memory=[10.0, 0.0], gpus=[0, 2])
+    write(replace(some, user=np.array([4, -1])), tmp_path / "w.json", "workload")
+    assert convert(tmp_path / "w.json", tmp_path / "five.json", "--batsim", 5) == 0
+    types = {profile["type"] for profile in json.loads((tmp_path / "five.json").read_text())["profiles"].values()}
+    assert types == {"DelayProfile", "ParallelTaskHomogeneousProfile"}
+    assert convert(tmp_path / "five.json", tmp_path / "four.json") == 0
+    assert (tmp_path / "four.json").read_text() == (tmp_path / "w.json").read_text()
+
+
+def test_ksus_files_are_told_apart_by_their_first_line(tmp_path):
+    assert convert(ROOT / "platforms" / "pool_64.csv", tmp_path / "p.xml") == 0
+    assert load_platform(tmp_path / "p.xml").cores == 64
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "target", "hint"),
+    [
+        ("a.json", "{}", "b.json", "neither a platform"),
+        ("a.json", '{"clusters": []}', "b.swf", "a name that ends in .json, .json.gz, .xml or .xml.gz"),
+        ("a.swf", TRACE, "b.xml", "a name that ends in .json"),
+        ("a.txt", "", "b.xml", "tells no format"),
+        ("a.swf", None, "b.json", "no such file"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused_in_one_line(name, content, target, hint, tmp_path, capsys):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    assert convert(tmp_path / name, tmp_path / target) == 2
+    error = capsys.readouterr().err
+    assert hint in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / target).exists()
+
+
+def test_a_missing_machine_size_is_that_of_the_widest_job(tmp_path):
+    (tmp_path / "t.swf").write_text(TRACE.replace("; MaxProcs: 64\n", ""))
+    convert_file(tmp_path / "t.swf", tmp_path / "w.json", flops=1e9)
+    assert load_workload(tmp_path / "w.json", reference_flops=1e9).capacity == 8
+    convert_file(tmp_path / "t.swf", tmp_path / "w.json", flops=1e9, cores=100)
+    assert load_workload(tmp_path / "w.json", reference_flops=1e9).capacity == 100
+    with pytest.raises(OptionsError, match="no such file"):
+        convert_file(tmp_path / "none.json", tmp_path / "x.json", flops=1e9)
