@@ -39,7 +39,7 @@ class SideBySide(VecEnv):
         observations, rewards, over, cut, info = self.env.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(over | cut).tolist():
-            figures = info["episode"]
+            figures = info["final_info"]["episode"]
             infos[i] = {
                 "terminal_observation": info["final_obs"][i],
                 "TimeLimit.truncated": bool(cut[i]),

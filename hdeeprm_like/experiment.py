@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -143,10 +144,7 @@ def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
     """Return the jobs of episodes to learn from, to choose agents by, and held out, by number."""
     training = experiment.options.training
     if experiment.options.workload.model is not None:
-
-        def made(episode: int) -> Workload:
-            return made_jobs(experiment.options_path, experiment.options, experiment.platform, episode)
-
+        made = partial(made_jobs, experiment.options_path, experiment.options, experiment.platform)
         return made, lambda number: made(VALIDATION + number), lambda number: made(HELD_OUT + number)
     if training.fragment_jobs is not None:
         fragments = Fragments(
@@ -157,11 +155,13 @@ def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
             training.compression,
         )
         return fragments, fragments.validation, fragments.held_out
-
-    def whole(number: int) -> Workload:
-        return experiment.workload
-
+    whole = partial(the_same, experiment.workload)
     return whole, whole, whole
+
+
+def the_same(workload: Workload, number: int) -> Workload:
+    """Return the jobs of every episode where all have the same."""
+    return workload
 
 
 def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:

@@ -197,7 +197,7 @@ def environment(
     if options is not None:
         experiment = load_experiment(Path(options))
         space = space_in(experiment, preset)
-        exists, workload_of, limits = experiment.platform, training_episodes(experiment), experiment.workload.limits()
+        exists, workload_of, limits = experiment.platform, TrainingEpisodes(episodes_of(experiment)[0]), experiment.workload.limits()
         clock = clock or experiment.options.training.clock
         if platform is not None or workload is not None or jobs is not None:
             raise OptionsError(f"{options}: tells platform and workload itself; leave platform, workload and jobs out")
@@ -223,13 +223,15 @@ def environments(
     *,
     threads: int = 1,
     copy: bool = True,
-    autoreset: AutoresetMode = AutoresetMode.SAME_STEP,
+    autoreset: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     **keywords: Any,
 ) -> SchedulingVectorEnv:
     """Return many environments that are advanced in one compiled call; ``gymnasium.make_vec`` calls it.
 
     Args:
-        num_envs, threads, copy, autoreset: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
+        num_envs, threads, copy: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
+        autoreset: ``NextStep``, Gymnasium's own default, which all its wrappers work with, or ``SameStep``, which
+            spends no step on beginning an episode.
 
     Raises:
         HDeepRMError: something is not known, missing or does not fit together, or is the user's own Python.
@@ -246,6 +248,7 @@ def environments(
         threads=threads,
         copy=copy,
         autoreset=autoreset,
+        render_mode=one.render_mode,
     )
 
 
@@ -263,10 +266,19 @@ def space_in(experiment: Experiment, preset: str) -> Any:
     return experiment.space
 
 
-def training_episodes(experiment: Experiment) -> WorkloadOf:
-    """Return what draws the training episodes of an experiment."""
-    training, *_ = episodes_of(experiment)
-    return lambda rng: training(int(rng.integers(VALIDATION)))
+@dataclass(frozen=True)
+class TrainingEpisodes:
+    """The training episodes of an experiment, drawn by number.
+
+    Attributes:
+        jobs_of: number to the jobs of an episode.
+    """
+
+    jobs_of: Callable[[int], Workload]
+
+    def __call__(self, rng: np.random.Generator) -> Workload:
+        """Return the jobs of any of them, equally likely."""
+        return self.jobs_of(int(rng.integers(VALIDATION)))
 
 
 def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Platform, setting: Setting) -> WorkloadOf:

@@ -22,6 +22,7 @@ from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.run.batch import (
     BEGIN,
     EPISODE,
+    FIGURES,
     LOST,
     NO_DECISION,
     REST,
@@ -97,7 +98,7 @@ class Runs:
     Attributes:
         observations: (B, ...) float32, masks: (B, A) which actions are legal now, rewards: (B,) of the last decisions,
         now: (B,) clocks in s; written in place.
-        terminated, truncated, ended, final, returns, lengths, draws, episodes: of ``Batch``.
+        terminated, truncated, ended, final, returns, lengths, figures, draws, episodes: of ``Batch``.
         stock: what jobs are taken from.
     """
 
@@ -140,6 +141,7 @@ class Runs:
         self.masks: Bools = np.ones((count, len(self.action_names)), np.bool_)
         self.rewards, self.now, self.returns = (np.zeros(count) for _ in range(3))
         self.lengths: Ints = np.zeros(count, np.int64)
+        self.figures: Floats = np.zeros((count, len(FIGURES)))
         self.terminated, self.truncated, self.ended = (np.zeros(count, np.bool_) for _ in range(3))
         self.draws = np.zeros(count, np.uint64)
         self._scale = NO_LIMITS  # of the rows as they are before a run
@@ -296,6 +298,7 @@ class Runs:
             final=self.final.reshape(self.count, -1),
             returns=self.returns,
             lengths=self.lengths,
+            figures=self.figures,
         )
 
     def _fresh(self, jobs: int, places: int) -> Run:

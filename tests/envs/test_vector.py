@@ -162,9 +162,9 @@ def test_an_episode_is_told_of_at_its_end():
     env.step(np.array([0, 0]))
     *_, over, _, info = env.step(np.array([0, 0]))
     assert over.all()
-    assert info["episode"]["l"].tolist() == [2, 2]
+    assert info["final_info"]["episode"]["l"].tolist() == [2, 2]
     # each starts at once: one job in the system right after both decisions, which asks for 3 s
-    assert info["episode"]["r"] == pytest.approx([-2.0 / 3.0, -2.0 / 3.0])
+    assert info["final_info"]["episode"]["r"] == pytest.approx([-2.0 / 3.0, -2.0 / 3.0])
     assert info["time"].tolist() == [0.0, 0.0]  # of the next episodes
 
 
