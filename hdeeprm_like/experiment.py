@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -222,10 +222,16 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
         estimates = estimates_named(how.estimates, where=f"{path}: workload.estimates")
         workload = estimate_workload(workload, estimates, generator(options.seed, ESTIMATES))
     if skipped:
-        log.warning("%s: %d lines gave no job: %s", source, skipped.total(), "; ".join(reasons(skipped)))
+        warn_once(f"{source}: {skipped.total()} lines gave no job: {'; '.join(reasons(skipped))}")
     if options.nb_jobs and len(workload) < options.nb_jobs:
         log.warning("%s: holds %d jobs, %d were asked for", source, len(workload), options.nb_jobs)
     return Experiment(options, Path(), source, platform, workload, skipped)
+
+
+@cache
+def warn_once(message: str) -> None:
+    """Tell the user something that is not said again however often the same file is read."""
+    log.warning("%s", message)
 
 
 def platform_from(platform: AnyPlatform) -> Platform:
@@ -237,11 +243,15 @@ def platform_from(platform: AnyPlatform) -> Platform:
     """
     if isinstance(platform, Platform):
         return platform
-    if not isinstance(platform, int):
+    if isinstance(platform, str | Path):
         return load_platform(Path(platform))
+    if not isinstance(platform, int | np.integer) or isinstance(platform, bool):
+        raise OptionsError(
+            f"platform is {platform!r:.80}; the path of one is needed, or the cores of a pool as a whole number"
+        )
     if platform < 1:
         raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
-    return pool(platform)
+    return pool(int(platform))
 
 
 def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:

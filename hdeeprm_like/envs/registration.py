@@ -17,6 +17,29 @@ Without a platform and a workload, jobs are drawn from a published model for a s
 | PolicySelect, SMDP, DeepBackfilling | a pool of 64 cores | 100 of Lublin's |
 | DeepRM, CompactRM | a pool of 10 cores with memory | Mao's, 50 time steps; the image shows memory too |
 | JobMachine | 4 nodes of 64 cores, two of them with GPUs | 100 of KSU's, memory by HDeepRM |
+
+Keywords of `make` and `make_vec`; those of the decision space replace what the preset says:
+
+| keyword | value |
+|---|---|
+| ``options`` | path of an options file, which tells platform, jobs and decision space |
+| ``platform`` | path of a platform, cores of a pool as a whole number, or a `Platform` |
+| ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that makes one |
+| ``jobs`` | in an episode, at least 1 |
+| ``clock`` | ``batsim`` or ``textbook`` |
+| ``max_steps`` | after which an episode is cut off, at least 1 |
+| ``render_mode`` | ``human`` (not of `make_vec`) or ``rgb_array`` |
+| ``threads``, ``copy``, ``autoreset`` | of `make_vec`, see `SchedulingVectorEnv` |
+| ``actions`` | ``policies``, ``jobs`` or ``machines``; names of policies in a list; a function |
+| ``pairs``, ``void`` | the policy pairs of ``policies``; whether one can start none |
+| ``core_policy``, ``waiting`` | of ``jobs``; whether one can wait, of ``machines`` |
+| ``head``, ``tail`` | slots of the window at both ends of the queue, at least 0 |
+| ``opens``, ``step`` | when the agent is asked (`decision.window.window`); s of a time step |
+| ``observation`` | a kind (`decision.observations.view`) or a function |
+| ``horizon``, ``backlog``, ``memory_units`` | how much of it is shown, whole numbers |
+| ``queue_sensitivity`` | of the summaries, above 0 |
+| ``objectives``, ``objective`` | a name of `decision.rewards`, a function, or several with weights |
+| ``reward``, ``gamma`` | mode of `decision.rewards`; from 0 to 1 |
 """
 
 from collections.abc import Callable
@@ -36,7 +59,7 @@ from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, WorkloadOf
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
-from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.errors import OptionsError, did_you_mean, require_whole
 from hdeeprm_like.experiment import (
     VALIDATION,
     AnyPlatform,
@@ -184,20 +207,23 @@ def environment(
         jobs: in an episode; all of the workload if None, 100 of a model.
         clock: ``batsim`` or ``textbook``; the first, or that of the options file, if None.
         max_steps, render_mode: as for `SchedulingEnv`.
-        parts: fields of `Space` in place of the preset's, as in `decision.named_parts.space_with`; *actions* may be
-            a list of policies, pairs and baselines.
+        parts: fields of `Space` in place of the preset's, see the table of this module.
 
     Raises:
         HDeepRMError: something is not known, missing or does not fit together.
     """
     if preset not in PRESETS:
-        raise OptionsError(f"preset {preset!r} is not known{did_you_mean(preset, PRESETS)}")
+        raise OptionsError(f"preset {preset!r} is not known{did_you_mean(str(preset), PRESETS)}")
+    if jobs is not None:
+        require_whole("jobs", jobs, 1)
     setting = SETTINGS[preset]
     limits: JobLimits | None
+    workload_of: WorkloadOf
     if options is not None:
         experiment = load_experiment(Path(options))
         space = space_in(experiment, preset)
-        exists, workload_of, limits = experiment.platform, TrainingEpisodes(episodes_of(experiment)[0]), experiment.workload.limits()
+        exists, limits = experiment.platform, experiment.workload.limits()
+        workload_of = TrainingEpisodes(episodes_of(experiment)[0])
         clock = clock or experiment.options.training.clock
         if platform is not None or workload is not None or jobs is not None:
             raise OptionsError(f"{options}: tells platform and workload itself; leave platform, workload and jobs out")
@@ -290,8 +316,12 @@ def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Plat
         return Setting(lambda: platform, workload, jobs=length).workload_of(platform, jobs)
     if isinstance(workload, Workload):
         return Windows(workload, jobs)
-    if not isinstance(workload, str | Path):
+    if callable(workload):
         return workload
+    if not isinstance(workload, str | Path):
+        raise OptionsError(
+            f"workload is {workload!r:.80}; a Workload is needed, a path, a model, or a function that makes one"
+        )
     return Windows(jobs_in(Path(workload), platform).workload, jobs)
 
 

@@ -13,7 +13,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
-from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
 from hdeeprm_like.formats.open import load_workload
 from hdeeprm_like.run.batch import DRAWS, NO_DECISION
 from hdeeprm_like.run.episodes import fragment
@@ -50,10 +50,10 @@ class Windows:
     jobs: int | None = None
 
     def __post_init__(self) -> None:
-        if len(self.workload) == 0 or (self.jobs is not None and self.jobs < 1):
-            raise OptionsError(
-                f"windows of {self.jobs} of {len(self.workload)} jobs cannot be had; at least 1 is needed"
-            )
+        if self.jobs is not None:
+            require_whole("jobs", self.jobs, 1)
+        if len(self.workload) == 0:
+            raise OptionsError("windows of a workload without jobs cannot be had")
 
     def __call__(self, rng: np.random.Generator) -> Workload:
         """Return a window that begins at any job, equally likely; its clock starts with its first job."""
@@ -163,8 +163,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             raise OptionsError(
                 f"render mode {render_mode!r} is not known{did_you_mean(str(render_mode), RENDER_MODES)}"
             )
-        if max_steps is not None and max_steps < 1:
-            raise OptionsError(f"max_steps is {max_steps}; at least 1 is needed")
+        if max_steps is not None:
+            require_whole("max_steps", max_steps, 1)
         self.space = space
         self.platform = platform
         self.clock: Clock = clock

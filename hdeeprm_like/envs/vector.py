@@ -13,7 +13,7 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.state import countable
 from hdeeprm_like.envs.single import RENDER_FPS, Windows, WorkloadOf, draws_of
-from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
 from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION
 from hdeeprm_like.run.runs import Runs, stock_of
 from hdeeprm_like.run.simulator import CLOCKS, Clock
@@ -46,10 +46,10 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
     ``torch.from_numpy``, and whoever keeps something longer copies it. ``info["time"]`` is (B,) the clocks in s.
 
     At an end ``info["final_info"]`` tells of the episode that is over, as arrays of B rows with a mask ``_...`` beside
-    each: ``episode`` has ``r``, the sum of rewards, and ``l``, the steps; ``metrics`` those of `SchedulingEnv`; ``time``
-    is its clock in s. With ``SAME_STEP`` the observation is already that of the next episode, and ``info["final_obs"]``
-    is what was seen last. With ``NEXT_STEP`` the next `step` ignores the action and begins anew; ``info["metrics"]`` is
-    there as well, where one environment has it. No name is used that Gymnasium's wrappers write themselves.
+    each: ``episode`` has ``r``, the sum of rewards, and ``l``, the steps; ``metrics`` those of `SchedulingEnv`;
+    ``time`` is its clock in s. With ``SAME_STEP`` the observation is already that of the next episode, and
+    ``info["final_obs"]`` is what was seen last. With ``NEXT_STEP`` the next `step` ignores the action and begins anew;
+    ``info["metrics"]`` is there as well, where one environment has it. No name is used that Gymnasium's wrappers write.
     """
 
     def __init__(
@@ -82,10 +82,12 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         if clock not in CLOCKS:
             raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
         for name, number in (("num_envs", num_envs), ("threads", threads), ("max_steps", max_steps)):
-            if number is not None and number < 1:
-                raise OptionsError(f"{name} is {number}; at least 1 is needed")
+            if number is not None:
+                require_whole(name, number, 1)
         if autoreset not in (*AUTORESETS, *(mode.value for mode in AUTORESETS)):
-            raise OptionsError(f"autoreset is {autoreset!r}; {' or '.join(mode.value for mode in AUTORESETS)} is needed")
+            raise OptionsError(
+                f"autoreset is {autoreset!r}; {' or '.join(mode.value for mode in AUTORESETS)} is needed"
+            )
         if render_mode not in (None, "rgb_array"):
             raise OptionsError(f"render mode {render_mode!r} is not known; many environments draw 'rgb_array' only")
         self.render_mode = render_mode

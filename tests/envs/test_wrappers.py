@@ -49,19 +49,23 @@ WRAPPERS = {
     "ClipReward": lambda w, env, _: w(env, -1.0, 1.0),
     "NormalizeReward": lambda w, env, _: w(env),
     "RecordEpisodeStatistics": lambda w, env, _: w(env),
-    "RecordVideo": lambda w, env, folder: w(env, str(folder / "v"), episode_trigger=lambda n: True, disable_logger=True),
+    "RecordVideo": lambda w, env, folder: w(
+        env, str(folder / "v"), episode_trigger=lambda n: True, disable_logger=True
+    ),
     "HumanRendering": lambda w, env, _: w(env),
     "ArrayConversion": lambda w, env, _: w(env, env_xp=np, target_xp=np),
     "JaxToNumpy": None,  # of environments in JAX
     "JaxToTorch": None,
     "NumpyToTorch": lambda w, env, _: w(env),
 }
-NEEDS = {"RecordVideo": "moviepy", "HumanRendering": "cv2", "NumpyToTorch": "array_api_compat", "ArrayConversion": "array_api_compat"}
+ARRAYS = "array_api_compat"
+NEEDS = {"RecordVideo": "moviepy", "HumanRendering": "cv2", "NumpyToTorch": ARRAYS, "ArrayConversion": ARRAYS}
 
 
-def legal(info, count=COUNT):
-    masks = np.stack([one["action_mask"] for one in info]) if isinstance(info, list) else np.asarray(info["action_mask"])
-    return masks.argmax(1)
+def legal(info):
+    """The first legal action of each."""
+    masks = [one["action_mask"] for one in info] if isinstance(info, list) else info["action_mask"]
+    return np.asarray(masks).argmax(1)
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # Gymnasium's own, where it widens a Box
@@ -143,7 +147,7 @@ def test_a_copy_in_mid_episode_goes_on_alike(copied, preset):
     ends = 0
     while ends < 2:
         chosen = legal([info])[0]
-        seen, reward, over, cut, info = env.step(chosen)
+        seen, reward, over, _, info = env.step(chosen)
         again, same, *_ = other.step(chosen)
         assert (seen.tobytes(), reward) == (again.tobytes(), same)
         if over:
