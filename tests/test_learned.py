@@ -2,17 +2,22 @@
 
 import csv
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.learning.checkpoint import read_checkpoint
 
 ROOT = Path(__file__).parent.parent
 OPTIONS, AGENT = ROOT / "agents" / "reinforce.json", ROOT / "agents" / "reinforce.py"
@@ -238,3 +243,65 @@ def test_a_classic_experiment_takes_no_agent(tmp_path, capsys):
     options = ROOT / "agents" / "gaia-first-high_gflops.json"
     assert launch(tmp_path / "run", options=options) == 2
     assert "are for LEARNING agents" in capsys.readouterr().err
+
+
+def test_an_agent_whose_code_has_changed_is_not_resumed(tmp_path, capsys):
+    agent = tmp_path / "my_agent.py"
+    agent.write_text(OWN_AGENT)
+    assert train("--output", tmp_path / "training", "--episodes", 2, agent=agent) == 0
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "3"]) == 0
+    agent.write_text(OWN_AGENT.replace("leaky_relu", "relu"))
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "4"]) == 2
+    assert "my_agent.py: has changed since the training" in capsys.readouterr().err
+
+
+def killed_at_random(command, resume, folder, seconds, kills=50):
+    """Fork a training, kill it after a random time, go on with it, and so on; return how many were killed before the
+    first checkpoint. What is imported and compiled is there already, so that the first second is that of the training.
+    """
+    rng, early = np.random.default_rng(1), 0
+    for kill in range(kills + 1):
+        arguments = resume if (folder / "run.json").exists() else command
+        if kill == kills // 2:  # half of them begin anew, each with a first second of its own
+            shutil.rmtree(folder, ignore_errors=True)
+            arguments = command
+        child = os.fork()
+        if child == 0:
+            os._exit(main(arguments))
+        if kill < kills:
+            time.sleep(rng.uniform(0.0, seconds))
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
+        early += (folder / "run.json").exists() and not (folder / "checkpoint.pt").exists()
+        if kill < kills // 2 and kill % 3 == 2:
+            shutil.rmtree(folder, ignore_errors=True)
+    return early
+
+
+@pytest.mark.parametrize("agent", ["reinforce.py", "ppo.py"])
+def test_kill_9_at_fifty_random_moments_gives_the_weights_of_the_whole_training(tmp_path, agent):
+    options = options_to_test(tmp_path)
+    content = json.loads(options.read_text())
+    content["training"] = content.get("training", {}) | {"evaluate_every": 20, "checkpoint_every": 10}
+    if agent == "ppo.py":
+        content["training"]["prior"] = 4
+    options.write_text(json.dumps(content))
+    flags = ["train", "-q", "--options", str(options), "--agent", str(ROOT / "agents" / agent), "--episodes", "200"]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        begun = time.monotonic()
+        assert main([*flags, "--output", str(tmp_path / "whole")]) == 0
+        seconds = min(1.0, 0.5 * (time.monotonic() - begun))
+        cut = tmp_path / "cut"
+        resume = ["train", "-q", "--resume", str(cut)]
+        early = killed_at_random([*flags, "--output", str(cut)], resume, cut, seconds)
+    finally:
+        torch.set_num_threads(threads)
+    assert early > 0
+    one, other = (read_checkpoint(tmp_path / name / "checkpoint.pt") for name in ("whole", "cut"))
+    for name, weights in one["parameters"].items():
+        assert torch.equal(weights, other["parameters"][name])
+    for name in ("losses.log", "rewards.log", "probs.json", "evaluations.csv"):
+        assert (cut / name).read_text() == (tmp_path / "whole" / name).read_text()

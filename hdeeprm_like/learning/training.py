@@ -105,8 +105,8 @@ def train(
     Args:
         new_episode: makes the training episode with a number, from 0. actions: names of the actions.
         folder: where ``checkpoint.pt`` and, if there are evaluations, ``best.pt`` are written.
-        resume: whether to continue from the checkpoint there; with the same options the result is that of a training
-            that was never interrupted.
+        resume: whether to continue from the checkpoint there, or to begin anew if it was killed before the first one;
+            with the same options the result is that of a training that was never interrupted.
         evaluation: makes the evaluation episode with a number, from 0; None for no evaluations.
         measures: what to compute of each evaluated episode beside its reward, by name.
         quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
@@ -204,7 +204,8 @@ class _Training:
     def open(self, resume: bool, tensorboard: bool) -> None:
         """Begin a training, or resume the one in the directory."""
         path = self.folder / CHECKPOINT
-        if resume:
+        begins = not (resume and path.exists())
+        if not begins:
             content = read_checkpoint(path)
             self._check_same(content["counters"], path)
             resume_agent(self.agent, content, self.actions, path)
@@ -212,8 +213,8 @@ class _Training:
             self.best = content["counters"]["best"]
         elif path.exists():
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
-        self.log = TrainingLog(self.folder, self.actions, self.episode, tensorboard)
-        if not resume:
+        self.log = TrainingLog(self.folder, self.actions, None if begins else self.episode, tensorboard)
+        if begins:
             if self.evaluation is not None and self.options.evaluate_every:
                 self._evaluate(self.evaluation)  # the initial policy may turn out to be the best one
             self.save()
