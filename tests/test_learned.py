@@ -86,6 +86,24 @@ def test_a_trained_agent_gives_the_same_schedule_in_process_and_with_batsim(tmp_
     assert schedule(tmp_path / "here") == schedule(tmp_path / "there")
 
 
+def test_a_training_with_batsim_leaves_the_logs_and_pictures_of_one_in_process(tmp_path):
+    batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
+    for name, flags in (("here", ()), ("there", batsim)):
+        assert launch(tmp_path / name, "--runs", 3, "--log-decisions", *flags) == 0
+    for name in ("losses.log", "rewards.log", "probs.json"):
+        assert (tmp_path / "there" / name).read_text() == (tmp_path / "here" / name).read_text()
+    decisions = [json.loads(line) for line in (tmp_path / "there" / "decisions.jsonl").read_text().splitlines()]
+    assert len(decisions) == 1  # both jobs come at once and one decision starts them
+    assert decisions[0]["reward"] == float((tmp_path / "there" / "rewards.log").read_text().split()[-1])
+    assert len(decisions[0]["observation"]) == 21
+    record = json.loads((tmp_path / "there" / "run.json").read_text())
+    assert {"losses.log", "rewards.log", "probs.json", "progress.csv"} <= set(record["files"])
+    assert record["reward"] == float((tmp_path / "there" / "rewards.log").read_text().split()[-1])
+    for kind in ("losses", "rewards", "action_preferences"):
+        assert main(["visual", kind, "--run", str(tmp_path / "there"), "-s", str(tmp_path / f"{kind}.png")]) == 0
+        assert (tmp_path / f"{kind}.png").stat().st_size > 0
+
+
 @pytest.mark.parametrize(
     ("preset", "workload"),
     [
@@ -237,6 +255,35 @@ def test_a_training_whose_experiment_has_changed_is_not_resumed(tmp_path, capsys
     options.write_text(options.read_text().replace('"hidden": 16', '"hidden": 17'))
     assert main(["train", "-q", "--resume", str(tmp_path / "training")]) == 2
     assert "has changed since" in capsys.readouterr().err
+
+
+def test_decisions_are_logged_with_what_was_short_then(tmp_path):
+    """Three jobs of two cores on a machine of two: as long as one waits, cores are short."""
+    (tmp_path / "machines.csv").write_text("MachineName,TotalMemory,TotalCPUs,TotalGPUs\na,64000,2,0\n")
+    content = {
+        "seed": 4,
+        "nb_jobs": 6,
+        "platform_file_path": "machines.csv",
+        "workload": {"model": "lublin", "preset": "whole", "parameters": {"nodes": 2}},
+        "pybatsim": {
+            "env": {"observation": "minimal", "actions": {"policies": ["fcfs"]}},
+            "agent": {"type": "LEARNING", "run": "test", "gamma": 0.99},
+        },
+    }
+    (tmp_path / "options.json").write_text(json.dumps(content))
+    (tmp_path / "constant.py").write_text(CONSTANT_AGENT)
+    how = {"options": tmp_path / "options.json", "agent": tmp_path / "constant.py"}
+    assert launch(tmp_path / "run", "--log-decisions", **how) == 0
+    decisions = [json.loads(line) for line in (tmp_path / "run" / "decisions.jsonl").read_text().splitlines()]
+    assert {one["name"] for one in decisions} == {"fcfs"}
+    short = json.loads((tmp_path / "run" / "overutilizations.json").read_text())["core"]
+    told = [one["time"] for one in decisions if "core" in one["overutilized"]]
+    assert told
+    assert all(any(begin <= time < end for begin, end in short) for time in told)
+    assert len(told) < len(decisions) or len(decisions) == 1
+    rewards = sum(one["reward"] for one in decisions)
+    assert rewards == pytest.approx(float((tmp_path / "run" / "rewards.log").read_text()))
+    assert "decisions.jsonl" in json.loads((tmp_path / "run" / "run.json").read_text())["files"]
 
 
 def test_a_classic_experiment_takes_no_agent(tmp_path, capsys):

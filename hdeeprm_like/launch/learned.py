@@ -21,7 +21,19 @@ from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejectio
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import CHECKPOINT, TrainingOptions, evaluate, load_agent, save_agent, train
+from hdeeprm_like.learning.logs import REWARDS, TrainingLog
+from hdeeprm_like.learning.training import (
+    CHECKPOINT,
+    TrainingOptions,
+    evaluate,
+    learn_from,
+    load_agent,
+    preferences_in,
+    row_of,
+    save_agent,
+    train,
+)
+from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.episodes import Plays, makespan, mean_slowdown
 from hdeeprm_like.run.python_loop import play
@@ -113,7 +125,9 @@ class Learner:
             save_agent(self.agent, self.choice.output_model, self.actions.names)
 
 
-def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) -> dict[str, Any]:
+def launch_learner(
+    learner: Learner, output: Path, runs: int, progress: bool, log_decisions: bool = False
+) -> dict[str, Any]:
     """Launch a learning agent as HDeepRM does: it runs the whole workload several times and learns after each run.
 
     With ``agent.run: "test"`` it does not learn. The output files are those of the last run of a test, or of one more
@@ -121,6 +135,7 @@ def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) ->
 
     Args:
         output: directory to write. runs: how many. progress: whether to show a progress bar.
+        log_decisions: whether to write ``decisions.jsonl`` of the last run.
 
     Returns:
         The content of ``run.json``.
@@ -144,6 +159,8 @@ def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) ->
             makespans.append(schedule["makespan"])
         record.write(stage, schedule)
         write_lines(stage / "makespans.log", makespans)
+        if log_decisions:
+            write_decisions(stage / DECISIONS, system)
         if testing:
             write_lines(stage / "rewards.log", rewards)
         write_inputs(experiment, stage)
@@ -322,18 +339,39 @@ def training_options(experiment: Experiment, episodes: int | None, envs: int | N
 
 
 def launch_learner_with_batsim(
-    learner: Learner, output: Path, peer: "Peer", runs: int, progress: bool
+    learner: Learner, output: Path, peer: "Peer", runs: int, progress: bool, log_decisions: bool = False
 ) -> dict[str, Any]:
-    """Launch a learning agent against Batsim; one agent takes part in all runs, and learns after each if it trains."""
+    """Launch a learning agent against Batsim; one agent takes part in all runs, and learns after each if it trains.
+
+    The logs of rewards, losses and probabilities are those of a training in process, one line for each run.
+    """
     from hdeeprm_like.launch.with_batsim import launch_batsim
 
     testing = learner.experiment.options.pybatsim.agent.run == "test"
     learner.agent.greedy = testing and learner.experiment.options.training.greedy
 
-    def learn(system: DecisionSystem) -> None:
+    rewards: list[float] = []
+    logs: list[TrainingLog] = []
+    began = time.perf_counter()
+
+    def learn(system: DecisionSystem) -> dict[str, Any]:
+        nonlocal began
         system.settle()
-        if not testing and len(system.episode):
-            learner.agent.learn([system.episode])
+        episode = system.episode
+        rewards.append(episode.reward)
+        if testing:
+            write_lines(output / REWARDS, rewards)
+        else:
+            logs.extend([] if logs else [TrainingLog(output, learner.actions.names, tensorboard=False)])
+            (preferences,) = preferences_in(learner.agent, [episode])
+            losses = learn_from(learner.agent, [episode])
+            row = row_of(episode, time.perf_counter() - began)
+            logs[0].write_episode(len(rewards), row, losses, preferences)
+            logs[0].flush()
+        if log_decisions:
+            write_decisions(output / DECISIONS, system)
+        began = time.perf_counter()
+        return {"reward": episode.reward}
 
     run = launch_batsim(
         learner.experiment,
@@ -345,5 +383,7 @@ def launch_learner_with_batsim(
         agent=learner.agent,
         after=learn,
     )
+    for one in logs:
+        one.close()
     learner.finish()
     return run

@@ -229,15 +229,13 @@ class _Training:
         except KeyboardInterrupt:
             self.save(before)  # unfinished episodes are not learned from; a resumed training runs them again
             raise
-        preferences = _preferences(self.agent, played)
+        preferences = preferences_in(self.agent, played)
         self.agent.anneal(1.0 - self.episode / self.options.episodes)
-        losses = self.agent.learn([episode for episode in played if len(episode)]) if any(map(len, played)) else {}
-        losses = losses or {"loss": 0.0}
+        losses = learn_from(self.agent, played)
         seconds = (time.perf_counter() - began) / count
         for episode, preference in zip(played, preferences, strict=True):
             self.episode += 1
-            row = {"decisions": len(episode), REWARD: episode.reward, "end": episode.end, "seconds": seconds}
-            self.log.write_episode(self.episode, row, losses, preference)
+            self.log.write_episode(self.episode, row_of(episode, seconds), losses, preference)
         self._evaluate_and_save_when_due(count)
         reward = float(np.mean([episode.reward for episode in played]))
         return {REWARD: f"{reward:.4g}", "loss": f"{losses['loss']:.4g}"}
@@ -319,7 +317,18 @@ def save_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None
     save_checkpoint(path, agent, actions)
 
 
-def _preferences(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Floats | None]:
+def learn_from(agent: LearningAgent, played: Sequence[Episode]) -> Mapping[str, float]:
+    """Let an agent learn from the episodes that have decisions; return its losses."""
+    episodes = [episode for episode in played if len(episode)]
+    return (agent.learn(episodes) if episodes else None) or {"loss": 0.0}
+
+
+def row_of(episode: Episode, seconds: float) -> dict[str, float]:
+    """Return what the logs tell of an episode that took so many s."""
+    return {"decisions": len(episode), REWARD: episode.reward, "end": episode.end, "seconds": seconds}
+
+
+def preferences_in(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Floats | None]:
     """Return for each episode (A,) the policy's probabilities, mean over its decisions; None if the agent has none."""
     if not isinstance(agent, PolicyLearningAgent):
         return [None] * len(episodes)
