@@ -275,7 +275,7 @@ def test_decisions_are_logged_with_what_was_short_then(tmp_path):
     how = {"options": tmp_path / "options.json", "agent": tmp_path / "constant.py"}
     assert launch(tmp_path / "run", "--log-decisions", **how) == 0
     decisions = [json.loads(line) for line in (tmp_path / "run" / "decisions.jsonl").read_text().splitlines()]
-    assert {one["name"] for one in decisions} == {"fcfs"}
+    assert {one["name"] for one in decisions} == {"fcfs+strict"}
     short = json.loads((tmp_path / "run" / "overutilizations.json").read_text())["core"]
     told = [one["time"] for one in decisions if "core" in one["overutilized"]]
     assert told

@@ -18,6 +18,8 @@ Without a platform and a workload, jobs are drawn from a published model for a s
 | DeepRM, CompactRM | a pool of 10 cores with memory | Mao's, 50 time steps; the image shows memory too |
 | JobMachine | 4 nodes of 64 cores, two of them with GPUs | 100 of KSU's, memory by HDeepRM |
 
+`PAPERS` has ids with the sizes that papers tell, as ``hdeeprm_like/SMDP-paper-v0``.
+
 Keywords of `make` and `make_vec`; those of the decision space replace what the preset says:
 
 | keyword | value |
@@ -52,11 +54,13 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.synthetic.mao import MAO, SCENARIOS
 from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.synthetic.models import Columns, Recipe, model_named
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.named_parts import space_with
-from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, WorkloadOf
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.errors import OptionsError, did_you_mean, require_whole
@@ -182,6 +186,46 @@ SETTINGS = {
 """The table of this module."""
 
 
+@dataclass(frozen=True)
+class Paper:
+    """A preset with the settings that a paper tells.
+
+    Attributes:
+        preset: that it is one of. space: of its agent. setting: where it plays.
+    """
+
+    preset: str
+    space: Space
+    setting: Setting
+
+
+def scenario(number: int) -> Paper:
+    """Return a scenario of the compact MDP: a pool of its processors, and jobs that ask for nothing else."""
+    name = f"scenario-{number}"
+    space = replace(PRESETS["CompactRM"], objectives={OBJECTIVES["window_execution_slowdown"]: 1.0})
+    return Paper("CompactRM", space, Setting(partial(pool, MAO[name].capacity), "mao", name, jobs=None))
+
+
+PAPERS = {
+    "SMDP-paper": Paper(
+        "SMDP",
+        replace(PRESETS["SMDP"], objectives={OBJECTIVES["window_execution_slowdown"]: 1.0}),
+        Setting(partial(pool, 256), "lublin", "whole", jobs=256),
+    ),
+    "CompactRM-paper": scenario(1),
+    **{f"CompactRM-paper-{number}": scenario(number) for number in range(1, len(SCENARIOS) + 1)},
+}
+"""By the names of their ids.
+
+| id | source | machine | jobs |
+|---|---|---|---|
+| SMDP-paper | 000, 5.3.1 and table 5.5 | 256 cores | 256 of Lublin's; 60 events, 128 slots |
+| CompactRM-paper-1 to -10 | 003, section 5; 000, table 5.3 | 10, 38 or 64 processors | Mao's, 100 steps |
+
+Both are rewarded by execution times, as equation 4.1 and section 4.6.3 of 000 have it.
+"""
+
+
 def environment(
     preset: str = "HDeepRM",
     *,
@@ -197,7 +241,7 @@ def environment(
     """Return an environment out of names and files; ``gymnasium.make`` calls it.
 
     Args:
-        preset: of `decision.presets.PRESETS`.
+        preset: of `decision.presets.PRESETS`, or of `PAPERS`.
         options: an options file: its platform, its training episodes and its decision space, whose preset is the one
             here if the file names none.
         platform: a `Platform`, the path of one, or the cores of a pool.
@@ -212,16 +256,17 @@ def environment(
     Raises:
         HDeepRMError: something is not known, missing or does not fit together.
     """
-    if preset not in PRESETS:
-        raise OptionsError(f"preset {preset!r} is not known{did_you_mean(str(preset), PRESETS)}")
+    if preset not in PRESETS and preset not in PAPERS:
+        raise OptionsError(f"preset {preset!r} is not known{did_you_mean(str(preset), (*PRESETS, *PAPERS))}")
     if jobs is not None:
         require_whole("jobs", jobs, 1)
-    setting = SETTINGS[preset]
+    paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
+    setting = paper.setting
     limits: JobLimits | None
     workload_of: WorkloadOf
     if options is not None:
         experiment = load_experiment(Path(options))
-        space = space_in(experiment, preset)
+        space = space_in(experiment, paper.preset)
         exists, limits = experiment.platform, experiment.workload.limits()
         workload_of = TrainingEpisodes(episodes_of(experiment)[0])
         clock = clock or experiment.options.training.clock
@@ -229,7 +274,7 @@ def environment(
             raise OptionsError(f"{options}: tells platform and workload itself; leave platform, workload and jobs out")
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
-        space = space_with(PRESETS[preset], setting.parts if platform is None and workload is None else {})
+        space = space_with(paper.space, setting.parts if platform is None and workload is None else {})
         workload_of = workload_from(workload, jobs, exists, setting)
         limits = limits_of(workload_of)
     return SchedulingEnv(
@@ -336,7 +381,7 @@ def limits_of(workload_of: WorkloadOf) -> JobLimits | None:
     return JobLimits(*(max(values) for values in zip(*(vars(limits).values() for limits in drawn), strict=True)))
 
 
-for name in PRESETS:
+for name in (*PRESETS, *PAPERS):
     gymnasium.register(
         f"hdeeprm_like/{name}-v0",
         entry_point="hdeeprm_like.gym:environment",

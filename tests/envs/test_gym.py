@@ -17,6 +17,7 @@ from small import jobs
 
 import hdeeprm_like.gym
 from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.errors import AgentError, OptionsError
 from hdeeprm_like.gym import environment
 from hdeeprm_like.plugins import import_file
@@ -145,6 +146,20 @@ def test_models_workloads_and_functions_make_episodes():
 def test_names_that_are_not_known_are_refused_with_the_nearest(more, why):
     with pytest.raises(OptionsError, match=why):
         environment(**more)
+
+
+def test_the_ids_of_papers_have_their_sizes():
+    env = gymnasium.make("hdeeprm_like/SMDP-paper-v0").unwrapped
+    env.reset(seed=1)
+    assert (env.platform.cores, len(env.workload), env.action_space.n, env.space.horizon) == (256, 256, 129, 60)
+    assert env.space.objectives == {OBJECTIVES["window_execution_slowdown"]: 1.0}
+    processors = [environment(f"CompactRM-paper-{number}").platform.cores for number in range(1, 11)]
+    assert processors == [10, 10, 38, 38, 38, 64, 64, 64, 64, 64]
+    env = gymnasium.make("hdeeprm_like/CompactRM-paper-4-v0").unwrapped
+    for seed in range(3):
+        env.reset(seed=seed)
+        assert not env.workload.memory.any()  # nothing that the observation would hide
+        assert env.workload.size.max() <= 32
 
 
 def test_the_objective_goes_by_the_name_that_options_files_give_it():
