@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo test test-all bench zoo format clean
+.PHONY: demo test test-all bench docs zoo format clean
 
 demo: .venv/installed
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --quiet
@@ -28,6 +28,10 @@ test-all: .venv/tested
 bench: .venv/tested
 	$(BIN)/python -m pytest tests/bench/bench_*.py -m bench -s -p no:warnings
 
+docs: .venv/tested
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "The site is in docs/_build/html/index.html"
+
 # The learned policy `slowdown`, made again in some 15 minutes of CPU. One of its traces is not shipped, and is fetched.
 zoo: .venv/tested
 	test -f traces/CTC-SP2-1996-3.1-cln.swf.gz || $(BIN)/hdeeprm-like fetch-trace CTC-SP2-1996-3.1-cln --folder traces
@@ -39,7 +43,7 @@ format: .venv/tested
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .oldest $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/_build docs/reference/made docs/pictures .venv .oldest $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -47,5 +51,5 @@ clean:
 	touch $@
 
 .venv/tested: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[learn,rl,test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[learn,rl,docs,test]"
 	touch $@

@@ -33,6 +33,7 @@ COMMANDS = (
     "generate",
     "cut",
     "fetch-trace",
+    "import",
     "clean",
     "schema",
     "compile",

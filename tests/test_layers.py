@@ -28,6 +28,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "options": {"decision", "formats"},
     "experiment": DECIDES | {"formats", "options", "run"},
     "examples": {"formats"},
+    "importers": {"formats"},
     "envs": DECIDES | {"experiment", "formats", "options", "results", "run"},
     "gym": {"envs"},
     "launch": DECIDES | {"batsim", "experiment", "formats", "learning", "results", "run"},
@@ -44,6 +45,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
         "examples",
         "experiment",
         "formats",
+        "importers",
         "launch",
         "options",
         "results",
@@ -59,6 +61,7 @@ ONLY_IN = {  # package: where it may be imported
     "matplotlib": ("results/", "studies/"),
     "numba": ("engine/compiled.py", "engine/bundles.py", "engine/inner.py"),
     "llvmlite": (),
+    "hostlist": ("importers/machine.py",),
     "sklearn": ("studies/prediction/training.py",),
 }
 

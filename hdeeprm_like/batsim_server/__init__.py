@@ -5,6 +5,7 @@ one with any function that answers messages.
 
 Each module imports only modules that are listed above it::
 
+    arguments          the options that the command knows
     options            what the command line says
     json_text          JSON as Batsim prints it
     fields             the fields of a JSON object, checked
@@ -12,11 +13,14 @@ Each module imports only modules that are listed above it::
     replies            messages from the scheduler
     outside_events     what happens to the cluster from outside
     carrier            ZeroMQ
+    simgrid_options    the options of SimGrid that change results
     sharing            who gets how much of a host or a link
     energy             what the hosts consume
+    countdowns         actions, and what is left of them
     engine             the clock, and the actors that it wakes
     machines           the hosts: states, P-states, energy
     network            the links: routes, latencies
+    parallel_tasks     what a parallel task asks of hosts and links
     jobs               jobs, profiles, and what a job is made of while it runs
     profile_types      the table of profile types, a module for each kind
     workload           jobs and profiles from their JSON

@@ -25,6 +25,8 @@ class Carrier:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
+        if timeout is not None:
+            self._socket.setsockopt(zmq.RCVTIMEO, int(timeout * 1000))
         self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_REPLY)
         try:
             self._socket.connect(endpoint)
@@ -49,10 +51,10 @@ class Carrier:
             ProtocolError: no reply came in time, or one of several parts.
         """
         self._socket.send_string(text)
-        wait = None if self._timeout is None else int(self._timeout * 1000)
-        if not self._socket.poll(wait):
-            raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s")
-        parts = self._socket.recv_multipart()
+        try:
+            parts = self._socket.recv_multipart()
+        except zmq.Again:
+            raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s") from None
         if len(parts) != 1:
             raise ProtocolError(f"reply: has {len(parts)} parts; one is needed")
         return bytes(parts[0])

@@ -4,7 +4,7 @@ Exit status: 0 when the simulation ended or nothing more could happen, 1 when th
 gone, 2 when an option or a file cannot be used, 143 or 130 when stopped by SIGTERM or SIGINT.
 """
 
-import argparse
+import gc
 import logging
 import signal
 import sys
@@ -14,24 +14,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from hdeeprm_like import __version__
+from hdeeprm_like.batsim_server.arguments import LEVELS, parser
+from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.batsim_server.options import ServerOptions
+from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.formats.files import read_text
-from hdeeprm_like.results.batsim_files import BATSIM_VERSION
 
 if TYPE_CHECKING:
     from hdeeprm_like.batsim_server.server import Ask
 
 logger = logging.getLogger("hdeeprm_like.batsim_server")
-LEVELS = {
-    "quiet": logging.ERROR,
-    "network-only": logging.WARNING,
-    "information": logging.INFO,
-    "debug": logging.DEBUG,
-}
+LOG_LEVELS = dict(zip(LEVELS, (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG), strict=True))
+COLLECT_AFTER = 50_000  # new objects; Python's default of 700 takes a tenth of the time of a simulation
+NOT_IMITATED = ("workflow", "WS", "enable_redis", "workflow_jobs_limit", "ignore_beyond_last_workflow")
 
 
 class Stopped(BaseException):
@@ -43,13 +41,9 @@ class Stopped(BaseException):
         self.number = number
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise OptionsError(f"{self.prog}: {message}")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one simulation as Batsim's command line says; return the exit status."""
+    gc.set_threshold(COLLECT_AFTER)
     try:
         options, level = read_command_line(sys.argv[1:] if argv is None else argv)
     except HDeepRMError as error:
@@ -78,6 +72,8 @@ def serve(options: ServerOptions) -> bool:
         ProtocolError: the scheduler broke the protocol or is gone; what was known is written and marked incomplete.
         HDeepRMError: the options or files cannot be used.
     """
+    if options.only_dump or not options.scheduler:
+        return play(options, _no_scheduler)
     from hdeeprm_like.batsim_server.carrier import Carrier  # zmq, which only a simulation over a socket needs
 
     with Carrier(options.socket, options.timeout) as carrier:
@@ -90,9 +86,13 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
     Args:
         ask: sends a message to the scheduler and returns the reply.
     """
-    from hdeeprm_like.batsim_server.outputs import write_outputs  # numpy, which --help does not need
+    if options.only_dump:
+        sys.stdout.write(encode(options.context()) + "\n")
+        return True
+    from hdeeprm_like.batsim_server.outputs import write_outputs  # what --help does not need
     from hdeeprm_like.batsim_server.server import Server
     from hdeeprm_like.batsim_server.simulation import Simulation
+    from hdeeprm_like.batsim_server.submitters import start_all
 
     began = time.perf_counter()
     simulation = Simulation(options)
@@ -100,7 +100,7 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
         "%d machines, %d jobs; the scheduler is at %s", len(simulation.machines), len(simulation.jobs), options.socket
     )
     try:
-        ended = Server(simulation, ask).run()
+        ended = Server(simulation, ask).run() if options.scheduler else start_all(simulation)
     except BaseException as cause:
         with _signals_wait():
             logger.info("writing what is known until %g s", simulation.engine.now)
@@ -119,15 +119,22 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
     return ended
 
 
+def _no_scheduler(text: str) -> bytes:
+    raise ProtocolError("there is no scheduler to talk to")
+
+
 def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
     """Return the options of a command line, and how much to log.
 
     Raises:
         OptionsError: an option is unknown or its value cannot be used.
     """
-    arguments = _parser().parse_args(argv)
-    if arguments.verbosity not in LEVELS:
-        raise OptionsError(f"-v {arguments.verbosity}: not one of {', '.join(LEVELS)}")
+    arguments = parser().parse_args(argv)
+    if arguments.verbosity not in LOG_LEVELS:
+        raise OptionsError(f"-v {arguments.verbosity}: not one of {', '.join(LOG_LEVELS)}")
+    for name in NOT_IMITATED:
+        if getattr(arguments, name):
+            raise OptionsError(f"--{name.replace('_', '-')}: is not imitated")
     if arguments.mmax < 0 or (arguments.timeout is not None and not 0 < arguments.timeout < 1e6):
         raise OptionsError("--mmax must not be negative, and --timeout must be above 0 s")
     if arguments.sched_cfg and arguments.sched_cfg_file:
@@ -149,6 +156,7 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
         socket=arguments.socket_endpoint,
         export=arguments.export,
         master=arguments.master_host,
+        roles=_roles(arguments.add_role_to_hosts),
         mmax=arguments.mmax,
         mmax_workload=arguments.mmax_workload,
         events=tuple(map(Path, arguments.events)),
@@ -162,40 +170,24 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
         sched_config=config,
         trace_machine_states=not arguments.disable_machine_state_tracing,
         timeout=arguments.timeout,
+        redis=(arguments.redis_hostname, arguments.redis_port, arguments.redis_prefix),
+        scheduler=not arguments.no_sched,
+        simgrid=tuple(arguments.sg_cfg),
+        only_dump=arguments.dump_execution_context,
     )
-    return options, LEVELS["quiet" if arguments.quiet else arguments.verbosity]
+    read_simgrid_options(options.simgrid)  # refuses what is wrong in them
+    return options, LOG_LEVELS["quiet" if arguments.quiet else arguments.verbosity]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="hdeeprm-like batsim", description="Imitates Batsim 4.2.1: same options, messages and output files."
-    )
-    add = parser.add_argument
-    add("-p", "--platform", required=True, metavar="FILE", help="SimGrid XML platform")
-    add("-w", "--workload", action="append", default=[], metavar="FILE", help="Batsim JSON workload; may be repeated")
-    add("-E", "--energy", action="store_true", help="measure energy")
-    add("-s", "--socket-endpoint", default="tcp://localhost:28000", metavar="ENDPOINT", help="where the scheduler is")
-    add("-e", "--export", default="out", metavar="PREFIX", help="prefix of the output files")
-    add("-m", "--master-host", default="master_host", metavar="NAME", help="host of the server, which never computes")
-    add("--mmax", type=int, default=0, metavar="N", help="use the first N machines")
-    add("--mmax-workload", action="store_true", help="use as many machines as the workloads were made for")
-    add("--events", action="append", default=[], metavar="FILE", help="outside events, one JSON object per line")
-    add("--forward-unknown-events", action="store_true", help="tell the scheduler of events of unknown types")
-    add("--forward-profiles-on-submission", action="store_true", help="tell a job's profile with the job")
-    add("--enable-dynamic-jobs", action="store_true", help="let the scheduler register jobs")
-    add("--acknowledge-dynamic-jobs", action="store_true", help="tell the scheduler of the jobs that it registered")
-    add("--enable-profile-reuse", action="store_true", help="keep profiles that no job uses any more")
-    add("--enable-compute-sharing", action="store_true", help="let jobs share machines")
-    add("--disable-storage-sharing", action="store_true", help="(only sent to the scheduler: there is no storage)")
-    add("--sched-cfg", default="", metavar="TEXT", help="sent to the scheduler")
-    add("--sched-cfg-file", metavar="FILE", help="its content is sent to the scheduler")
-    add("--disable-machine-state-tracing", action="store_true", help="leave out the machine states")
-    add("--disable-schedule-tracing", action="store_true", help="(the Paje trace is never written)")
-    add("-q", "--quiet", action="store_true", help="log errors only")
-    add("-v", "--verbosity", default="information", metavar="LEVEL", help=", ".join(LEVELS))
-    add("--timeout", type=float, metavar="S", help="end when the scheduler is silent for S seconds (default: wait)")
-    add("--version", action="version", version=f"{BATSIM_VERSION} (imitated by hdeeprm_like {__version__})")
-    return parser
+def _roles(texts: Sequence[str]) -> dict[str, str]:
+    """Return roles by host from texts such as ``h0,h1:storage``."""
+    roles: dict[str, str] = {}
+    for text in texts:
+        hosts, _, role = text.partition(":")
+        if text.count(":") != 1:
+            raise OptionsError(f"--add-role-to-hosts {text[:80]!r}: is not HOST,...:ROLE with one colon")
+        roles.update(dict.fromkeys(hosts.split(","), role))
+    return roles
 
 
 @contextmanager

@@ -8,13 +8,16 @@ Source: SimGrid 3.32, plugin host_energy.
 """
 
 from collections.abc import Sequence
-
-import numpy as np
+from math import fsum
 
 from hdeeprm_like.batsim_server.sharing import Constraint, Variable
-from hdeeprm_like.types import Floats
 
 PowerRanges = tuple[tuple[float, float, float], ...]  # per P-state: W when idle, at the least load, at full load
+
+SHORT = 1e-3  # s, below which a mean power shows the rounding of the sums that it is computed from
+LONG_BITS = 64  # of the mantissa of a C long double on x86
+GRID = 2.0**80  # of which all joules are multiples that matter
+MANY = 512  # machines, from which on it is worth to load numpy for a sum
 
 
 class EnergyMeter:
@@ -25,17 +28,26 @@ class EnergyMeter:
         self._hosts = hosts
         self._ranges = ranges
         self._pstates = list(pstates)
-        self.joules: Floats = np.zeros(len(hosts))  # (M,)
-        self._seen_at: Floats = np.zeros(len(hosts))  # (M,) s, up to when the joules are counted
-        self._watts: Floats = np.array([watts[0][0] for watts in ranges], dtype=np.float64)  # (M,) W, now
+        self.joules = [0.0] * len(hosts)  # (M,)
+        self._seen_at = [0.0] * len(hosts)  # (M,) s, up to when the joules are counted
+        self._watts = [watts[0][0] for watts in ranges]  # (M,) W, now
         # the plugin takes a machine to be in P-state 0 until it first looks at it
         self._misjudged = {machine for machine, pstate in enumerate(pstates) if pstate != 0}
-        self._least: Floats = np.array([r[p][1] for r, p in zip(ranges, pstates, strict=True)], dtype=np.float64)
-        self.least_watts = float(self._least.sum())  # W, of all machines if each had a little to do
+        self._least = [r[p][1] for r, p in zip(ranges, pstates, strict=True)]
+        self.least_watts = fsum(self._least)  # W, of all machines if each had a little to do
+        self._total: tuple[float, float] = (0.0, 0.0)  # s, J of all machines then
+        self._noted: tuple[float, float, list[float]] = (0.0, 0.0, list(self.joules))  # s, J in all, J of each
 
-    def out_of_date(self, now: float) -> int:
-        """Return how many machines are not counted up to *now*."""
-        return int(np.count_nonzero(self._seen_at < now))
+    def out_of_date(self, now: float, most: int) -> int:
+        """Return how many machines are not counted up to *now*, *most* at most."""
+        if self._total[0] == now:
+            return 0
+        late = 0
+        for seen_at in self._seen_at:
+            late += seen_at < now
+            if late == most:
+                break
+        return late
 
     def update(self, machines: Sequence[int], now: float) -> None:
         """Count some machines up to *now*."""
@@ -48,24 +60,39 @@ class EnergyMeter:
                 self._misjudged.remove(machine)
                 self._refresh(machine)
 
-    def total(self, now: float) -> np.longdouble:
+    def total(self, now: float) -> float:
         """Count all machines up to *now*; return the sum of their joules."""
-        self.joules += self._watts * (now - self._seen_at)
-        self._seen_at.fill(now)
+        if self._total[0] != now:
+            known = zip(self.joules, self._watts, self._seen_at, strict=True)
+            self.joules = [joules + watts * (now - seen_at) for joules, watts, seen_at in known]
+            self._seen_at = [now] * len(self.joules)
+            self._total = (now, fsum(self.joules))
         while self._misjudged:
             self._refresh(self._misjudged.pop())
-        return np.cumsum(self.joules, dtype=np.longdouble)[-1] if self.joules.size else np.longdouble(0)
+        return self._total[1]
+
+    def mean_watts(self, now: float) -> float | None:
+        """Return the mean power of all machines since this was last asked for, None if no time has passed since."""
+        total = self.total(now)
+        then, total_then, joules_then = self._noted
+        self._noted = (now, total, list(self.joules))
+        span = now - then
+        if span <= 0.0:
+            return None
+        if span > SHORT:
+            return (total - total_then) / span
+        return (long_sum(self.joules) - long_sum(joules_then)) / GRID / span
 
     def of(self, machines: Sequence[int]) -> float:
         """Return the joules of some machines, as counted so far."""
-        return float(np.sum(self.joules[list(machines)], dtype=np.longdouble))
+        return fsum([self.joules[machine] for machine in machines])
 
     def set_pstate(self, machine: int, pstate: int, now: float) -> None:
         """Change a machine's P-state; the past is counted with the old one."""
         self.update((machine,), now)
         self._pstates[machine] = pstate
         self._least[machine] = self._ranges[machine][pstate][1]
-        self.least_watts = float(self._least.sum())
+        self.least_watts = fsum(self._least)
         self._refresh(machine)
 
     def on_rates(self, variables: Sequence[Variable]) -> None:
@@ -85,3 +112,23 @@ class EnergyMeter:
             used += weight * variable.value
         load = min(used / host.bound, 1.0) if host.bound > 0.0 else 1.0
         self._watts[machine] = least + load * (most - least) if load > 0.0 else idle
+
+
+def long_sum(values: Sequence[float]) -> int:
+    """Return a sum as a C long double takes it, rounded after each number, in units of 1 / GRID."""
+    if len(values) > MANY:
+        import numpy as np  # has that type, but takes longer to load than a few sums take
+
+        total = np.cumsum(values, dtype=np.longdouble)[-1]
+        return int(float(total) * GRID) + int(float(total - float(total)) * GRID)
+    units = 0
+    for value in values:
+        units += int(value * GRID)
+        dropped = units.bit_length() - LONG_BITS
+        if dropped > 0:
+            rest = units & ((1 << dropped) - 1)
+            units -= rest
+            middle = 1 << (dropped - 1)
+            if rest > middle or (rest == middle and units >> dropped & 1):
+                units += 1 << dropped
+    return units

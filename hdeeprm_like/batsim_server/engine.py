@@ -3,27 +3,25 @@
 It imitates SimGrid 3.32 to the rounding of its sums, because Batsim's answers show nanoseconds. One round: every ready
 actor runs until it asks for something, then what they asked is done in that order, until nobody is ready. Then the
 clock moves to the nearest end of an action; all actions advance by that step, and those with less than 1e-9 s (timers)
-or 1e-14 of their work left end together and wake their actors in the order in which the actions were created.
+or 1e-14 of their work left (unless SimGrid's options say otherwise) end together and wake their actors in the order in
+which the actions were created.
 
 An actor is a generator. It yields requests, tuples ``(method of Engine, arguments...)``, and receives their answers.
 """
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from math import inf
 from typing import Any
 
-import numpy as np
-
-from hdeeprm_like.batsim_server.sharing import Constraint, Sharing, Variable
-from hdeeprm_like.types import Floats
+from hdeeprm_like.batsim_server.countdowns import Action, Countdown, Works
+from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowds, Sharing, Variable
+from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 
 Request = tuple[Any, ...]
 Script = Generator[Request, Any, Any]
 
-TIMER_PRECISION = 1e-9  # s
-WORK_PRECISION = 1e-14  # share of the whole work
-TCP_GAMMA = 4194304.0  # bytes in flight at most, which limits what crosses a long route
-
+SIMGRID = SimgridOptions()
 DONE, TIMEOUT, CANCELLED = "done", "timeout", "cancelled"
 
 
@@ -40,79 +38,84 @@ class Actor:
         self.waits_for: Any = None
 
 
-class Action:
-    """Something that takes simulated time."""
-
-    __slots__ = ("bytes_delay", "machines", "on_end", "sequence", "slot", "variable")
-
-    def __init__(self, sequence: int, on_end: Callable[[], None], machines: Sequence[int]) -> None:
-        """Start outside of the clock; *machines* have their energy brought up to date when it ends."""
-        self.sequence = sequence
-        self.on_end = on_end
-        self.machines = machines
-        self.variable: Variable | None = None
-        self.bytes_delay = 0.0  # max over flows of latency (s) times bytes
-        self.slot = -1
-
-
 class Work:
     """What a parallel task or a message asks for."""
 
-    __slots__ = ("bytes_delay", "latency", "machines", "weights")
+    __slots__ = ("bytes_delay", "crowds", "latency", "machines", "weights")
 
     def __init__(
-        self, weights: dict[Constraint, float], machines: Sequence[int], latency: float, bytes_delay: float
+        self,
+        weights: dict[Constraint, float],
+        machines: Sequence[int],
+        latency: float = 0.0,
+        bytes_delay: float = 0.0,
+        crowds: Crowds = NO_CROWDS,
     ) -> None:
         """Keep the weights per constraint; latency in s, *bytes_delay* the largest latency times bytes of a flow."""
         self.weights = weights
         self.machines = machines
         self.latency = latency
         self.bytes_delay = bytes_delay
+        self.crowds = crowds
 
 
 class Message:
-    """One put in the mailbox."""
+    """One put in a mailbox, of some bytes."""
 
-    __slots__ = ("content", "receiver", "sender")
+    __slots__ = ("content", "mailbox", "sender", "size")
 
-    def __init__(self, sender: Actor | None, content: Any) -> None:
+    def __init__(self, sender: Actor | None, content: Any, mailbox: "Mailbox", size: float) -> None:
         """Wait for a receiver."""
         self.sender = sender
-        self.receiver: Actor | None = None
         self.content = content
+        self.mailbox = mailbox
+        self.size = size
+
+
+class Mailbox:
+    """The messages that wait for a receiver, or the receiver that waits for a message."""
+
+    __slots__ = ("pending", "receiver", "transfer")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.pending: deque[Message] = deque()
+        self.receiver: Actor | None = None
+        self.transfer: Action | None = None  # of the message that is on its way to the receiver
 
 
 class Engine:
-    """The clock, the actors, the actions and the one mailbox."""
+    """The clock, the actors, the actions, and the mailbox of the server."""
 
     def __init__(
         self,
-        message_work: Callable[[str], Work | float],
+        message_work: Callable[[str, str, float], Work | float],
         on_rates: Callable[[Sequence[Variable]], None] | None = None,
         before_end: Callable[[Sequence[int]], None] | None = None,
+        simgrid: SimgridOptions = SIMGRID,
     ) -> None:
         """Start at time 0 without actors.
 
         Args:
-            message_work: what a message from a host asks for, or simply its rate in 1/s when it shares nothing.
+            message_work: what a message from one host to another of some bytes asks for, or simply its rate in 1/s
+                when it shares nothing.
             on_rates: called with the tasks that have a new rate.
             before_end: called with the machines of an action that ends, before others get its share of them.
+            simgrid: the limits of SimGrid's model.
         """
         self.now = 0.0
-        self.sharing = Sharing()
+        self.sharing = Sharing(simgrid.work_amount)
         self.steps = 0
         self._message_work = message_work
         self._on_rates = on_rates
         self._before_end = before_end
         self._ready: list[tuple[Actor, Any]] = []
-        self._pending: deque[Message] = deque()
-        self._receiver: Actor | None = None
+        self._mailbox = Mailbox()
         self._sequence = 0
-        self._actions: list[Action] = []
-        # per action: share of the work left, s of its timer left, s of latency left; and what 1 s takes off each
-        self._left: Floats = np.full((3, 64), np.inf)
-        self._rates: Floats = np.ones((3, 64))
-        self._precision: Floats = np.array([[WORK_PRECISION], [TIMER_PRECISION], [TIMER_PRECISION]])
+        self._works = Works(simgrid.timing * simgrid.work_amount)
+        self._timers = Countdown(simgrid.timing)
+        self._latencies = Countdown(simgrid.timing)  # of tasks and messages, which then go over to the works
+        self._tcp_gamma = simgrid.tcp_gamma
 
     # Requests ---------------------------------------------------------------------------------------------------
 
@@ -129,27 +132,42 @@ class Engine:
         """Let the others go first: what in SimGrid is a call to the kernel that takes no time."""
         self._wake(actor, None)
 
-    def put(self, actor: Actor, content: Any) -> None:
-        """Send to the mailbox; the actor goes on when the message has arrived."""
-        message = Message(actor, content)
+    def put(self, actor: Actor, content: Any, mailbox: Mailbox | None = None, size: float = 1.0) -> None:
+        """Send to a mailbox, the server's if none is given; the actor goes on when the message has arrived."""
+        mailbox = mailbox or self._mailbox
+        message = Message(actor, content, mailbox, size)
         actor.waits_for = message
-        if self._receiver is None:
-            self._pending.append(message)
+        if mailbox.receiver is None:
+            mailbox.pending.append(message)
         else:
-            receiver, self._receiver = self._receiver, None
+            receiver, mailbox.receiver = mailbox.receiver, None
             self._transfer(message, receiver, sender_first=False)
 
-    def get(self, actor: Actor) -> None:
-        """Answer the next message of the mailbox, when it has arrived."""
-        if self._pending:
-            self._transfer(self._pending.popleft(), actor, sender_first=True)
+    def get(self, actor: Actor, mailbox: Mailbox | None = None) -> None:
+        """Answer the next message of a mailbox, the server's if none is given, when it has arrived."""
+        mailbox = mailbox or self._mailbox
+        if mailbox.pending:
+            self._transfer(mailbox.pending.popleft(), actor, sender_first=True)
         else:
-            self._receiver = actor
+            mailbox.receiver = actor
+
+    def get_within(self, actor: Actor, mailbox: Mailbox, seconds: float) -> None:
+        """Answer the next message of a mailbox, or TIMEOUT if it has not arrived in time."""
+
+        def give_up() -> None:
+            mailbox.receiver = None
+            if mailbox.transfer is not None:
+                self.remove(mailbox.transfer)
+            self._wake(actor, TIMEOUT)
+
+        timer = self._timer(seconds, give_up, -1)
+        actor.waits_for = timer
+        self.get(actor, mailbox)
 
     def start(self, actor: Actor, work: Work) -> None:
         """Start a parallel task; answer its action."""
         action = self._new_action(lambda: None, work.machines)
-        self._insert(action, work=work)
+        self._begin_work(action, work)
         if self._before_end and len(work.machines) == 1:
             self._before_end(work.machines)
         self._wake(actor, action)
@@ -184,8 +202,10 @@ class Engine:
             self.remove(target.waits_for)
         elif isinstance(target.waits_for, Message):
             target.waits_for.sender = None
-            if target.waits_for in self._pending:
-                self._pending.remove(target.waits_for)
+            if target.waits_for in target.waits_for.mailbox.pending:
+                target.waits_for.mailbox.pending.remove(target.waits_for)
+        elif callable(target.waits_for):
+            target.waits_for(CANCELLED)
         target.script.close()
         self._wake(actor, None)
 
@@ -194,7 +214,7 @@ class Engine:
     @property
     def mailbox_empty(self) -> bool:
         """Whether nobody waits for the receiver."""
-        return not self._pending
+        return not self._mailbox.pending
 
     def begin(self, script: Script, host: str) -> Actor:
         """Add an actor from outside."""
@@ -204,21 +224,21 @@ class Engine:
 
     def run(self) -> None:
         """Go on until nothing more can happen."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            while True:
-                while self._ready:
-                    self._run_ready()
-                if not self._advance():
-                    return
+        while True:
+            while self._ready:
+                self._run_ready()
+            if not self._advance():
+                return
 
     def work_left(self, action: Action) -> float:
         """Return the share of a task that is still to be done."""
-        return float(self._left[0, action.slot]) if action.slot >= 0 else 0.0
+        if action.countdown is self._works:
+            return self._works.left(action)
+        return 0.0 if action.countdown is None else 1.0
 
     def remove(self, action: Action, unseen: bool = False) -> None:
         """Take an action off the clock; its machines' energy is brought up to date first, unless it goes *unseen*."""
-        slot = action.slot
-        if slot < 0:
+        if action.countdown is None:
             return
         variable = action.variable
         if variable is not None:
@@ -228,15 +248,7 @@ class Engine:
             self.sharing.remove(variable)
             if freed and self._on_rates:
                 self._on_rates([variable])
-        last = self._actions.pop()
-        if last is not action:
-            self._actions[slot] = last
-            self._left[:, slot] = self._left[:, last.slot]
-            self._rates[:, slot] = self._rates[:, last.slot]
-            last.slot = slot
-            if last.variable is not None:
-                last.variable.slot = slot
-        action.slot = -1
+        action.countdown.drop(action)
 
     def _run_ready(self) -> None:
         ran, self._ready = self._ready, []
@@ -256,90 +268,83 @@ class Engine:
         self._ready.append((actor, answer))
 
     def _transfer(self, message: Message, receiver: Actor, sender_first: bool) -> None:
-        sender = message.sender
+        sender, mailbox = message.sender, message.mailbox
         assert sender is not None
-        work = self._message_work(sender.host)
+        work = self._message_work(sender.host, receiver.host, message.size)
 
         def arrive() -> None:
+            mailbox.transfer = None
+            if isinstance(receiver.waits_for, Action):
+                self.remove(receiver.waits_for)  # the timer of `get_within`
             actors = [(message.sender, None), (receiver, message.content)]
             for actor, answer in actors if sender_first else reversed(actors):
                 if actor is not None:
                     self._wake(actor, answer)
 
-        action = self._new_action(arrive, () if isinstance(work, float) else work.machines)
+        action = mailbox.transfer = self._new_action(arrive, () if isinstance(work, float) else work.machines)
         if isinstance(work, float):
-            self._insert(action, rate=work)
+            self._works.add(action, 1.0)
+            self._works.set_rate(action, work)
         else:
-            self._insert(action, work=work)
+            self._begin_work(action, work)
 
     def _timer(self, seconds: float, on_end: Callable[[], None], machine: int) -> Action:
         action = self._new_action(on_end, (machine,) if machine >= 0 else ())
-        self._insert(action, seconds=seconds)
+        self._timers.add(action, seconds)
         return action
 
     def _new_action(self, on_end: Callable[[], None], machines: Sequence[int]) -> Action:
         self._sequence += 1
         return Action(self._sequence, on_end, machines)
 
-    def _insert(self, action: Action, *, seconds: float = np.inf, rate: float = 0.0, work: Work | None = None) -> None:
-        slot = action.slot = len(self._actions)
-        self._actions.append(action)
-        if slot == self._left.shape[1]:
-            self._left = np.concatenate([self._left, np.full_like(self._left, np.inf)], axis=1)
-            self._rates = np.concatenate([self._rates, np.ones_like(self._rates)], axis=1)
-        self._left[:, slot] = (1.0 if rate else np.inf, seconds, np.inf)
-        self._rates[0, slot] = rate
-        if work is None:
-            return
-        variable = action.variable = Variable(work.weights)
-        variable.slot = slot
+    def _begin_work(self, action: Action, work: Work) -> None:
+        action.variable = Variable(work.weights, work.crowds, action)
         action.bytes_delay = work.bytes_delay
-        self._left[0, slot] = 1.0 if any(work.weights.values()) else 0.0
+        action.empty = not any(work.weights.values())
         if work.latency > 0.0:
-            self._left[2, slot] = work.latency
+            self._latencies.add(action, work.latency)
         else:
-            self.sharing.enable(variable)
+            self._go_on(action)
+
+    def _go_on(self, action: Action) -> None:
+        """Let a task use its hosts and links."""
+        assert action.variable is not None
+        self._works.add(action, 0.0 if action.empty else 1.0)
+        self.sharing.enable(action.variable)
 
     def _advance(self) -> bool:
         """Move the clock to the nearest end of an action; return whether there was one."""
         if self.sharing.dirty:
             changed = self.sharing.solve()
             for variable in changed:
-                self._rates[0, variable.slot] = variable.value
+                self._works.set_rate(variable.owner, variable.value)
             if self._on_rates:
                 self._on_rates(changed)
-        count = len(self._actions)
-        if not count:
-            return False
-        left, rates = self._left[:, :count], self._rates[:, :count]
-        step = float((left / rates).min())
-        if step == np.inf:
+        step = min(self._works.nearest(), self._timers.nearest(), self._latencies.nearest())
+        if step == inf:
             return False
         self.steps += 1
         self.now += step
-        left -= rates * step
-        ended: dict[int, Action] = {}
-        rows, slots = (left < self._precision).nonzero()
-        for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
-            action = self._actions[slot]
-            if row == 2:
-                self._end_latency(action)
-            else:
-                ended[action.sequence] = action
-        for sequence in sorted(ended) if len(ended) > 1 else ended:
-            self._end(ended[sequence])
+        ended = self._works.advance(step) + self._timers.advance(step)
+        for action in self._latencies.advance(step):
+            self._latencies.drop(action)
+            assert action.variable is not None
+            action.variable.way_limit = self._tcp_gamma / (2.0 * action.bytes_delay)
+            self._go_on(action)
+            if action.empty:
+                ended.append(action)
+        for action in sorted(ended, key=_sequence) if len(ended) > 1 else ended:
+            self._end(action)
         return True
 
-    def _end_latency(self, action: Action) -> None:
-        self._left[2, action.slot] = np.inf
-        assert action.variable is not None
-        action.variable.bound = TCP_GAMMA / (2.0 * action.bytes_delay)
-        self.sharing.enable(action.variable)
-
     def _end(self, action: Action) -> None:
-        if action.slot < 0:
+        if action.countdown is None:
             return  # another action that ended now has taken it away
         if self._before_end and action.machines and action.variable is None:
             self._before_end(action.machines)
         self.remove(action)
         action.on_end()
+
+
+def _sequence(action: Action) -> int:
+    return action.sequence

@@ -11,8 +11,8 @@ from hdeeprm_like.errors import ProtocolError
 SHORTEST_RUN = 1e-5  # s
 
 
-def run_job(simulation: Simulation, running: RunningJob) -> Script:
-    """Run a job from start to end, then tell the server."""
+def run_job(simulation: Simulation, running: RunningJob, tell: bool = True) -> Script:
+    """Run a job from start to end, then tell the server, if there is one to *tell*."""
     engine, job = simulation.engine, running.job
     job.start = engine.now
     yield from begin_energy(simulation, running)
@@ -28,7 +28,10 @@ def run_job(simulation: Simulation, running: RunningJob) -> Script:
     else:
         job.state = "COMPLETED_WALLTIME_REACHED"
     yield from end_job(simulation, running)
-    yield (engine.put, ("JOB_COMPLETED", running))
+    if tell:
+        yield (engine.put, ("JOB_COMPLETED", running))
+    elif running.overdue is not None:
+        engine.remove(running.overdue)
 
 
 def begin_energy(simulation: Simulation, running: RunningJob) -> Script:
@@ -71,6 +74,7 @@ def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
         else:
             running.job.return_code = -1
             yield (engine.kill, running.actor)
+            yield from running.kill_helpers()
         yield from end_job(simulation, running)
     yield (engine.put, ("KILLING_DONE", (identifiers, progress)))
 

@@ -1,6 +1,7 @@
 """The JSON objects of a workload, read field by field; each refusal says where the field stands."""
 
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.batsim_server.json_text import encode
@@ -16,10 +17,14 @@ class Fields:
     Attributes:
         content: the object.
         where: it stands, for messages: ``w.json: jobs[3] (id 4): profile 'p'``.
+        folder: of the workload's file, in which it may name others; None where there is no file.
     """
 
-    def __init__(self, content: dict[str, Any], where: str, error: type[HDeepRMError]) -> None:
+    def __init__(
+        self, content: dict[str, Any], where: str, error: type[HDeepRMError], folder: Path | None = None
+    ) -> None:
         """Read an object; what is wrong in it is raised as *error*."""
+        self.folder = folder
         self.content = content
         self.where = where
         self.error = error
@@ -71,15 +76,15 @@ class Fields:
         return text
 
 
-def checked_number(value: Any, where: str, error: type[HDeepRMError], largest: float = LARGEST_NUMBER) -> float:
-    """Return a number of at most *largest* without its sign; raise *error* for anything else."""
+def checked_number(value: Any, where: str, error: type[HDeepRMError]) -> float:
+    """Return a number of at most 1e30 without its sign; raise *error* for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise error(f"{where} must be a number, not {short(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = float("inf")
-    if not isfinite(number) or abs(number) > largest:
+    if not isfinite(number) or abs(number) > LARGEST_NUMBER:
         raise error(f"{where} is too large")
     return number
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Action, Actor, Engine, Request, Work
+from hdeeprm_like.batsim_server.countdowns import Action
+from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Actor, Engine, Request, Script, Work
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.network import Network
@@ -82,12 +83,14 @@ class Job:
     text: str  # as Batsim prints it
     state: str = "NOT_SUBMITTED"
     metadata: str = ""
+    kill_asked: bool = False
     messages: list[str] = field(default_factory=list)  # from the scheduler
     start: float = 0.0  # s
     run: float = 0.0  # s
     machines: list[int] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)  # the machine of each rank
     alloc: str = ""
+    storage: dict[str, int] = field(default_factory=dict)  # machines by the names that profiles have for them
     joules: float = -1.0
     return_code: int = 0
 
@@ -106,10 +109,14 @@ class Profiles(dict[str, Profile]):
         self.workload = workload
         self.jobs_with: dict[str, int] = {}  # how many jobs have each profile
 
-    def forget(self, profile: Profile) -> None:
-        """Drop a profile that no job and no other profile uses."""
+    def forget(self, profile: Profile, keep: bool) -> None:
+        """Note that a job is gone; drop its profile if no job and no other profile has it, unless all are kept."""
         self.jobs_with[profile.name] -= 1
-        if self.jobs_with[profile.name] <= 0 and not any(profile in other.parts for other in self.values()):
+        if (
+            not keep
+            and self.jobs_with[profile.name] <= 0
+            and not any(profile in other.parts for other in self.values())
+        ):
             self.pop(profile.name, None)
 
 
@@ -147,6 +154,7 @@ class RunningJob:
         walltime_left: s; negative without limit.
         joules_before: of its machines when it began.
         overdue: the parallel task that the walltime cut.
+        helpers: the actors that replay traces for it.
         profiles: of its workload.
     """
 
@@ -162,6 +170,13 @@ class RunningJob:
         self.walltime_left = job.walltime
         self.joules_before = 0.0
         self.overdue: Action | None = None
+        self.helpers: list[Actor] = []
+
+    def kill_helpers(self) -> Script:
+        """End the actors that replay traces for the job."""
+        for helper in self.helpers:
+            yield (self.engine.kill, helper)
+        self.helpers.clear()
 
     def perform(self, task: Task) -> Steps:
         """Run through one profile; return 0, its code, `WALLTIME_REACHED` or `KILLED`."""
@@ -186,6 +201,10 @@ class RunningJob:
             yield (self.engine.sleep, self.walltime_left, machine)
         self.walltime_left = 0.0
         return WALLTIME_REACHED
+
+    def share_done(self, task: Task) -> dict[str, Any]:
+        """Return how far the parallel task is that runs now."""
+        return {"progress": 0.0 if task.action is None else 1.0 - self.engine.work_left(task.action)}
 
     def compute(self, task: Task, work: Work) -> Steps:
         """Run a parallel task, up to the walltime."""

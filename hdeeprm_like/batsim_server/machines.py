@@ -1,9 +1,7 @@
 """The machines: their numbers, states and P-states, how long they were in which state, and the traces of all that."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-
-import numpy as np
 
 from hdeeprm_like.batsim_server.energy import EnergyMeter
 from hdeeprm_like.batsim_server.sharing import Constraint
@@ -24,13 +22,25 @@ class MachineState(IntEnum):
 
 
 class Machine:
-    """One compute host."""
+    """One host that computes or stores."""
 
-    __slots__ = ("constraint", "host", "jobs", "number", "pstate", "since", "sleep_pstates", "state", "virtual_pstates")
+    __slots__ = (
+        "constraint",
+        "host",
+        "jobs",
+        "number",
+        "pstate",
+        "role",
+        "since",
+        "sleep_pstates",
+        "state",
+        "virtual_pstates",
+    )
 
-    def __init__(self, number: int, host: Host) -> None:
-        """Start idle in the P-state that the platform gives."""
+    def __init__(self, number: int, host: Host, role: str) -> None:
+        """Start idle in the P-state that the platform gives; *role* is as Batsim tells it, "" where nobody gave one."""
         self.number = number
+        self.role = role
         self.host = host
         self.pstate = host.pstate
         self.state = MachineState.IDLE
@@ -38,7 +48,12 @@ class Machine:
         self.jobs: set[str] = set()
         self.sleep_pstates = host.sleep_pstates()
         self.virtual_pstates = {pstate for pair in self.sleep_pstates.values() for pstate in pair}
-        self.constraint = Constraint(host.speeds[host.pstate], machine=number)
+        self.constraint = Constraint(host.speeds[host.pstate], machine=number, cores=host.cores)
+
+    @property
+    def stores(self) -> bool:
+        """Whether it is a storage host, which cannot compute."""
+        return self.role == STORAGE
 
     def computes_in(self, pstate: int) -> bool:
         """Whether a P-state is one to compute in."""
@@ -56,35 +71,69 @@ class _Switch:
         self.pstate = pstate
 
 
-class Machines:
-    """All compute hosts in Batsim's numbering, with the rows of the output files about them."""
+MASTER, STORAGE, ROLES = "master", "storage", ("", "master", "compute_node", "storage")
 
-    def __init__(self, platform: SimgridPlatform, master: str, limit: int, energy: bool) -> None:
-        """Number the hosts by their names in byte order, without the master.
+
+def roles_of(platform: SimgridPlatform, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the role of each host: the one in the platform, and after a comma the one of the command line.
+
+    Args:
+        given: roles by name of the host; hosts that the platform lacks are left out.
+
+    Raises:
+        OptionsError: a host has a role that Batsim does not know, or not exactly one is the master.
+    """
+    roles: dict[str, str] = {}
+    for name, host in platform.hosts.items():
+        roles[name] = ",".join(filter(None, (host.properties.get("role"), given.get(name))))
+        if roles[name] not in ROLES:
+            raise OptionsError(
+                f"{platform.path}: host {name!r} has the role {roles[name]!r}, of platform and command line together; "
+                f"Batsim knows one of {', '.join(ROLES[1:])}"
+            )
+    masters = [name for name, role in roles.items() if role == MASTER]
+    if not masters:
+        wanted = "".join(f", nor a host {name!r}" for name, role in given.items() if role == MASTER)
+        raise OptionsError(f"{platform.path}: has no host with the role {MASTER}{wanted}; name one with -m")
+    if len(masters) > 1:
+        raise OptionsError(f"{platform.path}: there are two master hosts, {masters[0]!r} and {masters[1]!r}")
+    return roles
+
+
+class Machines:
+    """All hosts but the master in Batsim's numbering, with the rows of the output files about them."""
+
+    def __init__(self, platform: SimgridPlatform, roles: Mapping[str, str], limit: int, energy: bool) -> None:
+        """Number the compute hosts by their names in byte order, then the storage hosts.
+
+        Args:
+            roles: of each host, see `roles_of`.
+            limit: of compute hosts; 0 for none.
 
         Raises:
-            OptionsError: the platform lacks the master host.
             PlatformError: energy is asked for and a host has no usable power ranges.
         """
-        if master not in platform.hosts:
-            raise OptionsError(f"{platform.path}: has no host {master!r} to be the master; name another with -m")
-        names = sorted((name for name in platform.hosts if name != master), key=str.encode)
-        computing = [name for name in names if platform.hosts[name].properties.get("role") != "master"]
-        self.all = [Machine(number, platform.hosts[name]) for number, name in enumerate(computing[: limit or None])]
+        names = sorted((name for name in platform.hosts if roles[name] != MASTER), key=str.encode)
+        computing = [name for name in names if roles[name] != STORAGE]
+        if limit > len(computing):
+            raise OptionsError(f"{platform.path}: has {len(computing)} hosts to compute on; {limit} are asked for")
+        computing = computing[: limit or None]
+        chosen = [*computing, *(name for name in names if roles[name] == STORAGE)]
+        self.all = [Machine(number, platform.hosts[name], roles[name]) for number, name in enumerate(chosen)]
+        self.computing = len(computing)
         self.meter: EnergyMeter | None = None
         if energy:
             ranges = [machine.host.power_ranges() for machine in self.all]
             self.meter = EnergyMeter([m.constraint for m in self.all], ranges, [m.pstate for m in self.all])
         self.counts = [0] * len(MachineState)
-        self.counts[MachineState.IDLE] = len(self.all)
+        self.counts[MachineState.IDLE] = self.computing
         self.seconds = [0.0] * len(MachineState)  # s of all machines in each state, up to their last change
         self.grouped_switches = self.machine_switches = 0
         self.state_rows: list[MachineStateRow] = []
         self.energy_rows: list[EnergyRow] = []
         self.pstate_rows: list[PstateRow] = [(0.0, ids, pstate) for pstate, ids in self._initial_pstates()]
         self._switches: list[_Switch] = []
-        self._energy_before: tuple[float, np.longdouble] = (0.0, np.longdouble(0))
-        self.joules_at_last_end = np.longdouble(0)
+        self.joules_at_last_end = -1.0  # Batsim's figure where no job has ended
 
     def __len__(self) -> int:
         """Return the number of machines."""
@@ -130,11 +179,7 @@ class Machines:
         if self.meter is None:
             return
         joules = self.meter.total(now)
-        then, before = self._energy_before
-        span = np.longdouble(now) - np.longdouble(then)
-        watts = float((joules - before) / span) if span > 0 else None
-        self.energy_rows.append((now, float(joules), kind, self.meter.least_watts, watts))
-        self._energy_before = (now, joules)
+        self.energy_rows.append((now, joules, kind, self.meter.least_watts, self.meter.mean_watts(now)))
         if kind == "e":
             self.joules_at_last_end = joules
 

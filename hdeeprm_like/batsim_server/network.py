@@ -1,40 +1,42 @@
-"""The links between the hosts: the capacities and the latency of a route, and what a message to the server costs."""
+"""The links between the hosts: the capacities and the latency of a route, and what a message costs."""
 
 from hdeeprm_like.batsim_server.engine import Work
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.sharing import Constraint
-from hdeeprm_like.formats.simgrid_xml import Link, SimgridPlatform
+from hdeeprm_like.formats.simgrid_xml import SimgridPlatform
+from hdeeprm_like.formats.simgrid_zones import Link
 
 
 class Network:
     """The routes of a platform; each link is one capacity that all routes through it share."""
 
-    def __init__(self, platform: SimgridPlatform, machines: Machines, master: str) -> None:
-        """Connect the machines with each other and with the host *master*, where the server runs."""
+    def __init__(self, platform: SimgridPlatform, machines: Machines) -> None:
+        """Connect the machines with each other and with the host of the server."""
         self._platform = platform
         self._machines = machines
-        self._master = master
         self._constraints: dict[Link, Constraint] = {}
-        self._messages: dict[str, Work | float] = {}
+        self._messages: dict[tuple[str, str, float], Work | float] = {}
 
     def route(self, source: str, destination: str) -> tuple[list[Constraint], float]:
         """Return the capacities between two hosts and the latency in s."""
         links, latency = self._platform.route(source, destination)
         return [self._constraint(link) for link in links], latency
 
-    def message_work(self, host: str) -> Work | float:
-        """Return what one byte from a host to the master asks for; its rate in 1/s if it shares nothing."""
-        known = self._messages.get(host)
+    def message_work(self, source: str, destination: str, size: float) -> Work | float:
+        """Return what some bytes from one host to another ask for; their rate in 1/s if they share nothing."""
+        known = self._messages.get((source, destination, size))
         if known is None:
-            links, latency = self._platform.route(host, self._master)
+            links, latency = self._platform.route(source, destination)
             if len(links) == 1 and links[0].fatpipe and latency == 0.0:
-                known = links[0].bandwidth
+                known = links[0].bandwidth / size
             else:
-                numbers = [machine.number for machine in self._machines.all if machine.host.name == host]
+                numbers = [
+                    machine.number for machine in self._machines.all if machine.host.name in (source, destination)
+                ]
                 weights = {self._machines[number].constraint: 0.0 for number in numbers}
-                weights |= {self._constraint(link): 1.0 for link in links}
-                known = Work(weights, numbers, latency, latency)
-            self._messages[host] = known
+                weights |= {self._constraint(link): size for link in links}
+                known = Work(weights, numbers, latency, latency * size)
+            self._messages[source, destination, size] = known
         return known
 
     def _constraint(self, link: Link) -> Constraint:

@@ -1,6 +1,7 @@
 """What the command line says."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -14,6 +15,7 @@ class ServerOptions:
     socket: str = "tcp://localhost:28000"
     export: str = "out"  # prefix of the output files
     master: str = "master_host"
+    roles: Mapping[str, str] = field(default_factory=dict)  # by host, beside that of the master
     mmax: int = 0  # machines at most; 0: all
     mmax_workload: bool = False  # machines at most: what the workloads were made for
     events: tuple[Path, ...] = ()
@@ -27,18 +29,34 @@ class ServerOptions:
     sched_config: str = ""
     trace_machine_states: bool = True
     timeout: float | None = None  # s of wall clock to wait for a reply
+    redis: tuple[str, int, str] = ("127.0.0.1", 6379, "default")  # host, port, prefix: only told to the scheduler
+    scheduler: bool = True  # False: every job starts at 0 s
+    simgrid: tuple[str, ...] = ()  # NAME:VALUE of SimGrid's options
+    only_dump: bool = False  # print `context` and simulate nothing
 
     def configuration(self) -> dict[str, bool | int | str]:
         """Return the ``config`` of SIMULATION_BEGINS, which tells the scheduler some of the options."""
         return {
             "redis-enabled": False,
-            "redis-hostname": "127.0.0.1",
-            "redis-port": 6379,
-            "redis-prefix": "default",
+            "redis-hostname": self.redis[0],
+            "redis-port": self.redis[1],
+            "redis-prefix": self.redis[2],
             "profiles-forwarded-on-submission": self.forward_profiles,
             "dynamic-jobs-enabled": self.dynamic_jobs,
             "dynamic-jobs-acknowledged": self.acknowledge_dynamic_jobs,
             "profile-reuse-enabled": self.profile_reuse and self.dynamic_jobs,
             "sched-config": self.sched_config,
             "forward-unknown-events": self.forward_unknown_events,
+        }
+
+    def context(self) -> dict[str, bool | int | str]:
+        """Return what ``--dump-execution-context`` prints."""
+        return {
+            "socket_endpoint": self.socket,
+            "redis_enabled": False,
+            "redis_hostname": self.redis[0],
+            "redis_port": self.redis[1],
+            "redis_prefix": self.redis[2],
+            "export_prefix": self.export,
+            "external_scheduler": self.scheduler,
         }

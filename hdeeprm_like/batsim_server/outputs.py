@@ -29,7 +29,7 @@ def write_outputs(simulation: Simulation, simulation_time: float, incomplete: st
     if machines.meter is not None:
         results.write_consumed_energy(Path(f"{prefix}_consumed_energy.csv"), machines.energy_rows)
         results.write_pstate_changes(Path(f"{prefix}_pstate_changes.csv"), machines.pstate_rows)
-        consumed = float(machines.joules_at_last_end) - simulation.joules_at_first if simulation.rows else 0.0
+        consumed = machines.joules_at_last_end - simulation.joules_at_first
     summary = results.schedule_summary(
         simulation.rows,
         machines=len(machines),

@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdeeprm_like.batsim_server.json_text import encode
+from hdeeprm_like.batsim_server.fields import LARGEST_NUMBER
+from hdeeprm_like.batsim_server.json_text import encode, read_float
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.files import read_text
 from hdeeprm_like.results.batsim_files import parse_interval_set
@@ -39,7 +40,7 @@ def read_events(path: Path, machines: int, forward_unknown: bool) -> list[Outsid
 
 def _read_event(line: str, where: str, machines: int, forward_unknown: bool) -> OutsideEvent:
     try:
-        content = json.loads(line)
+        content = json.loads(line, parse_float=read_float)
     except (ValueError, RecursionError) as cause:
         raise WorkloadError(f"{where}: not valid JSON: {cause}") from cause
     kind = content.get("type") if isinstance(content, dict) else None
@@ -48,7 +49,7 @@ def _read_event(line: str, where: str, machines: int, forward_unknown: bool) -> 
         raise WorkloadError(f"{where}: an event is an object with a type and a timestamp")
     if "\\ud" in line.lower():
         raise WorkloadError(f"{where}: holds half a surrogate pair, or a whole one that is not written as UTF-8")
-    if not 0.0 <= time < 1e15:
+    if not 0.0 <= time <= LARGEST_NUMBER:
         raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
     if kind in _EVENT_ORDER:
         named = parse_interval_set(str(content.get("resources", "")), below=machines, error=WorkloadError)

@@ -49,13 +49,15 @@ def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
     execution.check_startable(job, job.machines, job.ranks, event.where)
     for number in job.machines:
         machine = simulation.machines[number]
-        shared = simulation.options.compute_sharing and machine.state is MachineState.COMPUTING
+        sharing = simulation.options.storage_sharing if machine.stores else simulation.options.compute_sharing
+        shared = sharing and machine.state is MachineState.COMPUTING
         if machine.state is not MachineState.IDLE and not shared:
             raise ProtocolError(f"{event.where}: machine {number} is {machine.state.name}, not IDLE")
         if simulation.options.energy and not machine.computes_in(machine.pstate):
             raise ProtocolError(f"{event.where}: machine {number} is in P-state {machine.pstate}, no computing one")
-    if "storage_mapping" in event.data or "additional_io_job" in event.data:
-        raise ProtocolError(f"{event.where}: storage is not imitated")
+    if "additional_io_job" in event.data:
+        raise ProtocolError(f"{event.where}: additional_io_job is not imitated")
+    job.storage = _storage(event)
     job.alloc = interval_set(job.machines)
     running = simulation.start(job)
     host = simulation.machines[job.machines[0]].host.name
@@ -78,6 +80,16 @@ def _ranks(event: SchedulerEvent, job: Job) -> list[int]:
     return [job.machines[places[rank]] for rank in range(len(places))]
 
 
+def _storage(event: SchedulerEvent) -> dict[str, int]:
+    """Return the machines that the scheduler gives to the names of storage hosts."""
+    if "storage_mapping" not in event.data:
+        return {}
+    mapping = event.object("storage_mapping")
+    if not all(isinstance(number, int) and not isinstance(number, bool) for number in mapping.values()):
+        raise ProtocolError(f"{event.where}: storage_mapping must be from names to numbers of machines")
+    return mapping
+
+
 def reject(simulation: Simulation, event: SchedulerEvent) -> None:
     """Refuse a job for good."""
     job = _job(simulation, event, "SUBMITTED")
@@ -86,12 +98,16 @@ def reject(simulation: Simulation, event: SchedulerEvent) -> None:
 
 
 def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
-    """Kill jobs that run; those that are over already are left alone."""
-    identifiers = event.texts("job_ids")
-    for identifier in identifiers:
-        _job(simulation, SchedulerEvent("KILL_JOB", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
-    simulation.killers += 1
-    yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.options.master)
+    """Kill jobs that run; those that are over already are left alone, and those whose kill was asked for before."""
+    identifiers: list[str] = []
+    for identifier in event.texts("job_ids"):
+        job = _job(simulation, SchedulerEvent("KILL_JOB", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
+        if not job.kill_asked:
+            job.kill_asked = True
+            identifiers.append(identifier)
+    if identifiers:
+        simulation.killers += 1
+        yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
 
 
 def call_me_later(simulation: Simulation, event: SchedulerEvent) -> Script:
@@ -100,7 +116,7 @@ def call_me_later(simulation: Simulation, event: SchedulerEvent) -> Script:
     if wanted <= simulation.engine.now:
         raise ProtocolError(f"{event.where}: asks to be called at {wanted:f}, but it is {simulation.engine.now:f}")
     simulation.waiters += 1
-    yield (simulation.engine.spawn, submitters.wake_later(simulation, wanted), simulation.options.master)
+    yield (simulation.engine.spawn, submitters.wake_later(simulation, wanted), simulation.master)
 
 
 def set_resource_state(simulation: Simulation, event: SchedulerEvent) -> Script:
@@ -159,7 +175,7 @@ def query(simulation: Simulation, event: SchedulerEvent) -> Script:
             needed = " without -E" if request == "consumed_energy" else ""
             raise ProtocolError(f"{event.where}: {request[:60]!r} cannot be asked for{needed}")
         yield from simulation.look_at_energy()
-        simulation.outbox.energy_answer(float(meter.total(simulation.engine.now)), simulation.engine.now)
+        simulation.outbox.energy_answer(meter.total(simulation.engine.now), simulation.engine.now)
 
 
 def register_job(simulation: Simulation, event: SchedulerEvent) -> None:

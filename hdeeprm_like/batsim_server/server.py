@@ -10,7 +10,7 @@ from hdeeprm_like.batsim_server import submitters
 from hdeeprm_like.batsim_server.engine import Script
 from hdeeprm_like.batsim_server.jobs import Job, RunningJob
 from hdeeprm_like.batsim_server.json_text import encode
-from hdeeprm_like.batsim_server.machines import MachineState
+from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import AVAILABLE, UNAVAILABLE, OutsideEvent
 from hdeeprm_like.batsim_server.replies import read_reply
 from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
@@ -54,7 +54,7 @@ class Server:
             ProtocolError: the scheduler said something that Batsim would abort on.
         """
         simulation, engine = self.simulation, self.simulation.engine
-        master = simulation.options.master
+        master = simulation.master
         for jobs in simulation.workloads:
             engine.begin(submitters.submit_jobs(simulation, jobs), master)
         for events in simulation.events:
@@ -83,7 +83,8 @@ class Server:
         self._scheduler_ready = False
         simulation = self.simulation
         text = simulation.outbox.take(simulation.engine.now)
-        yield (simulation.engine.spawn, self._converse(text), simulation.options.master)
+        simulation.forget_closed()
+        yield (simulation.engine.spawn, self._converse(text), simulation.master)
 
     def _converse(self, text: str) -> Script:
         """Send a message; bring the events of the reply to the server one by one, each at its time."""
@@ -93,7 +94,7 @@ class Server:
         raw = self.ask(text)
         self.simulation.scheduling_time += time.perf_counter() - began
         logger.debug("from the scheduler: %r", raw)
-        reply = read_reply(raw, engine.now, SCHEDULER_EVENTS)
+        reply = read_reply(raw, SCHEDULER_EVENTS)
         for event in reply.events:
             if event.timestamp > engine.now:
                 yield (engine.sleep, event.timestamp - engine.now)
@@ -161,7 +162,7 @@ class Server:
         identifiers, progress = content
         self.simulation.killers -= 1
         for identifier in identifiers:
-            if identifier in progress and identifier in self.simulation.running:  # the list may name a job twice
+            if identifier in progress:
                 job = self.simulation.running[identifier].job
                 self.simulation.outbox.job_completed(
                     identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
@@ -184,34 +185,41 @@ class Server:
 def _description(simulation: Simulation) -> str:
     """Return the data of SIMULATION_BEGINS."""
     options = simulation.options
-    resources = [
-        {
-            "id": machine.number,
-            "name": machine.host.name,
-            "state": "idle",
-            "properties": {"role": "", **machine.host.properties},
-            "zone_properties": machine.host.zone_properties,
-        }
-        for machine in simulation.machines.all
-    ]
+    computing = simulation.machines.computing
+    resources = _resources(simulation.machines.all)
     head = encode(
         {
-            "nb_resources": len(simulation.machines),
-            "nb_compute_resources": len(simulation.machines),
-            "nb_storage_resources": 0,
+            "nb_resources": len(resources),
+            "nb_compute_resources": computing,
+            "nb_storage_resources": len(resources) - computing,
             "allow_compute_sharing": options.compute_sharing,
             "allow_storage_sharing": options.storage_sharing,
             "config": options.configuration(),
-            "compute_resources": resources,
-            "storage_resources": [],
-            "workloads": {f"w{i}": _path_text(path) for i, path in enumerate(options.workloads)},
         }
     )
+    paths = encode({f"w{i}": _path_text(path) for i, path in enumerate(options.workloads)})
     profiles = ",".join(
         f"{encode(name)}:{{{','.join(f'{encode(p.name)}:{p.text}' for p in known.values())}}}"
         for name, known in simulation.profiles.items()
     )
-    return f'{head[:-1]},"profiles":{{{profiles}}}}}'
+    return (
+        f'{head[:-1]},"compute_resources":[{",".join(resources[:computing])}],'
+        f'"storage_resources":[{",".join(resources[computing:])}],"workloads":{paths},"profiles":{{{profiles}}}}}'
+    )
+
+
+def _resources(machines: Sequence[Machine]) -> list[str]:
+    """Return the JSON of each machine; many share their properties, which are encoded once."""
+    known: dict[tuple[int, int, str], str] = {}
+    resources = []
+    for machine in machines:
+        host = machine.host
+        key = (id(host.properties), id(host.zone_properties), machine.role)
+        if key not in known:
+            properties = encode(host.properties | {"role": machine.role})
+            known[key] = f'"properties":{properties},"zone_properties":{encode(host.zone_properties)}'
+        resources.append(f'{{"id":{machine.number},"name":{encode(host.name)},"state":"idle",{known[key]}}}')
+    return resources
 
 
 def _path_text(path: Path) -> str:

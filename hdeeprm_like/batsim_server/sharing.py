@@ -3,53 +3,99 @@
 The value of a variable is the share of its whole work done per second; a weight is what one whole work asks of a
 constraint (flops of a host, bytes of a link). Capacities are shared by the "fair bottleneck" rule: what is left of a
 constraint is offered in equal parts to its growing variables, each takes the smallest of its offers, and those on an
-exhausted constraint stop growing. Only what is connected to a change is computed again.
+exhausted constraint stop growing. A task with several ranks on one host takes one part for each of them, but as all
+its ranks go on together, what the heaviest of them can do is what it does. Only what is connected to a change is
+computed again.
 
 Source: SimGrid 3.32, host model ptask_L07.
 """
 
-from collections.abc import Iterable
-
-PRECISION = 1e-5  # what is left of a capacity, below which it is exhausted
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 
 class Constraint:
-    """A capacity in units per second, shared by its variables, or (fat pipe) wholly open to each of them."""
+    """A capacity in units per second, shared by its variables, or (fat pipe) wholly open to each of them.
 
-    __slots__ = ("bound", "fatpipe", "machine", "variables")
+    Attributes:
+        machine: the number of the host, -1 for a link.
+        cores: of the host; one rank of a task uses one of them.
+        core_speed: flop/s of each.
+    """
 
-    def __init__(self, bound: float, fatpipe: bool = False, machine: int = -1) -> None:
-        """Start unused; *machine* is the number of the host, or -1."""
-        self.bound = bound
+    __slots__ = ("bound", "core_speed", "cores", "fatpipe", "machine", "variables")
+
+    def __init__(self, bound: float, fatpipe: bool = False, machine: int = -1, cores: int = 1) -> None:
+        """Start unused; *bound* is the capacity of a link, or of one core."""
+        self.bound = bound * cores
+        self.core_speed = bound
+        self.cores = cores
         self.fatpipe = fatpipe
         self.machine = machine
         self.variables: dict[Variable, float] = {}  # the growing ones, with their weights
 
 
+class Crowd(NamedTuple):
+    """Several ranks of one task on one host: how many have something to do, and the most that one of them has."""
+
+    ranks: int
+    heaviest: float
+
+
+Crowds = Mapping[Constraint, Crowd]
+NO_CROWDS: Crowds = {}
+
+
 class Variable:
-    """A parallel task or a message: its weights, and the share of it that is done per second."""
+    """A parallel task or a message: its weights, and the share of it that is done per second.
 
-    __slots__ = ("bound", "enabled", "slot", "value", "weights")
+    Attributes:
+        crowds: of the hosts on which the task has several ranks.
+        way_limit: 1/s at most, because of the latency of its way; negative: unlimited.
+        bound: 1/s at most in all; negative: unlimited.
+        owner: what goes on with that share.
+    """
 
-    def __init__(self, weights: dict[Constraint, float]) -> None:
+    __slots__ = ("bound", "crowds", "enabled", "owner", "value", "way_limit", "weights")
+
+    def __init__(self, weights: dict[Constraint, float], crowds: Crowds = NO_CROWDS, owner: Any = None) -> None:
         """Start disabled and unlimited."""
         self.weights = weights
-        self.bound = -1.0  # 1/s at most; negative: unlimited
+        self.crowds = crowds
+        self.way_limit = self.bound = -1.0
         self.value = 0.0  # 1/s
         self.enabled = False
-        self.slot = -1
+        self.owner = owner
+
+    def set_bound(self) -> None:
+        """Take the smallest of its limits: of its way, and of the one core that each of its ranks can use."""
+        limits = [self.way_limit] if self.way_limit > 0.0 else []
+        for constraint, weight in self.weights.items():
+            if constraint.cores > 1 and weight > 0.0:
+                limits.append(constraint.core_speed / self.heaviest(constraint, weight))
+        self.bound = min(limits, default=-1.0)
+
+    def heaviest(self, constraint: Constraint, weight: float) -> float:
+        """Return the most that one rank asks of a constraint of which all together ask *weight*."""
+        return self.crowds[constraint].heaviest if constraint in self.crowds else weight
+
+    def takers(self, constraint: Constraint) -> int:
+        """Return the number of ranks that ask something of a constraint."""
+        return self.crowds[constraint].ranks if constraint in self.crowds else 1
 
 
 class Sharing:
     """All constraints and variables, and which of them must be computed again."""
 
-    def __init__(self) -> None:
-        """Start without variables."""
+    def __init__(self, precision: float = 1e-5) -> None:
+        """Start without variables; a capacity is exhausted when less than *precision* is left of it."""
+        self.precision = precision
         self.dirty: dict[Variable, None] = {}
 
     def enable(self, variable: Variable) -> None:
         """Let a variable use its constraints."""
         variable.enabled = True
+        variable.set_bound()
         for constraint, weight in variable.weights.items():
             constraint.variables[variable] = weight
         self.dirty[variable] = None
@@ -71,10 +117,11 @@ class Sharing:
             self.dirty[variable] = None
 
     def set_host_speed(self, constraint: Constraint, speed: float) -> None:
-        """Change a host's capacity; as in SimGrid, its speed also becomes the limit of everything on it."""
-        constraint.bound = speed
+        """Change the speed of a host's cores."""
+        constraint.core_speed = speed
+        constraint.bound = speed * constraint.cores
         for variable in constraint.variables:
-            variable.bound = speed
+            variable.set_bound()
             self.dirty[variable] = None
 
     def solve(self) -> list[Variable]:
@@ -85,10 +132,10 @@ class Sharing:
             if variable in done or not variable.enabled:
                 continue
             component = _connected(variable)
-            if len(component) == 1:
+            if len(component) == 1 and not variable.crowds:
                 variable.value = _value_of_one(variable)
             else:
-                _fair_bottleneck(component)
+                _fair_bottleneck(component, self.precision)
             done.update(component)
         return list(done)
 
@@ -117,7 +164,7 @@ def _value_of_one(variable: Variable) -> float:
     return min(offers, default=1.0)  # a task without any work ends at once
 
 
-def _fair_bottleneck(component: Iterable[Variable]) -> None:
+def _fair_bottleneck(component: Iterable[Variable], precision: float) -> None:
     growing: dict[Variable, None] = {}
     left: dict[Constraint, float] = {}
     for variable in component:
@@ -132,18 +179,21 @@ def _fair_bottleneck(component: Iterable[Variable]) -> None:
         offers: dict[Constraint, float] = {}
         still_open: list[Constraint] = []
         for constraint in open_constraints:
-            takers = sum(1 for v, weight in constraint.variables.items() if weight > 0.0 and v in growing)
+            takers = sum(
+                v.takers(constraint) for v, weight in constraint.variables.items() if weight > 0 and v in growing
+            )
             if takers:
                 offers[constraint] = left[constraint] / (1 if constraint.fatpipe else takers)
                 still_open.append(constraint)
         _grow(growing, offers, grown)
-        open_constraints = _exhaust(still_open, offers, left, grown, growing)
+        open_constraints = _exhaust(still_open, offers, left, grown, growing, precision)
 
 
 def _grow(growing: dict[Variable, None], offers: dict[Constraint, float], grown: dict[Variable, float]) -> None:
     """Give every growing variable the smallest of its offers; note how much each grew when it last did."""
     for variable in list(growing):
-        step = min((offers[c] / weight for c, weight in variable.weights.items() if weight > 0.0), default=0.0)
+        weights = variable.weights.items()
+        step = min((offers[c] / variable.heaviest(c, weight) for c, weight in weights if weight > 0.0), default=0.0)
         if variable.bound > 0.0:
             step = min(step, variable.bound - variable.value)
         grown[variable] = step
@@ -158,6 +208,7 @@ def _exhaust(
     left: dict[Constraint, float],
     grown: dict[Variable, float],
     growing: dict[Variable, None],
+    precision: float,
 ) -> list[Constraint]:
     """Take off the constraints what the variables grew; stop those on exhausted ones, return the other constraints."""
     remaining: list[Constraint] = []
@@ -170,7 +221,7 @@ def _exhaust(
         else:
             for variable, weight in constraint.variables.items():
                 left[constraint] -= weight * grown.get(variable, 0.0)
-        if left[constraint] < PRECISION:
+        if left[constraint] < precision:
             left[constraint] = 0.0
             for variable, weight in constraint.variables.items():
                 if weight > 0.0:

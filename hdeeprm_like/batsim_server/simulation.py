@@ -2,13 +2,15 @@
 
 from hdeeprm_like.batsim_server.engine import Engine, Script
 from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
-from hdeeprm_like.batsim_server.machines import Machine, Machines
+from hdeeprm_like.batsim_server.machines import MASTER, Machine, Machines, roles_of
 from hdeeprm_like.batsim_server.network import Network
 from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.batsim_server.outbox import Outbox
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent, read_events
+from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
 from hdeeprm_like.batsim_server.workload import read_workload
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
+from hdeeprm_like.formats.simgrid_zones import loopback
 from hdeeprm_like.results.batsim_files import JobRow
 
 MOST_ROUNDS = 3  # a look at the energy takes SimGrid one round per machine; more than this changes no order
@@ -20,13 +22,14 @@ class Simulation:
     Attributes:
         jobs: that are not over, by identifier; running: those that run.
         profiles: by workload.
+        master: the host of the server.
         workloads, events: the jobs and the outside events of each file.
         rows: of the jobs that are over.
         submitted, completed: numbers of jobs.
         waiters, killers, switching: actors that will still tell the server something.
         registering: whether the scheduler may register jobs.
         ends_sent: whether the end of the simulation has been sent to the scheduler.
-        joules_at_first: of all machines before the first job.
+        joules_at_first: of all machines before the first job; -1 until one has come.
         scheduling_time: s of wall clock that the scheduler took.
     """
 
@@ -38,6 +41,8 @@ class Simulation:
         """
         self.options = options
         platform = read_simgrid_xml(options.platform)
+        simgrid = read_simgrid_options([*platform.settings, *options.simgrid])
+        platform.routing.loopback = loopback(simgrid.loopback_bandwidth, simgrid.loopback_latency)
         self.jobs: dict[str, Job] = {}
         self.profiles: dict[str, Profiles] = {}
         self.workloads: list[list[Job]] = []
@@ -49,25 +54,29 @@ class Simulation:
             self.workloads.append(list(jobs.values()))
             self.jobs.update((job.identifier, job) for job in jobs.values())
         limit = min(filter(None, (options.mmax, largest if options.mmax_workload else 0)), default=0)
-        self.machines = Machines(platform, options.master, limit, options.energy)
+        roles = roles_of(platform, {options.master: MASTER, **options.roles})
+        self.master = next(name for name, role in roles.items() if role == MASTER)
+        self.machines = Machines(platform, roles, limit, options.energy)
         self.events: list[list[OutsideEvent]] = [
             read_events(path, len(self.machines), options.forward_unknown_events) for path in options.events
         ]
-        self.network = Network(platform, self.machines, options.master)
+        self.network = Network(platform, self.machines)
         meter = self.machines.meter
         self.engine = Engine(
             self.network.message_work,
             meter.on_rates if meter else None,
             (lambda numbers: meter.update(numbers, self.engine.now)) if meter else None,
+            simgrid,
         )
         self.outbox = Outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []
+        self._closed: list[Job] = []
         self.ends_sent = False
         self.registering = options.dynamic_jobs
         self.waiters = self.killers = self.switching = 0
         self.submitted = self.completed = 0
-        self.joules_at_first = 0.0
+        self.joules_at_first = -1.0
         self.scheduling_time = 0.0
 
     def submit(self, job: Job, announce: bool = True) -> None:
@@ -87,10 +96,10 @@ class Simulation:
         return running
 
     def close(self, job: Job) -> None:
-        """Write the row of a job that is over, and forget the job."""
+        """Write the row of a job that is over; the scheduler may speak of the job until it has heard of its end."""
         self.completed += 1
         self.running.pop(job.identifier, None)
-        del self.jobs[job.identifier]
+        self._closed.append(job)
         ran = job.state != "REJECTED"
         self.rows.append(
             JobRow(
@@ -109,24 +118,27 @@ class Simulation:
                 metadata=job.metadata,
             )
         )
-        if not self.options.profile_reuse:
-            self.profiles[job.workload].forget(job.profile)
-        else:
-            self.profiles[job.workload].jobs_with[job.profile.name] -= 1
+
+    def forget_closed(self) -> None:
+        """Forget the jobs that are over, of which the scheduler has been told now, and profiles that are not needed."""
+        for job in self._closed:
+            del self.jobs[job.identifier]
+            self.profiles[job.workload].forget(job.profile, keep=self.options.profile_reuse)
+        self._closed.clear()
 
     def look_at_energy(self) -> Script:
         """Let the others go first, as asking for the energy of machines does when it is not up to date."""
         meter = self.machines.meter
-        rounds = min(meter.out_of_date(self.engine.now), MOST_ROUNDS) if meter else 0
+        rounds = meter.out_of_date(self.engine.now, MOST_ROUNDS) if meter else 0
         for _ in range(rounds):
             yield (self.engine.skip,)
 
     def note_first_submission(self) -> Script:
         """Note the energy before the first job."""
         meter = self.machines.meter
-        if meter is not None and not self.submitted and not self.joules_at_first:
+        if meter is not None and self.joules_at_first < 0.0:
             yield from self.look_at_energy()
-            self.joules_at_first = float(meter.total(self.engine.now))
+            self.joules_at_first = meter.total(self.engine.now)
 
     def set_pstate(self, machine: Machine, pstate: int) -> Script:
         """Change the P-state of a machine at once."""

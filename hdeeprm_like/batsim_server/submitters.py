@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hdeeprm_like.batsim_server.engine import Script, Work
+from hdeeprm_like.batsim_server.execution import run_job
 from hdeeprm_like.batsim_server.jobs import Job
 from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.errors import WorkloadError
 
 SHORTEST_WAIT = 1e-5  # s, of a CALL_ME_LATER
 
@@ -57,6 +59,23 @@ def _one_by_one(
         yield (engine.put, (kind, batch))
 
 
+def start_all(simulation: Simulation) -> bool:
+    """Start every job at once on as many of the first machines as it asks for, until all are over; always succeed.
+
+    Raises:
+        WorkloadError: a job asks for more machines than there are.
+    """
+    engine, machines = simulation.engine, simulation.machines
+    for jobs in simulation.workloads:
+        for job in reversed(jobs):  # the order in which Batsim's table of jobs lists a few of them
+            if job.size > len(machines):
+                raise WorkloadError(f"job {job.identifier}: asks for {job.size} machines, there are {len(machines)}")
+            job.machines = job.ranks = list(range(job.size))
+            engine.begin(run_job(simulation, simulation.start(job), tell=False), machines[0].host.name)
+    engine.run()
+    return True
+
+
 def wake_later(simulation: Simulation, time: float) -> Script:
     """Tell the server when a time has come, unless the simulation has ended."""
     engine = simulation.engine
@@ -74,7 +93,7 @@ def switch_machine(simulation: Simulation, machine: Machine, pstate: int, way: s
     sleeping = pstate if way == "off" else machine.pstate
     through = machine.sleep_pstates[sleeping][0 if way == "off" else 1]
     yield from simulation.set_pstate(machine, through)
-    work = Work({machine.constraint: 1.0}, (machine.number,), 0.0, 0.0)  # 1 flop at the P-state's speed
+    work = Work({machine.constraint: 1.0}, (machine.number,))  # 1 flop at the P-state's speed
     action = yield (engine.start, work)
     yield (engine.wait, action, -1.0)
     yield from simulation.set_pstate(machine, pstate)

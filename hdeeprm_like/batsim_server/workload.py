@@ -6,11 +6,13 @@ from typing import Any
 
 from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles
-from hdeeprm_like.batsim_server.profile_types import NOT_IMITATED, PROFILE_TYPES
+from hdeeprm_like.batsim_server.json_text import read_float
+from hdeeprm_like.batsim_server.profile_types import PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.files import read_json
 
 DEEPEST_NESTING = 50  # profiles inside profiles
+UNUSED = Profile("", PROFILE_TYPES["delay"], 1.0, "")  # in the place of the parts of a profile that no job has
 
 
 def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
@@ -19,7 +21,7 @@ def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]
     Raises:
         WorkloadError: the file is no workload that is imitated; the message says where.
     """
-    content = read_json(path, WorkloadError)
+    content = read_json(path, WorkloadError, read_float)
     where = str(path)
     if not isinstance(content, dict):
         raise WorkloadError(f"{where}: a workload is an object with nb_res, jobs and profiles")
@@ -31,13 +33,14 @@ def read_workload(path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]
         raise WorkloadError(f"{where}: profiles must be an object")
     if not isinstance(listed, list):
         raise WorkloadError(f"{where}: jobs must be a list")
-    reader = WorkloadReader(Profiles(name), described, WorkloadError)
+    reader = WorkloadReader(Profiles(name), described, WorkloadError, path.parent)
     jobs: dict[str, Job] = {}
     for index, description in enumerate(listed):
         job = reader.job(description, f"{where}: jobs[{index}]")
         if job.number in jobs:
             raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} is there already")
         jobs[job.number] = job
+    reader.check_unused(where)
     return machines, jobs, reader.profiles
 
 
@@ -49,11 +52,13 @@ class WorkloadReader:
         profiles: those read so far.
         described: the JSON of the others by name.
         error: what is raised where the JSON is wrong.
+        folder: of the file; None for what the scheduler registers.
     """
 
     profiles: Profiles
     described: dict[str, Any]
     error: type[HDeepRMError]
+    folder: Path | None = None
 
     def job(self, description: Any, where: str, number: str | None = None) -> Job:
         """Return one job from its JSON; *number* is its name in the workload, None if ``id`` tells it."""
@@ -84,29 +89,34 @@ class WorkloadReader:
         named = {**description, "id": f"{workload}!{number}"} if "id" in description else description
         return Job(workload, number, profile, submit, size, walltime, fields.encoded(named))
 
-    def profile(self, name: str, description: Any, where: str, depth: int = 0) -> Profile:
+    def profile(self, name: str, description: Any, where: str, depth: int = 0, unused: bool = False) -> Profile:
         """Return one profile from its JSON.
 
         Args:
             depth: how many profiles it is inside of.
+            unused: leave the profiles that it is made of unread.
         """
         where = f"{where}: profile {name[:60]!r}"
         if not isinstance(description, dict):
             raise self.error(f"{where}: a profile is an object")
-        fields = Fields(description, where, self.error)
+        fields = Fields(description, where, self.error, self.folder)
         kind = description.get("type")
-        if isinstance(kind, str) and kind in NOT_IMITATED:
-            raise fields.refusal(f"profiles of type {kind} are not imitated; known: {', '.join(sorted(PROFILE_TYPES))}")
         if not isinstance(kind, str) or kind not in PROFILE_TYPES:
-            raise fields.refusal(f"type {str(kind)[:40]!r} is not known{did_you_mean(str(kind), PROFILE_TYPES)}")
+            hint = did_you_mean(str(kind), PROFILE_TYPES) or f"; known: {', '.join(sorted(PROFILE_TYPES))}"
+            raise fields.refusal(f"type {str(kind)[:40]!r} is not known{hint}")
         if depth > DEEPEST_NESTING:
             raise fields.refusal("profiles are nested too deeply, or hold themselves")
         ret = description.get("ret", 0)
         if not isinstance(ret, int) or isinstance(ret, bool) or abs(ret) > LARGEST_INTEGER:
             raise fields.refusal(f"ret must be an integer, not {str(ret)[:40]}")
         text = fields.encoded(description)
-        parameters = PROFILE_TYPES[kind].read(fields, lambda part: self._find(part, where, depth + 1))
-        return Profile(name, PROFILE_TYPES[kind], parameters, text, ret)
+        find = (lambda _: UNUSED) if unused else (lambda part: self._find(part, where, depth + 1))
+        return Profile(name, PROFILE_TYPES[kind], PROFILE_TYPES[kind].read(fields, find), text, ret)
+
+    def check_unused(self, where: str) -> None:
+        """Refuse profiles that are wrong though no job has them, as Batsim does; their parts may be missing."""
+        for name in self.described.keys() - self.profiles.keys():
+            self.profile(name, self.described[name], where, unused=True)
 
     def _find(self, name: Any, where: str, depth: int) -> Profile:
         """Return a profile by its name, read now if it has not been."""

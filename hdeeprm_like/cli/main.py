@@ -1,22 +1,19 @@
-"""The command line. Every command imports what it needs when it runs, so that ``--help`` answers at once."""
+"""The command line. Every command imports what it needs when it runs, so that ``--help`` answers at once.
+
+``batsim`` is started once per simulation and often takes less time than the options of the other commands to load.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from hdeeprm_like import __version__
-from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR, Parser
-from hdeeprm_like.cli.comparison import add_compare
-from hdeeprm_like.cli.compilation import add_compile
-from hdeeprm_like.cli.example import add_example
-from hdeeprm_like.cli.explanation import add_explain
-from hdeeprm_like.cli.launch import add_clean, add_launch
-from hdeeprm_like.cli.learning import add_train
-from hdeeprm_like.cli.prediction import add_predict
-from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
-from hdeeprm_like.cli.workloads import add_workload_commands
 from hdeeprm_like.errors import HDeepRMError
+
+if TYPE_CHECKING:
+    from hdeeprm_like.cli.arguments import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from hdeeprm_like.batsim_server.cli import main as serve
 
         return serve(arguments[1:])
+    from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR
+
     options = parser().parse_args(arguments)
     if not options.command:
         parser().print_help()
@@ -67,8 +66,20 @@ def use_one_thread_for_linear_algebra() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def parser() -> Parser:
+def parser() -> "Parser":
     """Return the parser of the whole command line."""
+    from hdeeprm_like.cli.arguments import PROGRAM, Parser
+    from hdeeprm_like.cli.comparison import add_compare
+    from hdeeprm_like.cli.compilation import add_compile
+    from hdeeprm_like.cli.example import add_example
+    from hdeeprm_like.cli.explanation import add_explain
+    from hdeeprm_like.cli.importing import add_import
+    from hdeeprm_like.cli.launch import add_clean, add_launch
+    from hdeeprm_like.cli.learning import add_train
+    from hdeeprm_like.cli.prediction import add_predict
+    from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
+    from hdeeprm_like.cli.workloads import add_workload_commands
+
     top = Parser(
         prog=PROGRAM, description="Learned job scheduling for heterogeneous HPC clusters, coupled with Batsim."
     )
@@ -84,6 +95,7 @@ def parser() -> Parser:
     add_jobstat(commands)
     add_predict(commands)
     add_workload_commands(commands)
+    add_import(commands)
     add_clean(commands)
     add_schema(commands)
     add_compile(commands)

@@ -154,6 +154,22 @@ def choose_cores(tables: Tables, policy: int, j: int) -> int:
 
 
 @compiled
+def return_cores(tables: Tables, j: int) -> None:
+    """Undo what `choose_cores` has just booked for a job that is not to start after all."""
+    picks, i, end = 0, tables.clock[0].placed, tables.clock[0].placed + tables.jobs[j].size
+    while i < end:
+        load = tables.loads[tables.picks[picks].processor]
+        while i < end and tables.core_processor[tables.allocation[i]] == tables.picks[picks].processor:
+            tables.core_job[tables.allocation[i]] = IDLE_CORE
+            load.picked += 1
+            i += 1
+        picks += 1
+    for pick in range(picks - 1, -1, -1):
+        give_back(tables, pick)
+        tables.loads[tables.picks[pick].processor].picked = 0
+
+
+@compiled
 def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
     """Give a job the cores booked on the picked processors: the lowest free ones, or any with the random policy."""
     if counts_cores(tables):

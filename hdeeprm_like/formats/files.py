@@ -1,12 +1,11 @@
 """Reading and writing files so that a failure is one clear line and never half a file."""
 
-import gzip
 import io
 import json
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -25,16 +24,18 @@ def replacing(path: Path) -> Iterator[TextIO]:
     """
     with (
         replacing_bytes(path) as raw,
-        _packed(raw, path) as data,
+        packed(raw, path) as data,
         io.TextIOWrapper(data, encoding="utf-8", newline="\n") as file,
     ):
         yield file
 
 
-def _packed(raw: BinaryIO, path: Path) -> BinaryIO:
+def packed(raw: BinaryIO, path: Path) -> BinaryIO:
     """Return what packs all that is written to *raw*, or *raw* itself, as the name of the file says."""
     if path.suffix != ".gz":
         return raw
+    import gzip
+
     return cast(BinaryIO, gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0))
 
 
@@ -69,7 +70,11 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
 def read_text(path: Path, error: type[HDeepRMError], errors: str = "strict") -> str:
     """Return the text of a file, unpacked if it ends in ``.gz``; raise *error* in one line if it cannot be read."""
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            import gzip
+
+            data = gzip.decompress(data)
         return data.decode("utf-8", errors)
     except FileNotFoundError:
         raise error(f"{path}: no such file") from None
@@ -81,14 +86,18 @@ def read_text(path: Path, error: type[HDeepRMError], errors: str = "strict") -> 
         raise error(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or cause}") from cause
 
 
-def read_json(path: Path, error: type[HDeepRMError]) -> Any:
-    """Return the content of a JSON file; NaN and Infinity are refused."""
+def read_json(path: Path, error: type[HDeepRMError], parse_float: Callable[[str], float] = float) -> Any:
+    """Return the content of a JSON file; NaN and Infinity are refused.
+
+    Args:
+        parse_float: reads the numbers that have a fraction or an exponent.
+    """
 
     def refuse(constant: str) -> float:
         raise error(f"{path}: {constant} is not a number that JSON knows")
 
     try:
-        return json.loads(read_text(path, error), parse_constant=refuse)
+        return json.loads(read_text(path, error), parse_constant=refuse, parse_float=parse_float)
     except json.JSONDecodeError as cause:
         raise error(f"{path}:{cause.lineno}:{cause.colno}: not valid JSON: {cause.msg}") from cause
     except RecursionError as cause:

@@ -29,13 +29,21 @@ TIMES = {
 }
 
 
-def number(text: str, where: str) -> float:
-    """Return a number that is not negative; raise a PlatformError that begins with *where* if the text is none."""
+def signed(text: str, where: str) -> float:
+    """Return a number; raise a PlatformError that begins with *where* if the text is none."""
     try:
         value = float(text)
     except ValueError:
         raise PlatformError(f"{where}: {text!r} is not a number") from None
-    if not 0.0 <= value < 1e300:
+    if not abs(value) < 1e300:
+        raise PlatformError(f"{where}: {text!r} is not a usable number")
+    return value
+
+
+def number(text: str, where: str) -> float:
+    """Return a number that is not negative; raise a PlatformError that begins with *where* if the text is none."""
+    value = signed(text, where)
+    if value < 0.0:
         raise PlatformError(f"{where}: {text!r} is not a usable number")
     return value
 

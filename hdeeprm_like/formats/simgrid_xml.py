@@ -1,13 +1,14 @@
 """Reading a SimGrid platform: its hosts with their P-states and properties, its links, and the routes between hosts.
 
-Zones of hosts (``routing="Full"``) and ``cluster`` are understood; what is not is refused with one line. Numbers carry
+How zones lead from host to host is in `simgrid_zones`; what is not imitated is refused with one line. Numbers carry
 units as SimGrid writes them (``1.5Gf``, ``10Gbps``, ``500us``); everything returned is in flop/s, bytes/s and seconds.
 
 Source: SimGrid 3.32, "Describing your platform in XML".
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,12 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.files import read_text
-from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, SPEEDS, TIMES, measure, number
+from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, SPEEDS, TIMES, measure, number, signed
+from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Zone
 
-LOOPBACK_BANDWIDTH = 1e10  # bytes/s, of a host to itself where the file says nothing
 HOST_LIMIT = 1 << 20  # hosts in one cluster
+CORE_LIMIT = 1 << 20  # cores of one host
 _POLICIES = ("SHARED", "FATPIPE", "SPLITDUPLEX")
-
-
-@dataclass(frozen=True, eq=False)
-class Link:
-    """One direction of a link: a capacity that the flows over it share, or (fat pipe) do not."""
-
-    name: str
-    bandwidth: float  # bytes/s
-    latency: float  # s
-    fatpipe: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,10 +30,11 @@ class Host:
     """One host: its speed in each P-state and its properties as text."""
 
     name: str
-    speeds: tuple[float, ...]  # flop/s, per P-state
+    speeds: tuple[float, ...]  # flop/s of one core, per P-state
     pstate: int
     properties: dict[str, str]
     zone_properties: dict[str, str]
+    cores: int = 1
 
     def power_ranges(self) -> tuple[tuple[float, float, float], ...]:
         """Return per P-state the W when idle, at the least load and at full load.
@@ -54,15 +47,13 @@ class Host:
         if text is None:
             hint = " (this host has the older watt_per_state)" if "watt_per_state" in self.properties else ""
             raise PlatformError(f"{where}: energy needs the property wattage_per_state{hint}")
-        ranges: list[tuple[float, float, float]] = []
-        for part in text.split(","):
-            watts = [number(word.strip(), f"{where}: wattage_per_state") for word in part.split(":")]
-            if len(watts) not in (2, 3):
-                raise PlatformError(f"{where}: wattage_per_state {part.strip()!r} is not idle:least:full")
-            ranges.append((watts[0], watts[-2], watts[-1]))
+        try:
+            ranges = _watts(text)
+        except PlatformError as cause:
+            raise PlatformError(f"{where}: {cause}") from None
         if len(ranges) != len(self.speeds):
             raise PlatformError(f"{where}: wattage_per_state has {len(ranges)} entries for {len(self.speeds)} P-states")
-        return tuple(ranges)
+        return ranges
 
     def sleep_pstates(self) -> dict[int, tuple[int, int]]:
         """Return per sleep P-state the P-states passed through when it is switched off and on.
@@ -79,22 +70,20 @@ class Host:
         return found
 
 
-@dataclass
-class _Hop:
-    links: tuple[Link, ...]
-    leave: str  # netpoint by which the path leaves its source zone
-    enter: str  # netpoint by which it enters its destination zone
+@lru_cache(maxsize=64)  # most hosts of a platform have the same
+def _watts(text: str) -> tuple[tuple[float, float, float], ...]:
+    ranges: list[tuple[float, float, float]] = []
+    for part in text.split(","):
+        watts = [number(word.strip(), "wattage_per_state") for word in part.split(":")]
+        if len(watts) not in (2, 3):
+            raise PlatformError(f"wattage_per_state {part.strip()!r} is not idle:least:full")
+        ranges.append((watts[0], watts[-2], watts[-1]))
+    return tuple(ranges)
 
 
-@dataclass
-class _Zone:
-    name: str
-    parent: "_Zone | None"
-    depth: int
-    properties: dict[str, str] = field(default_factory=dict)
-    hops: dict[tuple[str, str], _Hop] = field(default_factory=dict)
-    star: dict[str, tuple[tuple[Link, ...], tuple[Link, ...]]] | None = None  # per netpoint: links up, links down
-    loopbacks: dict[str, Link] = field(default_factory=dict)
+@lru_cache(maxsize=64)
+def _speeds(text: str) -> tuple[float, ...]:
+    return tuple(measure(word.strip(), SPEEDS, "speed") for word in text.split(","))
 
 
 class SimgridPlatform:
@@ -104,11 +93,8 @@ class SimgridPlatform:
         """Start empty; *path* is for messages."""
         self.path = path
         self.hosts: dict[str, Host] = {}
-        self._zone_of: dict[str, _Zone] = {}  # of hosts and routers
-        self._links: dict[tuple[str, str], Link] = {}  # (name, "" or UP or DOWN)
-        self._zones: dict[str, _Zone] = {}
-        self._routes: dict[tuple[str, str], tuple[tuple[Link, ...], float]] = {}
-        self._loopback = Link("__loopback__", LOOPBACK_BANDWIDTH, 0.0, fatpipe=True)
+        self.routing = Routing(path)
+        self.settings: list[str] = []  # options of SimGrid that the file sets, as NAME:VALUE
 
     def route(self, source: str, destination: str) -> tuple[tuple[Link, ...], float]:
         """Return the links from one host to another, and the latency of all of them in s.
@@ -116,53 +102,7 @@ class SimgridPlatform:
         Raises:
             PlatformError: the platform has no such route.
         """
-        known = self._routes.get((source, destination))
-        if known is None:
-            links = tuple(self._path(source, destination, depth=0))
-            latency = 0.0
-            for link in links:
-                latency += link.latency
-            known = self._routes[source, destination] = (links, latency)
-        return known
-
-    def _path(self, source: str, destination: str, depth: int) -> Iterator[Link]:
-        here, there = self._zone_of[source], self._zone_of[destination]
-        if depth > 64:
-            raise PlatformError(f"{self.path}: the route from {source!r} to {destination!r} never ends")
-        if here is there:
-            yield from self._local(here, source, destination)
-            return
-        below_here, below_there = here, there
-        while below_here.parent is not below_there.parent:
-            if below_here.depth >= below_there.depth and below_here.parent is not None:
-                below_here = below_here.parent
-            elif below_there.parent is not None:
-                below_there = below_there.parent
-        common = below_here.parent
-        hop = common.hops.get((below_here.name, below_there.name)) if common else None
-        if hop is None:
-            raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}")
-        if hop.leave != source:
-            yield from self._path(source, hop.leave, depth + 1)
-        yield from hop.links
-        if hop.enter != destination:
-            yield from self._path(hop.enter, destination, depth + 1)
-
-    def _local(self, zone: _Zone, source: str, destination: str) -> Iterator[Link]:
-        if source == destination and source in zone.loopbacks:
-            yield zone.loopbacks[source]
-        elif zone.star is not None:
-            seen: set[Link] = set()
-            for link in (*zone.star[source][0], *zone.star[destination][1]):
-                if link not in seen:
-                    seen.add(link)
-                    yield link
-        elif (source, destination) in zone.hops:
-            yield from zone.hops[source, destination].links
-        elif source == destination:
-            yield self._loopback
-        else:
-            raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r} in zone {zone.name!r}")
+        return self.routing.route(source, destination)
 
 
 def read_simgrid_xml(path: Path) -> SimgridPlatform:
@@ -171,7 +111,7 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
     Raises:
         PlatformError: the file cannot be read, is no XML, or asks for something that is not imitated.
     """
-    text = read_text(path, PlatformError)
+    text = read_text(path, PlatformError).lstrip("\ufeff \t\r\n")  # SimGrid lets these stand before the XML
     try:
         root = fromstring(text, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except ParseError as cause:
@@ -184,7 +124,9 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
         raise PlatformError(f"{path}: the root is <{root.tag}>, not <platform>")
     reader = _Reader(str(path))
     for element in root:
-        if element.tag != "config":
+        if element.tag == "config":
+            reader.platform.settings += [f"{name}:{value}" for name, value in reader.properties(element).items()]
+        else:
             reader.zone_content(element, None)
     if not reader.platform.hosts:
         raise PlatformError(f"{path}: has no host")
@@ -197,6 +139,7 @@ class _Reader:
     def __init__(self, path: str) -> None:
         self.path = path
         self.platform = SimgridPlatform(path)
+        self.links: dict[tuple[str, str], Link] = {}  # (name, "" or UP or DOWN)
 
     def fail(self, what: str) -> PlatformError:
         return PlatformError(f"{self.path}: {what}")
@@ -213,7 +156,7 @@ class _Reader:
     def properties(self, element: Any) -> dict[str, str]:
         return {self.text(prop, "id"): self.text(prop, "value") for prop in element.findall("prop")}
 
-    def zone_content(self, element: Any, zone: _Zone | None) -> None:
+    def zone_content(self, element: Any, zone: Zone | None) -> None:
         if element.tag in ("zone", "AS"):
             return self.zone(element, zone)
         if zone is None:
@@ -223,6 +166,7 @@ class _Reader:
             "router": self.router,
             "link": self.link,
             "cluster": self.cluster,
+            "peer": self.peer,
             "route": self.route,
             "zoneRoute": self.route,
             "ASroute": self.route,
@@ -233,57 +177,83 @@ class _Reader:
             raise self.fail(f"<{element.tag}> is not imitated{did_you_mean(element.tag, readers)}")
         return readers[element.tag](element, zone)
 
-    def new_zone(self, element: Any, parent: _Zone | None) -> _Zone:
-        name = self.text(element, "id")
-        if name in self.platform._zones:
+    def new_zone(self, element: Any, parent: Zone | None, routing: str) -> Zone:
+        name, zones = self.text(element, "id"), self.platform.routing.zones
+        if name in zones:
             raise self.fail(f"zone {name!r} is there twice")
-        if parent is None and self.platform._zones:
+        if parent is None and zones:
             raise self.fail(f"zone {name!r} is a second outermost zone")
-        zone = _Zone(name, parent, parent.depth + 1 if parent else 0, self.properties(element))
+        inherited = parent.properties if parent else {}
+        zone = Zone(name, parent, parent.depth + 1 if parent else 0, routing, inherited | self.properties(element))
         if zone.depth > 32:
             raise self.fail("zones are nested too deeply")
-        self.platform._zones[name] = zone
+        if parent:
+            parent.points.append(name)
+        zones[name] = zone
         return zone
 
-    def zone(self, element: Any, parent: _Zone | None) -> None:
+    def zone(self, element: Any, parent: Zone | None) -> None:
         routing = self.text(element, "routing", "Full")
-        if routing not in ("Full", "None"):
-            raise self.fail(f"zone {element.get('id')!r}: routing {routing!r} is not imitated; use Full or a cluster")
-        zone = self.new_zone(element, parent)
+        if routing not in ROUTINGS:
+            known = ", ".join(ROUTINGS)
+            raise self.fail(
+                f"zone {element.get('id')!r}: routing {routing!r} is not imitated; {known} and clusters are"
+            )
+        zone = self.new_zone(element, parent, routing)
         for child in element:
             self.zone_content(child, zone)
 
-    def netpoint(self, name: str, zone: _Zone) -> None:
-        if name in self.platform._zone_of:
+    def netpoint(self, name: str, zone: Zone, element: Any = None) -> None:
+        if name in self.platform.routing.zone_of:
             raise self.fail(f"host or router {name!r} is there twice")
-        self.platform._zone_of[name] = zone
+        self.platform.routing.zone_of[name] = zone
+        zone.points.append(name)
+        place = element.get("coordinates") if element is not None else None
+        if place is not None:
+            words = place.split(" ")
+            if len(words) != 3:
+                raise self.fail(f"{name!r}: coordinates {place!r} are not three numbers with a blank between two")
+            where = f"{self.path}: {name!r}: coordinates"
+            x, y, height = (signed(word, where) for word in words)
+            zone.coordinates[name] = (x, y, height)
 
-    def host(self, element: Any, zone: _Zone) -> None:
+    def host(self, element: Any, zone: Zone) -> None:
         for child in element:
             if child.tag != "prop":
                 raise self.fail(f"host {element.get('id')!r}: <{child.tag}> is not imitated")
         self.add_host(element, self.text(element, "id"), zone, self.properties(element))
 
-    def add_host(self, element: Any, name: str, zone: _Zone, properties: dict[str, str]) -> None:
-        for refused in ("availability_file", "state_file", "coordinates"):
+    def add_host(self, element: Any, name: str, zone: Zone, properties: dict[str, str]) -> None:
+        for refused in ("availability_file", "state_file"):
             if element.get(refused):
                 raise self.fail(f"host {name!r}: {refused} is not imitated")
-        if self.text(element, "core", "1") != "1":
-            raise self.fail(f"host {name!r}: only hosts of one core are imitated")
-        if properties.get("role", "") not in ("", "master", "compute_node"):
-            raise self.fail(f"host {name!r}: role {properties['role']!r} is not imitated; use master or compute_node")
-        where = f"{self.path}: host {name!r}: speed"
-        speeds = tuple(measure(word.strip(), SPEEDS, where) for word in self.text(element, "speed").split(","))
+        cores = self.text(element, "core", "1")
+        if not cores.isdigit() or not 0 < int(cores) <= CORE_LIMIT:
+            raise self.fail(f"host {name!r}: core {cores[:20]!r} is not a number of cores from 1 to {CORE_LIMIT}")
+        try:
+            speeds = _speeds(self.text(element, "speed"))
+        except PlatformError as cause:
+            raise self.fail(f"host {name!r}: {cause}") from None
         pstate = self.text(element, "pstate", "0")
         if not pstate.isdigit() or int(pstate) >= len(speeds):
             raise self.fail(f"host {name!r}: pstate {pstate!r} is not one of its {len(speeds)} P-states")
-        self.netpoint(name, zone)
-        self.platform.hosts[name] = Host(name, speeds, int(pstate), properties, zone.properties)
+        self.netpoint(name, zone, element)
+        self.platform.hosts[name] = Host(name, speeds, int(pstate), properties, zone.properties, int(cores))
 
-    def router(self, element: Any, zone: _Zone) -> None:
-        self.netpoint(self.text(element, "id"), zone)
+    def router(self, element: Any, zone: Zone) -> None:
+        self.netpoint(self.text(element, "id"), zone, element)
 
-    def link(self, element: Any, zone: _Zone) -> None:
+    def peer(self, element: Any, zone: Zone) -> None:
+        name = self.text(element, "id")
+        if zone.routing != "Vivaldi":
+            raise self.fail(f"peer {name!r}: must stand in a zone with routing Vivaldi, not {zone.routing}")
+        self.add_host(element, name, zone, self.properties(element))
+        ways = (("UP", "bw_out"), ("DOWN", "bw_in"))
+        for way, key in ways:
+            self.add_link(f"link_{name}_{way}", self.measure(element, key, BANDWIDTHS), 0.0, "SHARED")
+        zone.star[name] = ((self.find_link(f"link_{name}_UP", ""),), (self.find_link(f"link_{name}_DOWN", ""),))
+
+    def link(self, element: Any, zone: Zone) -> None:
         for refused in ("bandwidth_file", "latency_file", "state_file"):
             if element.get(refused):
                 raise self.fail(f"link {element.get('id')!r}: {refused} is not imitated")
@@ -303,13 +273,13 @@ class _Reader:
             raise self.fail(f"link {name!r}: bandwidth must be more than 0")
         directions = ("UP", "DOWN") if policy == "SPLITDUPLEX" else ("",)
         for direction in directions:
-            if (name, direction) in self.platform._links:
+            if (name, direction) in self.links:
                 raise self.fail(f"link {name!r} is there twice")
             full = f"{name}_{direction}" if direction else name
-            self.platform._links[name, direction] = Link(full, bandwidth, latency, policy == "FATPIPE")
+            self.links[name, direction] = Link(full, bandwidth, latency, policy == "FATPIPE")
 
     def find_link(self, name: str, direction: str) -> Link:
-        links = self.platform._links
+        links = self.links
         found = links.get((name, direction)) or links.get((name, ""))
         if found is None:
             known = {link for link, _ in links}
@@ -317,7 +287,7 @@ class _Reader:
             raise self.fail(f"a route uses the link {name!r}{hint if known else ''}")
         return found
 
-    def route(self, element: Any, zone: _Zone) -> None:
+    def route(self, element: Any, zone: Zone) -> None:
         source, destination = self.text(element, "src"), self.text(element, "dst")
         between_zones = element.tag != "route"
         ends = [
@@ -325,7 +295,7 @@ class _Reader:
             self.text(element, "gw_dst" if between_zones else "dst"),
         ]
         for point in ends:
-            if point not in self.platform._zone_of:
+            if point not in self.platform.routing.zone_of:
                 raise self.fail(f"a route ends at {point!r}, which is no host and no router before it")
         forward: list[Link] = []
         backward: list[Link] = []
@@ -336,16 +306,16 @@ class _Reader:
             name, direction = self.text(part, "id"), self.text(part, "direction", "")
             forward.append(self.find_link(name, direction if direction != "NONE" else ""))
             backward.append(self.find_link(name, opposite.get(direction, "")))
-        zone.hops[source, destination] = _Hop(tuple(forward), ends[0], ends[1])
+        zone.hops[source, destination] = Hop(tuple(forward), ends[0], ends[1])
         if self.text(element, "symmetrical", "YES").upper() == "YES" and source != destination:
-            zone.hops.setdefault((destination, source), _Hop(tuple(reversed(backward)), ends[1], ends[0]))
+            zone.hops.setdefault((destination, source), Hop(tuple(reversed(backward)), ends[1], ends[0]))
 
-    def cluster(self, element: Any, parent: _Zone) -> None:
+    def cluster(self, element: Any, parent: Zone) -> None:
         name, prefix = self.text(element, "id"), self.text(element, "prefix", "")
         suffix = self.text(element, "suffix", "")
         if self.text(element, "topology", "FLAT") != "FLAT" or element.get("limiter_link"):
             raise self.fail(f"cluster {name!r}: only flat clusters without limiter_link are imitated")
-        zone = self.new_zone(element, parent)
+        zone = self.new_zone(element, parent, "cluster")
         backbone: tuple[Link, ...] = ()
         if element.get("bb_bw"):
             policy = self.text(element, "bb_sharing_policy", "SHARED")
@@ -354,20 +324,26 @@ class _Reader:
             latency = self.measure(element, "bb_lat", TIMES, "0s")
             self.add_link(f"{name}_backbone", self.measure(element, "bb_bw", BANDWIDTHS), latency, policy)
             backbone = (self.find_link(f"{name}_backbone", ""),)
-        zone.star = {}
+        properties = self.properties(element)
         for member in self.radical(self.text(element, "radical")):
-            self.cluster_host(element, zone, f"{prefix}{member}{suffix}", f"{name}_link_{member}", backbone)
+            self.cluster_host(element, properties, zone, f"{prefix}{member}{suffix}", f"{name}_link_{member}", backbone)
         router = self.text(element, "router_id", f"{prefix}{name}_router{suffix}")
         self.netpoint(router, zone)
         zone.star[router] = ((), ())
 
-    def cluster_host(self, element: Any, zone: _Zone, name: str, link: str, backbone: tuple[Link, ...]) -> None:
-        properties = self.properties(element)
+    def cluster_host(
+        self,
+        element: Any,
+        properties: dict[str, str],
+        zone: Zone,
+        name: str,
+        link: str,
+        backbone: tuple[Link, ...],
+    ) -> None:
         self.add_host(element, name, zone, properties)
         policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
         bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
         self.add_link(link, bandwidth, latency, policy)
-        assert zone.star is not None
         zone.star[name] = ((self.find_link(link, "UP"), *backbone), (*backbone, self.find_link(link, "DOWN")))
         if element.get("loopback_bw"):
             speed, delay = (

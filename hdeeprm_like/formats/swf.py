@@ -7,7 +7,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,7 @@ from hdeeprm_like.cluster.synthetic.columns import BANDWIDTHS
 from hdeeprm_like.cluster.synthetic.estimates import ACCURACY, ACCURACY_STEPS
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.files import read_text, replacing_bytes
+from hdeeprm_like.formats.files import packed, read_text, replacing_bytes
 from hdeeprm_like.types import Bools, Floats, Ints
 
 log = logging.getLogger(__name__)
@@ -111,23 +111,30 @@ def write_swf(trace: Trace, path: Path) -> None:
         WorkloadError: the trace holds something that no trace can.
         ResultsError: the file cannot be written.
     """
-    odd = next((line for line in trace.header if "\n" in line or "\r" in line), None)
+    write_swf_parts(trace.header, [trace], path)
+
+
+def write_swf_parts(header: Sequence[str], parts: Iterable[Trace], path: Path) -> None:
+    """Write a trace whose jobs come some at a time, as `write_swf` does; the headers of the parts do not count.
+
+    Raises:
+        WorkloadError: the trace holds something that no trace can.
+        ResultsError: the file cannot be written.
+    """
+    odd = next((line for line in header if "\n" in line or "\r" in line), None)
     if odd is not None:
         raise WorkloadError(f"{path}: header: {odd[:40]!r} is more than one line")
-    for name in FIELDS:
-        if not (np.abs(getattr(trace, name)) < LARGEST).all():
-            raise WorkloadError(f"{path}: {name.replace('_', ' ')}: numbers below 2^53 are possible")
-    with replacing_bytes(path) as raw:
-        if path.name.endswith(".gz"):
-            with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
-                packed.writelines(_lines(trace))
-        else:
-            raw.writelines(_lines(trace))
+    with replacing_bytes(path) as raw, packed(raw, path) as file:
+        file.write("".join(f"; {line}".rstrip() + "\n" for line in header).encode())
+        for part in parts:
+            for name in FIELDS:
+                if not (np.abs(getattr(part, name)) < LARGEST).all():
+                    raise WorkloadError(f"{path}: {name.replace('_', ' ')}: numbers below 2^53 are possible")
+            file.writelines(_lines(part))
 
 
 def _lines(trace: Trace) -> Iterator[bytes]:
-    """Yield the file in pieces."""
-    yield "".join(f"; {line}".rstrip() + "\n" for line in trace.header).encode()
+    """Yield the jobs of a trace as lines, some at a time."""
     for begin in range(0, len(trace), WRITTEN_AT_ONCE):
         rows = slice(begin, begin + WRITTEN_AT_ONCE)
         columns = [_numbers(getattr(trace, name)[rows]) for name in FIELDS]
@@ -137,7 +144,9 @@ def _lines(trace: Trace) -> Iterator[bytes]:
 def _numbers(column: Floats | Ints) -> list[str]:
     whole = column.astype(np.int64)
     if (whole == column).all():
-        return [str(number) for number in whole.tolist()]
+        if len(whole) and (whole == whole[0]).all():  # most traces do not know most fields
+            return [str(whole[0])] * len(whole)
+        return list(map(str, whole.tolist()))
     return [str(int(number)) if number == int(number) else repr(number) for number in column.tolist()]
 
 

@@ -8,7 +8,7 @@ from server_inputs import Filler, Script, reply, workload, write_inputs
 
 from hdeeprm_like.batsim_server.cli import play
 from hdeeprm_like.batsim_server.jobs import ProfileType
-from hdeeprm_like.batsim_server.profile_types import NOT_IMITATED, PROFILE_TYPES
+from hdeeprm_like.batsim_server.profile_types import PROFILE_TYPES
 from hdeeprm_like.errors import WorkloadError
 
 
@@ -78,7 +78,7 @@ def test_what_a_type_refuses_is_one_line_that_says_where(tmp_path, monkeypatch):
         play(options, Script().ask)
 
 
-@pytest.mark.parametrize("kind", ["siesta", *NOT_IMITATED, None, ["delay"], {}])
+@pytest.mark.parametrize("kind", ["siesta", "replay_usage", None, ["delay"], {}])
 def test_types_that_are_not_in_the_table_are_refused_with_those_that_are(kind, tmp_path, monkeypatch):
     monkeypatch.setitem(PROFILE_TYPES, "naps", NAPS)
     options = write_inputs(tmp_path, workload([(0, 1, "x", None)], {"x": {"type": kind}}))

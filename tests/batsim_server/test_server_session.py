@@ -162,7 +162,7 @@ def test_nothing_is_lost_in_a_thousand_jobs(tmp_path):
         ({"jobs": [{"id": 1, "subtime": 0, "res": 1.5, "profile": "sleep5"}]}, "res"),
         ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "sleep5", "walltime": 0}]}, "walltime"),
         ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "sleep5"}] * 2}, "already"),
-        ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "x"}], "profiles": {"x": {"type": "smpi"}}}, "smpi"),
+        ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "x"}], "profiles": {"x": {"type": "smpi"}}}, "trace"),
         (
             {
                 "jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "x"}],

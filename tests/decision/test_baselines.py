@@ -89,11 +89,12 @@ def test_an_overdue_job_is_expected_to_end_in_a_second():
 
 
 def test_a_reservation_waits_for_memory_too():
-    # two nodes of 100 MB; 1 holds the memory of one until 10, 2 wants it; 3 without memory may outlive, 4 with it not
-    nodes = ((100.0, [(3, 1.0, 100.0, 1e6)]),)
-    workload = jobs(submit=[0, 1, 2, 3], seconds=[10, 5, 50, 50], size=1, memory=[80.0, 60.0, 0.0, 20.0])
-    assert starts(workload, "fcfs+easy", nodes) == [0, 10, 2, 10]
-    assert starts(workload, "fcfs+greedy", nodes) == [0, 10, 2, 3]
+    # 100 MB: 0 holds 55 until 10, when 1 wants 60 for 5 s; 2 without memory may outlive that, 3 with 45 may not, 4 with
+    # the 40 that are left may
+    nodes = ((100.0, [(4, 1.0, 100.0, 1e6)]),)
+    workload = jobs(submit=[0, 1, 2, 3, 4], seconds=[10, 5, 50, 50, 50], size=1, memory=[55.0, 60.0, 0.0, 45.0, 40.0])
+    assert starts(workload, "fcfs+easy", nodes) == [0, 10, 2, 15, 4]
+    assert starts(workload, "fcfs+greedy", nodes) == [0, 53, 2, 3, 10]
 
 
 def names():

@@ -106,14 +106,15 @@ def test_a_cluster_has_a_link_per_host_and_a_backbone_crossed_once(tmp_path):
         ('<host id="h" speed="1Gx"/>', "unknown unit"),
         ('<host id="h" speed="-1Gf"/>', "usable"),
         ('<host id="h" speed="nan"/>', "unit|number|usable"),
-        ('<host id="h" speed="1Gf" core="4"/>', "one core"),
+        ('<host id="h" speed="1Gf" core="0"/>', "number of cores"),
         ('<host id="h" speed="1Gf" pstate="3"/>', "P-states"),
         ('<host id="h" speed="1Gf" state_file="x"/>', "state_file"),
         ('<host id="h" speed="1Gf"><disk id="d"/></host>', "disk"),
-        ('<host id="h" speed="1Gf"><prop id="role" value="storage"/></host>', "role"),
+        ('<host id="h" speed="1Gf" coordinates="0 0"/>', "three numbers"),
         (HOST + HOST, "twice"),
         ('<hosts id="h"/>', "did you mean 'host'"),
-        ('<zone id="z" routing="Floyd"/>', "Floyd"),
+        ('<zone id="z" routing="Star"/>', "Star"),
+        ('<peer id="p" speed="1Gf" bw_in="1" bw_out="1" coordinates="0 0 0"/>', "Vivaldi"),
         ('<zone id="main" routing="Full"/>', "twice"),
         ('<link id="l" bandwidth="0"/>', "more than 0"),
         ('<link id="l" bandwidth="1Gbps" sharing_policy="WIFI"/>', "WIFI"),
@@ -129,9 +130,100 @@ def test_what_is_not_imitated_is_refused_in_one_line(inside, hint, tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_hosts_without_a_route_are_found_out_when_they_talk(tmp_path):
-    with pytest.raises(PlatformError, match="no route"):
-        read(tmp_path, PAIR).route("a", "b")
+def names_of(platform, source, destination):
+    links, latency = platform.route(source, destination)
+    return [link.name for link in links], latency
+
+
+def test_hosts_of_one_zone_without_a_route_talk_over_no_link_at_all(tmp_path):
+    assert read(tmp_path, PAIR).route("a", "b") == ((), 0.0)
+
+
+def test_zones_without_a_route_are_found_out_when_they_talk(tmp_path):
+    zones = "".join(f'<zone id="z{h}" routing="Full"><host id="{h}" speed="1Gf"/></zone>' for h in "ab")
+    with pytest.raises(PlatformError, match="no route from 'a' to 'b'"):
+        read(tmp_path, zones).route("a", "b")
+
+
+WIRES = "".join(f'<link id="l{n}" bandwidth="1MBps" latency="{2 ** (n - 1)}s"/>' for n in (1, 2, 4, 5)) + (
+    '<link id="l3" bandwidth="1MBps" latency="4s" sharing_policy="SPLITDUPLEX"/>'
+)
+ROUTES = "".join(
+    f'<route src="{a}" dst="{b}">' + "".join(f'<link_ctn id="{link}"{way}/>' for link, way in links) + "</route>"
+    for a, b, links in [
+        ("a", "r", [("l1", ""), ("l2", "")]),
+        ("b", "r", [("l3", ' direction="UP"')]),
+        ("a", "b", [("l4", "")]),
+        ("c", "r", [("l5", "")]),
+        ("c", "b", [("l2", "")]),
+        ("d", "c", [("l4", ""), ("l5", "")]),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("routing", "source", "destination", "links", "latency"),
+    [  # what SimGrid 3.32 answered
+        ("Floyd", "a", "a", ["__loopback__"], 0.0),
+        ("Floyd", "a", "c", ["l4", "l2"], 10.0),
+        ("Floyd", "c", "a", ["l2", "l4"], 10.0),
+        ("Floyd", "d", "a", ["l4", "l5", "l2", "l4"], 34.0),
+        ("Floyd", "a", "d", ["l4", "l2", "l5", "l4"], 34.0),
+        ("Dijkstra", "a", "a", ["__loopback__"], 0.0),
+        ("Dijkstra", "a", "c", ["l4", "l2"], 10.0),
+        ("Dijkstra", "d", "a", ["l5", "l4", "l2", "l4"], 34.0),
+        ("Dijkstra", "a", "d", ["l4", "l2", "l4", "l5"], 34.0),
+        ("DijkstraCache", "d", "b", ["l5", "l4", "l2"], 26.0),
+    ],
+)
+def test_the_way_with_the_fewest_links_is_simgrids(routing, source, destination, links, latency, tmp_path):
+    hosts = "".join(f'<host id="{name}" speed="1Gf"/>' for name in "abcd") + '<router id="r"/>'
+    platform = read(tmp_path, hosts + WIRES + ROUTES, outer=f'<zone id="main" routing="{routing}">')
+    assert names_of(platform, source, destination) == (links, latency)
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "links", "latency"),
+    [  # what SimGrid 3.32 answered
+        ("va", "va", [], 0.006),
+        ("va", "vb", [], 0.009),
+        ("q", "p", ["link_q_UP", "link_p_DOWN"], 0.007),
+        ("p", "p", ["link_p_UP", "link_p_DOWN"], 0.0),
+    ],
+)
+def test_coordinates_give_a_latency_and_peers_have_links(source, destination, links, latency, tmp_path):
+    platform = read(
+        tmp_path,
+        '<host id="va" speed="1Gf" coordinates="1 2 3"/><host id="vb" speed="1Gf" coordinates="4 6 1"/>'
+        '<peer id="p" speed="1Gf" bw_in="10MBps" bw_out="20MBps" coordinates="0 0 0"/>'
+        '<peer id="q" speed="1Gf" bw_in="1MBps" bw_out="2MBps" coordinates="0 3 4"/>',
+        outer='<zone id="main" routing="Vivaldi">',
+    )
+    assert names_of(platform, source, destination) == (links, pytest.approx(latency))
+
+
+@pytest.mark.parametrize(("routing", "hint"), [("None", "None"), ("Vivaldi", "coordinates"), ("Floyd", "no route")])
+def test_hosts_that_cannot_talk_are_found_out_when_they_do(routing, hint, tmp_path):
+    with pytest.raises(PlatformError, match=hint):
+        read(tmp_path, PAIR, outer=f'<zone id="main" routing="{routing}">').route("a", "b")
+
+
+@pytest.mark.parametrize("before", ["\n", " \r\n\t", "\ufeff", "\ufeff\n"])
+def test_a_blank_line_and_a_byte_order_mark_may_stand_before_the_xml(before, tmp_path):
+    path = tmp_path / "p.xml"
+    xml = f'<?xml version="1.0"?><platform version="4.1"><zone id="z" routing="Full">{HOST}</zone></platform>'
+    path.write_text(before + xml, encoding="utf-8", newline="")
+    assert list(read_simgrid_xml(path).hosts) == ["h"]
+
+
+def test_zones_hand_their_properties_on_and_hosts_have_cores(tmp_path):
+    platform = read(
+        tmp_path,
+        '<prop id="site" value="here"/><prop id="room" value="1"/>'
+        '<zone id="z" routing="Full"><prop id="room" value="2"/><host id="h" speed="1Gf" core="8"/></zone>',
+    )
+    assert platform.hosts["h"].zone_properties == {"site": "here", "room": "2"}
+    assert platform.hosts["h"].cores == 8
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hdeeprm_like.batsim_server.options import ServerOptions
-from hdeeprm_like.batsim_server.profile_types.computing import Amounts, work_of
+from hdeeprm_like.batsim_server.parallel_tasks import Amounts, work_of
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 
@@ -33,7 +33,8 @@ def platform_text(dice):
         for number in range(dice.randint(2, 5)):
             speeds = sorted((dice.uniform(0.2, 4.0) for _ in range(3)), reverse=True)
             name = f"{zone}{number}"
-            hosts.append(f'<host id="{name}" speed="{",".join(f"{s:.4f}Gf" for s in speeds)}"/>')
+            core = dice.choice([1, 1, 3])
+            hosts.append(f'<host id="{name}" speed="{",".join(f"{s:.4f}Gf" for s in speeds)}" core="{core}"/>')
             policy = dice.choice(["SPLITDUPLEX", "SHARED", "FATPIPE"])
             links.append(
                 f'<link id="l_{name}" bandwidth="{dice.uniform(50, 2000):.3f}MBps" '
@@ -76,8 +77,9 @@ def platform_text(dice):
     )
 
 
-def random_task(dice, names, start, talks):
-    hosts = dice.sample(names, dice.randint(1, min(5, len(names))))
+def random_task(dice, names, start, talks, crowded):
+    count = dice.randint(1, min(5, len(names)))
+    hosts = dice.choices(names[:4], k=count) if crowded else dice.sample(names, count)
     n = len(hosts)
     flops = [dice.choice([0.0, dice.uniform(1e8, 8e9)]) for _ in hosts]
     sizes = [dice.choice([0.0, dice.uniform(1e5, 5e8)]) if talks and i // n != i % n else 0.0 for i in range(n * n)]
@@ -124,12 +126,12 @@ def in_our_engine(scenario, tmp_path):
     return ends
 
 
-def scenario_of(dice, tmp_path, talks, together):
+def scenario_of(dice, tmp_path, talks, together, crowded):
     platform = tmp_path / "platform.xml"
     platform.write_text(platform_text(dice))
     names = [name for name in read_simgrid_xml(platform).hosts if name != "master_host"]
     gap = 3.0 if together else 1000.0
-    tasks = [random_task(dice, names, round(i * gap * dice.uniform(0.9, 1.0), 3), talks) for i in range(12)]
+    tasks = [random_task(dice, names, round(i * gap * dice.uniform(0.9, 1.0), 3), talks, crowded) for i in range(12)]
     last = tasks[-1]["start"] + 10
     changes = sorted((round(dice.uniform(0, last), 3), dice.choice(names), dice.randint(0, 2)) for _ in range(60))
     return {"platform": str(platform), "tasks": tasks, "changes": changes}
@@ -141,6 +143,7 @@ def scenario_of(dice, tmp_path, talks, together):
     [(False, False), (False, True), (True, False), (True, True)],
     ids=["computing-alone", "computing-together", "talking-alone", "talking-together"],
 )
-def test_parallel_tasks_end_when_simgrid_says(seed, talks, together, tmp_path):
-    scenario = scenario_of(random.Random(seed * 4 + talks * 2 + together), tmp_path, talks, together)
+@pytest.mark.parametrize("crowded", [False, True], ids=["a-rank-per-host", "several-ranks-per-host"])
+def test_parallel_tasks_end_when_simgrid_says(seed, talks, together, crowded, tmp_path):
+    scenario = scenario_of(random.Random(seed * 4 + talks * 2 + together), tmp_path, talks, together, crowded)
     assert in_our_engine(scenario, tmp_path) == pytest.approx(in_simgrid(scenario, tmp_path), rel=1e-6)

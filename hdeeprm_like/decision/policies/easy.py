@@ -1,8 +1,8 @@
 """How an order is applied: strictly, greedily, committed, or with backfilling.
 
 A job never starts where it does not fit, by cores, memory and GPUs. EASY reserves cores for the head of the queue. If
-the head asks for memory or GPUs, the reservation waits for these too, and a job that would outlive it may take cores
-left over only if it takes none of the same.
+the head asks for memory or GPUs, the reservation waits for these too, and a job that would outlive it may start only
+where it leaves enough on the nodes for the head.
 """
 
 import numpy as np
@@ -12,13 +12,14 @@ from hdeeprm_like.decision.names import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time, read_changes
 from hdeeprm_like.decision.policies.releases import are_sorted, expected_finish, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
-from hdeeprm_like.engine.lifecycle import places
+from hdeeprm_like.engine.lifecycle import places, start_job
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.packing import ALIKE, best_node
-from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
+from hdeeprm_like.engine.tables import CORES, NOTHING, WAITING, Tables
 
 
 @compiled
@@ -126,11 +127,57 @@ def backfill_one(tables: Tables, plans: Plans, k: int, j: int, head: int, shadow
     in_time = tables.clock[0].now + planned_time(tables, plans, k, j) <= shadow
     if not in_time and other.size > spare:
         return 0
-    rivals = (job.memory > 0.0 and other.memory > 0.0) or (job.gpus > 0.0 and other.gpus > 0.0)
-    if (not in_time and rivals) or start_if_fits(tables, plans, k, j) != NOTHING:
+    if not in_time and (job.memory > 0.0 or job.gpus > 0.0):
+        lacks = start_beside(tables, plans, k, j, head)
+    else:
+        lacks = start_if_fits(tables, plans, k, j)
+    if lacks != NOTHING:
         plan.tried_cores = -1
         return 0
     return 0 if in_time else int(other.size)
+
+
+@compiled
+def start_beside(tables: Tables, plans: Plans, k: int, j: int, head: int) -> int:
+    """Start a job that outlives the reservation of a head that asks for memory or GPUs, if it leaves these to it.
+
+    Returns:
+        NOTHING, or CORES or what else lacks.
+    """
+    plan, clock, job = plans.plans[k], tables.clock[0], tables.jobs[head]
+    clock.decisions += 1
+    lacks = choose_cores(tables, plan.core_policy, j)
+    if lacks != NOTHING:
+        return int(lacks)
+    left = plan.room + take_at_shadow(tables, plans, job.memory, job.gpus, j, 1.0)
+    if left < job.size:
+        take_at_shadow(tables, plans, job.memory, job.gpus, j, -1.0)
+        return_cores(tables, j)
+        return CORES
+    plan.room = left
+    start_job(tables, j)
+    return NOTHING
+
+
+@compiled
+def take_at_shadow(tables: Tables, plans: Plans, memory: float, gpus: float, j: int, share: float) -> float:
+    """Take what a job is about to hold from what its nodes will have when the reservation begins; give back with -1.
+
+    Args:
+        memory, gpus: what each core of the head asks for.
+
+    Returns:
+        How many more of the head's cores have room then.
+    """
+    job, begin, change = tables.jobs[j], tables.clock[0].placed, 0.0
+    for place in range(begin, begin + job.size):
+        n = tables.processors[tables.core_processor[tables.allocation[place]]].node
+        before = places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus)
+        plans.node_cores[n] -= int(share)
+        plans.node_memory[n] -= share * job.memory
+        plans.node_gpus[n] -= share * job.gpus
+        change += places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus) - before
+    return change
 
 
 @compiled
@@ -160,6 +207,8 @@ def reservation(tables: Tables, plans: Plans, k: int, j: int, size: int) -> tupl
 def reservation_on_nodes(tables: Tables, plans: Plans, k: int, j: int, count: int) -> tuple[float, int]:
     """Return the same for a job that asks for memory or GPUs, of which its nodes must have enough besides cores.
 
+    What the nodes have then stays in ``Plans``, and how many of its cores have room on them in ``Plan.room``.
+
     Args:
         count: running jobs in ``Plans.releases``.
     """
@@ -184,6 +233,7 @@ def reservation_on_nodes(tables: Tables, plans: Plans, k: int, j: int, count: in
             found += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
             free += cores[n]
         if found >= job.size:
+            plans.plans[k].room = found
             return float(plans.release_ends[i]), int(free - job.size)
     return np.inf, 0
 

@@ -71,6 +71,7 @@ PLAN = np.dtype(
         ("tried_cores", "i8"),  # how many cores that left free, -1 if jobs may lack something else,
         ("tried_spare", "i8"),  # how many of these were left over,
         ("tried_shadow", "f8"),  # s, and until when jobs could end
+        ("room", "f8"),  # cores of a head that asks for memory or GPUs which will have room when its reservation begins
         ("points", "i8"),  # used entries of Plans.point_time
         ("planned", "i8"),  # jobs at the front of the queue that have a reservation,
         ("last_planned", "i8"),  # the last of these,

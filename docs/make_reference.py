@@ -1,0 +1,163 @@
+"""Pages of reference out of the tables of the code, so that they tell what is there and nothing else."""
+
+import argparse
+import contextlib
+import inspect
+import io
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.batsim_server.cli import main as batsim_main
+from hdeeprm_like.cli.main import parser
+from hdeeprm_like.cluster.schedule import FIGURES
+from hdeeprm_like.decision.names import MODES
+from hdeeprm_like.decision.observations.view import OBSERVATIONS
+from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.decision.rewards import OBJECTIVES
+from hdeeprm_like.decision.score_files import FEATURES
+from hdeeprm_like.engine import numbers
+from hdeeprm_like.formats.open import FORMATS
+from hdeeprm_like.options import Options
+from hdeeprm_like.results.plots import KINDS
+
+
+def write_reference(folder: Path) -> None:
+    """Write every page of reference into a folder; a page that would not change is left as it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {
+        "commands": commands(),
+        "options": options(),
+        "policies": policies(),
+        "figures": figures(),
+        "plots": plots(),
+        "spaces": spaces(),
+        "formats": formats(),
+    }
+    for name, text in pages.items():
+        path = folder / f"{name}.md"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in lines) + "\n"
+
+
+def first_line(thing: object) -> str:
+    """Return the first paragraph of a docstring in one line."""
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+
+
+def commands() -> str:
+    """Return what ``--help`` prints, of every command."""
+    top = parser()
+    (choices,) = (action.choices for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    text = "# Commands\n\n"
+    for name, command in choices.items():
+        described = command.format_help() if command.add_help else help_of_batsim()
+        text += f"## hdeeprm-like {name}\n\n```text\n{described.strip()}\n```\n\n"
+    return text
+
+
+def help_of_batsim() -> str:
+    """Return what ``hdeeprm-like batsim --help`` prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        batsim_main(["--help"])
+    return printed.getvalue()
+
+
+def options() -> str:
+    """Return every key of an options file."""
+    schema = Options.model_json_schema()
+    text = "# Options files\n\nAs `hdeeprm-like schema` tells them in JSON Schema; paths are relative to the file.\n\n"
+    sections = {"the file": schema, **schema.get("$defs", {})}
+    for name, section in sections.items():
+        if "properties" not in section:
+            continue
+        rows = [
+            (f"`{key}`", kind_of(value), default_of(value), value.get("description", ""))
+            for key, value in section["properties"].items()
+        ]
+        text += f"## {name}\n\n{table(('key', 'value', 'default', 'meaning'), rows)}\n"
+    return text
+
+
+def kind_of(value: dict[str, Any]) -> str:
+    """Return the type of a value in words."""
+    if "$ref" in value:
+        return value["$ref"].rpartition("/")[2]
+    if "enum" in value:
+        return ", ".join(f"`{json.dumps(one)}`" for one in value["enum"])
+    for key in ("anyOf", "allOf", "oneOf"):
+        if key in value:
+            return " or ".join(dict.fromkeys(kind_of(one) for one in value[key]))
+    if value.get("type") == "array":
+        return f"list of {kind_of(value.get('items', {}))}"
+    return str(value.get("type", "any"))
+
+
+def default_of(value: dict[str, Any]) -> str:
+    """Return the default of a value as JSON, empty where it must be given."""
+    return f"`{json.dumps(value['default'])}`" if "default" in value and "$ref" not in value else ""
+
+
+def policies() -> str:
+    """Return the names of policies."""
+    parts = {
+        "Job policies": numbers.JOB_POLICIES,
+        "Core policies": numbers.CORE_POLICIES,
+        "Orders of the queue": numbers.ORDERS,
+        "Modes": MODES,
+        "Placements": numbers.PLACEMENTS,
+        "Run times": numbers.RUN_TIMES,
+    }
+    text = "# Names of policies\n\nWhat they mean is told in [policies](../../policies.md).\n\n"
+    text += "A policy pair is `JOB-CORE`, a baseline `ORDER[@TIMES]+MODE[@TIMES][-PLACEMENT]`.\n\n"
+    for title, known in parts.items():
+        text += f"## {title}\n\n{', '.join(f'`{name}`' for name in known)}\n\n"
+    rows = [(f"`{name}`", meaning) for name, meaning in FEATURES.items()]
+    return text + f"## Features of learned policies\n\n{table(('feature', 'what it is'), rows)}"
+
+
+def figures() -> str:
+    """Return the figures of a schedule."""
+    rows = [
+        (f"`{name}`", one.title, one.unit, "more" if one.more_is_better else "less") for name, one in FIGURES.items()
+    ]
+    return f"# Figures of a schedule\n\n{table(('name', 'figure', 'unit', 'better is'), rows)}"
+
+
+def plots() -> str:
+    """Return the kinds of pictures."""
+    rows = [(f"`{name}`", one.title, ", ".join(f"`{file}`" for file in one.needs)) for name, one in KINDS.items()]
+    return f"# Pictures\n\nDrawn by `hdeeprm-like visual KIND --run DIR`.\n\n{table(('kind', 'shows', 'reads'), rows)}"
+
+
+def spaces() -> str:
+    """Return the published decision spaces and their parts."""
+    rows = [
+        (f"`{name}`", space.actions, space.opens, space.observation, space.reward, f"{space.step:g}")
+        for name, space in PRESETS.items()
+    ]
+    text = "# Decision spaces\n\n" + table(("preset", "actions", "asked when", "observation", "reward", "step"), rows)
+    text += "\n## Observations\n\n" + ", ".join(f"`{name}`" for name in OBSERVATIONS)
+    return text + "\n\n## Objectives\n\n" + ", ".join(f"`{name}`" for name in OBJECTIVES) + "\n"
+
+
+def formats() -> str:
+    """Return what is read and written."""
+    rows = [
+        (
+            one.name,
+            one.holds,
+            ", ".join(f"`{ending}`" for ending in one.endings),
+            *("yes" * bool(w) for w in (one.read, one.write)),
+        )
+        for one in FORMATS
+    ]
+    return f"# Formats\n\n{table(('format', 'of', 'endings', 'read', 'written'), rows)}"

@@ -1,0 +1,90 @@
+"""The options of the command, under Batsim's names and in Batsim's groups."""
+
+import argparse
+from typing import NoReturn
+
+from hdeeprm_like import __version__
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.results.batsim_files import BATSIM_VERSION
+
+SIMGRID_VERSION = "3.32.0"  # that Batsim 4.2.1 is recorded with
+LEVELS = ("quiet", "network-only", "information", "debug")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise OptionsError(f"{self.prog}: {message}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = _Parser(
+        prog="hdeeprm-like batsim", description="Imitates Batsim 4.2.1: same options, messages and output files."
+    )
+    _add_inputs(made)
+    _add_outputs(made)
+    _add_others(made)
+    made.add_argument(
+        "--version", action="version", version=f"{BATSIM_VERSION} (imitated by hdeeprm_like {__version__})"
+    )
+    made.add_argument("--simgrid-version", action="version", version=SIMGRID_VERSION, help="show SimGrid's and exit")
+    return made
+
+
+def _add_inputs(made: argparse.ArgumentParser) -> None:
+    add = made.add_argument_group("input").add_argument
+    add("-p", "--platform", required=True, metavar="FILE", help="SimGrid XML platform")
+    add("-w", "--workload", action="append", default=[], metavar="FILE", help="Batsim JSON workload; may be repeated")
+    add("-W", "--workflow", action="append", default=[], metavar="FILE", help="(not imitated)")
+    add("--WS", "--workflow-start", nargs=2, action="append", default=[], metavar=("FILE", "S"), help="(not imitated)")
+    add("--events", action="append", default=[], metavar="FILE", help="outside events, one JSON object per line")
+    add = made.add_argument_group("most common").add_argument
+    add("-m", "--master-host", default="master_host", metavar="NAME", help="host of the server, which never computes")
+    add(
+        "-r",
+        "--add-role-to-hosts",
+        action="append",
+        default=[],
+        metavar="HOST,...:ROLE",
+        help="make hosts master, storage or compute_node; may be repeated",
+    )
+    add("-E", "--energy", action="store_true", help="measure energy")
+    add = made.add_argument_group("connection").add_argument
+    add("-s", "--socket-endpoint", default="tcp://localhost:28000", metavar="ENDPOINT", help="where the scheduler is")
+    add("--timeout", type=float, metavar="S", help="end when the scheduler is silent for S seconds (default: wait)")
+    add("--enable-redis", action="store_true", help="(not imitated)")
+    add("--redis-hostname", default="127.0.0.1", metavar="HOST", help="only sent to the scheduler")
+    add("--redis-port", type=int, default=6379, metavar="N", help="only sent to the scheduler")
+    add("--redis-prefix", default="default", metavar="TEXT", help="only sent to the scheduler")
+
+
+def _add_outputs(made: argparse.ArgumentParser) -> None:
+    add = made.add_argument_group("output").add_argument
+    add("-e", "--export", default="out", metavar="PREFIX", help="prefix of the output files")
+    add("--disable-schedule-tracing", action="store_true", help="(the Paje trace is never written)")
+    add("--disable-machine-state-tracing", action="store_true", help="leave out the machine states")
+    add("-v", "--verbosity", default="information", metavar="LEVEL", help=", ".join(LEVELS))
+    add("-q", "--quiet", action="store_true", help="log errors only")
+    add("--dump-execution-context", action="store_true", help="print where scheduler and files are as JSON, and exit")
+
+
+def _add_others(made: argparse.ArgumentParser) -> None:
+    add = made.add_argument_group("number of machines").add_argument
+    add("--mmax", type=int, default=0, metavar="N", help="use the first N machines")
+    add("--mmax-workload", action="store_true", help="use as many machines as the workloads were made for")
+    add = made.add_argument_group("jobs").add_argument
+    add("--forward-profiles-on-submission", action="store_true", help="tell a job's profile with the job")
+    add("--enable-dynamic-jobs", action="store_true", help="let the scheduler register jobs")
+    add("--acknowledge-dynamic-jobs", action="store_true", help="tell the scheduler of the jobs that it registered")
+    add("--enable-profile-reuse", action="store_true", help="keep profiles that no job uses any more")
+    add("--enable-compute-sharing", action="store_true", help="let jobs share machines that compute")
+    add("--disable-storage-sharing", action="store_true", help="let no two jobs have the same storage host")
+    add("--workflow-jobs-limit", type=int, default=0, metavar="N", help="(not imitated)")
+    add("--ignore-beyond-last-workflow", action="store_true", help="(not imitated)")
+    add = made.add_argument_group("others").add_argument
+    add("--no-sched", action="store_true", help="start every job at 0 s on the first machines, without a scheduler")
+    add("--sched-cfg", default="", metavar="TEXT", help="sent to the scheduler")
+    add("--sched-cfg-file", metavar="FILE", help="its content is sent to the scheduler")
+    add("--forward-unknown-events", action="store_true", help="tell the scheduler of events of unknown types")
+    add("--sg-cfg", action="append", default=[], metavar="NAME:VALUE", help="set an option of SimGrid; may be repeated")
+    add("--sg-log", action="append", default=[], metavar="TEXT", help="accepted: what SimGrid logs is not imitated")

@@ -1,0 +1,106 @@
+"""What runs out while the clock moves: timers, latencies, and shares of work.
+
+All of one kind advance by every step, one by one, as SimGrid does it: its sums are rounded in that way.
+"""
+
+from collections.abc import Callable, Sequence
+from math import inf
+
+from hdeeprm_like.batsim_server.sharing import Variable
+
+
+class Action:
+    """Someaction that takes simulated time."""
+
+    __slots__ = ("bytes_delay", "countdown", "empty", "machines", "on_end", "sequence", "slot", "variable")
+
+    def __init__(self, sequence: int, on_end: Callable[[], None], machines: Sequence[int]) -> None:
+        """Start outside of the countdowns; *machines* have their energy brought up to date when it ends."""
+        self.sequence = sequence
+        self.on_end = on_end
+        self.machines = machines
+        self.variable: Variable | None = None
+        self.bytes_delay = 0.0  # max over flows of latency (s) times bytes
+        self.empty = False  # a task that asks for noaction ends when its latency is over
+        self.countdown: Countdown | None = None  # in which it has its slot; None: it is over
+        self.slot = -1
+
+
+class Countdown:
+    """Actions of which someaction runs out."""
+
+    def __init__(self, precision: float) -> None:
+        """Start empty; what has less than *precision* left is at its end."""
+        self._precision = precision
+        self._actions: list[Action] = []
+        self._left: list[float] = []
+        self._least = inf  # of what is left, when `nearest` was last asked
+
+    def add(self, action: Action, left: float) -> None:
+        """Let an action count down from *left*."""
+        action.countdown, action.slot = self, len(self._actions)
+        self._actions.append(action)
+        self._left.append(left)
+
+    def drop(self, action: Action) -> None:
+        """Take an action off."""
+        slot, action.countdown = action.slot, None
+        last, left = self._actions.pop(), self._left.pop()
+        if last is not action:
+            self._actions[slot], self._left[slot], last.slot = last, left, slot
+
+    def left(self, action: Action) -> float:
+        """Return what is left of an action."""
+        return self._left[action.slot]
+
+    def nearest(self) -> float:
+        """Return the s until the first end, infinity if there is none."""
+        self._least = min(self._left) if self._left else inf
+        return self._least
+
+    def advance(self, step: float) -> list[Action]:
+        """Let *step* s pass after `nearest`; return what is at its end and still has to be dropped."""
+        if not self._left:
+            return []
+        self._left = [left - step for left in self._left]
+        return self._ended() if self._least - step < self._precision else []
+
+    def _ended(self) -> list[Action]:
+        return [action for action, left in zip(self._actions, self._left, strict=True) if left < self._precision]
+
+
+class Works(Countdown):
+    """Actions that go on at rates of their own: shares per s of 1."""
+
+    def __init__(self, precision: float) -> None:
+        """Start empty."""
+        super().__init__(precision)
+        self._rates: list[float] = []
+
+    def add(self, action: Action, left: float) -> None:
+        """Add an action that does not go on yet."""
+        super().add(action, left)
+        self._rates.append(0.0)
+
+    def set_rate(self, action: Action, rate: float) -> None:
+        """Let an action go on with *rate* in 1/s."""
+        self._rates[action.slot] = rate
+
+    def drop(self, action: Action) -> None:
+        """Take an action off."""
+        slot, last = action.slot, self._rates.pop()
+        super().drop(action)
+        if slot < len(self._rates):
+            self._rates[slot] = last
+
+    def nearest(self) -> float:
+        """Return the s until the first end, infinity if there is none."""
+        known = zip(self._left, self._rates, strict=True)
+        return min([left / rate for left, rate in known if rate > 0.0], default=inf)
+
+    def advance(self, step: float) -> list[Action]:
+        """Let *step* s pass; return what is at its end and still has to be dropped."""
+        if not self._left:
+            return []
+        self._left = [left - rate * step for left, rate in zip(self._left, self._rates, strict=True)]
+        return self._ended()

@@ -1,0 +1,86 @@
+"""The options of SimGrid that a platform or ``--sg-cfg`` sets: those that change results are imitated, or refused."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hdeeprm_like.errors import OptionsError, did_you_mean
+
+
+@dataclass(frozen=True)
+class SimgridOptions:
+    """The numbers of SimGrid's model of parallel tasks; names and defaults are SimGrid's."""
+
+    tcp_gamma: float = 4194304.0  # bytes in flight at most, which limits what crosses a long route
+    loopback_bandwidth: float = 1e10  # bytes/s
+    loopback_latency: float = 0.0  # s
+    timing: float = 1e-9  # s, less than which is left of a timer that ends
+    work_amount: float = 1e-5  # flops/s or bytes/s, less than which is left of a capacity that is exhausted
+
+
+_NUMBERS = {
+    "network/TCP-gamma": "tcp_gamma",
+    "network/loopback-bw": "loopback_bandwidth",
+    "network/loopback-lat": "loopback_latency",
+    "surf/precision": "timing",
+    "maxmin/precision": "work_amount",
+}
+# Batsim sets the model of parallel tasks itself, which has its own models of hosts and links: what belongs to others
+# changes nothing, nor does how SimGrid works inside.
+_WITHOUT_EFFECT = (
+    "bmf/",
+    "contexts/",
+    "cpu/",
+    "debug/",
+    "disk/",
+    "exception/",
+    "network/bandwidth-factor",
+    "network/coordinates",
+    "network/crosstraffic",
+    "network/latency-factor",
+    "network/maxmin-selective-update",
+    "network/model",
+    "network/optim",
+    "network/solver",
+    "network/weight-S",
+    "ns3/",
+    "path",
+    "smpi/",
+    "surf/nthreads",
+    "tracing",
+    "vm/",
+)
+_ONLY = {"host/model": "ptask_L07", "host/solver": "fairbottleneck"}
+
+
+def read_simgrid_options(texts: Sequence[str]) -> SimgridOptions:
+    """Return the options that ``NAME:VALUE`` texts set, the last of each.
+
+    Raises:
+        OptionsError: one is no option, or asks for what is not imitated.
+    """
+    options = SimgridOptions()
+    for text in texts:
+        name, colon, value = text.partition(":")
+        where = f"--sg-cfg {text[:80]!r}"
+        if not colon:
+            raise OptionsError(f"{where}: is not NAME:VALUE")
+        if name in _NUMBERS:
+            options = replace(
+                options, **{_NUMBERS[name]: _number(value, where, may_be_zero="latency" in _NUMBERS[name])}
+            )
+        elif name in _ONLY:
+            if value != _ONLY[name]:
+                raise OptionsError(f"{where}: only {_ONLY[name]} is imitated")
+        elif not name.startswith(_WITHOUT_EFFECT):
+            raise OptionsError(f"{where}: is not imitated{did_you_mean(name, {*_NUMBERS, *_ONLY, *_WITHOUT_EFFECT})}")
+    return options
+
+
+def _number(text: str, where: str, may_be_zero: bool) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < 1e300 or (value == 0.0 and not may_be_zero):
+        raise OptionsError(f"{where}: the value is not a number that can be used")
+    return value

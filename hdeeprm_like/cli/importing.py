@@ -1,0 +1,226 @@
+"""The command ``import``: logs and machines of real clusters."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hdeeprm_like.cli.arguments import Commands, command, positive
+from hdeeprm_like.errors import OptionsError
+
+if TYPE_CHECKING:
+    from hdeeprm_like.importers.jobs import JobStore
+    from hdeeprm_like.importers.report import Report
+
+TRACES = (".swf", ".swf.gz", ".csv", ".csv.gz")
+PLATFORMS = (".json",)
+
+
+def add_import(commands: Commands) -> None:
+    """Add ``import`` and what it imports."""
+    purpose = "make a trace or a platform of what a real cluster tells"
+    added = commands.add_parser("import", help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    kinds = added.add_subparsers(dest="importer", metavar="KIND", required=True)
+    _add_sacct(kinds)
+    _add_table(kinds)
+    _add_machine(kinds, "slurm-conf", "make a platform of a slurm.conf", _run_slurm_conf, one=True)
+    _add_machine(kinds, "scontrol", "make a platform of what scontrol show prints", _run_scontrol, one=False)
+
+
+def _add_sacct(kinds: Commands) -> None:
+    added = command(kinds, "sacct", "make a trace of Slurm's accounting", _run_sacct)
+    added.add_argument("file", type=Path, nargs="?", metavar="FILE", help="what sacct -P printed, plain or packed; -")
+    added.add_argument("--command", dest="show", action="store_true", help="print the command that asks Slurm, and end")
+    added.add_argument("--separator", default="|", metavar="C", help="between columns (default |)")
+    added.add_argument("--time-format", metavar="F", help="of times that are neither ISO nor seconds, as %%d/%%m/%%y")
+    added.add_argument(
+        "--requeues",
+        choices=("last", "all"),
+        default="last",
+        help="which runs of a requeued job are jobs (default last; sacct -D shows all)",
+    )
+    added.add_argument(
+        "--arrival",
+        choices=("eligible", "submit"),
+        default="eligible",
+        help="when a job arrives that is held, depends on another or begins later (default eligible)",
+    )
+    added.add_argument(
+        "--cpus",
+        choices=("requested", "allocated"),
+        default="requested",
+        help="allocated takes for asked for what was given, as whole nodes (default requested)",
+    )
+    added.add_argument(
+        "--time-limit",
+        metavar="T",
+        help="of jobs without one (UNLIMITED, Partition_Limit), as 2-00:00:00",
+    )
+    _add_trace_flags(added)
+
+
+def _add_table(kinds: Commands) -> None:
+    added = command(kinds, "table", "make a trace of a log by a map of its columns", _run_table)
+    added.add_argument("file", type=Path, metavar="FILE", help="CSV or the like, plain or packed; Parquet with pyarrow")
+    added.add_argument("--map", required=True, metavar="TOML", help="eagle, pm100, fdata, frontier, or a file of yours")
+    _add_trace_flags(added)
+
+
+def _add_trace_flags(added: argparse.ArgumentParser) -> None:
+    added.add_argument("--output", "-o", type=Path, metavar="FILE.swf|csv", help="the trace, also .gz")
+    added.add_argument("--timezone", metavar="ZONE", help="of times that do not tell theirs, as Europe/Madrid")
+    added.add_argument("--platform", type=Path, metavar="JSON", help="imported platform: its cores and time limits")
+    added.add_argument("--cores", type=positive, metavar="N", help="of the machine (default: the most in use at once)")
+    added.add_argument(
+        "--anonymize", action="store_true", help="write hashes for users, accounts, partitions, QOS and reservations"
+    )
+    added.add_argument("--salt", metavar="TEXT", help="of the hashes, to be kept secret (default random)")
+    added.add_argument("--report", type=Path, metavar="JSON", help="also write what was read and left out")
+
+
+def _add_machine(
+    kinds: Commands, name: str, purpose: str, run: Callable[[argparse.Namespace], None], *, one: bool
+) -> None:
+    added = command(kinds, name, purpose, run)
+    if one:
+        added.add_argument("file", type=Path, metavar="FILE", help="the configuration; files it includes lie beside it")
+    else:
+        shown = "scontrol show nodes, show partitions and show config, as text or --json, in one file or several"
+        added.add_argument("files", type=Path, nargs="+", metavar="FILE", help=shown)
+    added.add_argument(
+        "--output", "-o", type=Path, default=Path("platform.json"), metavar="FILE.json", help="(default platform.json)"
+    )
+    added.add_argument("--report", type=Path, metavar="JSON", help="also write what was read and left out")
+
+
+def _run_sacct(options: argparse.Namespace) -> None:
+    from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.importers.sacct import COMMAND, Reading, read_sacct
+
+    if options.show:
+        sys.stdout.write(f"{COMMAND}\n")
+        return
+    if options.file is None:
+        raise OptionsError("import sacct: FILE is missing; import sacct --command prints how to get one")
+    _check_trace(options)
+    if not options.separator:
+        raise OptionsError("--separator: at least one character is needed")
+    cores, limits = _of_platform(options)
+    reading = Reading(
+        separator=options.separator.replace("\\t", "\t"),
+        zone=options.timezone,
+        form=options.time_format,
+        requeues=options.requeues,
+        arrival=options.arrival,
+        limit=_limit(options.time_limit),
+        limits=tuple(limits.items()),
+        cpus=options.cpus,
+    )
+    report = Report(str(options.file), "Slurm's sacct")
+    _finish(read_sacct(options.file, reading, report), options, cores)
+
+
+def _run_table(options: argparse.Namespace) -> None:
+    from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.importers.table import read_map, read_table
+
+    _check_trace(options)
+    columns = read_map(options.map)
+    cores, _ = _of_platform(options)
+    report = Report(str(options.file), f"the log {columns.name}")
+    _finish(read_table(options.file, columns, report, options.timezone), options, cores)
+
+
+def _run_slurm_conf(options: argparse.Namespace) -> None:
+    from hdeeprm_like.importers.machine import tell, write_platform
+    from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.importers.slurm_conf import read_slurm_conf
+
+    _check_ending(options.output, PLATFORMS)
+    report = Report(str(options.file), "slurm.conf")
+    machine = read_slurm_conf(options.file, report)
+    write_platform(machine, options.output, report)
+    tell(machine, report)
+    _show(report, options, [options.output])
+
+
+def _run_scontrol(options: argparse.Namespace) -> None:
+    from hdeeprm_like.importers.machine import tell, write_platform
+    from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.importers.scontrol import read_scontrol
+
+    _check_ending(options.output, PLATFORMS)
+    report = Report(", ".join(map(str, options.files)), "scontrol show")
+    machine = read_scontrol(options.files, report)
+    write_platform(machine, options.output, report)
+    tell(machine, report)
+    _show(report, options, [options.output])
+
+
+def _check_trace(options: argparse.Namespace) -> None:
+    if options.output is None:
+        raise OptionsError("--output: is missing; a name as jobs.swf or jobs.csv is needed")
+    _check_ending(options.output, TRACES)
+    if options.salt is not None and not options.anonymize:
+        raise OptionsError("--salt: is of --anonymize, which is missing")
+    if options.cores is not None and options.platform is not None:
+        raise OptionsError("--cores: --platform tells how many there are; leave one of the two out")
+
+
+def _check_ending(path: Path, endings: tuple[str, ...]) -> None:
+    if not path.name.endswith(endings):
+        wanted = f"{', '.join(endings[:-1])} or {endings[-1]}" if len(endings) > 1 else endings[0]
+        raise OptionsError(f"--output: {path.name}: a name that ends in {wanted} is needed")
+
+
+def _limit(text: str | None) -> float:
+    """Return the s of a time limit, -1 for none."""
+    from hdeeprm_like.importers.fields import time_limit
+
+    if text is None:
+        return -1.0
+    try:
+        return time_limit(text)
+    except ValueError:
+        raise OptionsError(f"--time-limit: {text[:40]!r}: a time as 2-00:00:00 is needed") from None
+
+
+def _of_platform(options: argparse.Namespace) -> tuple[int | None, dict[str, float]]:
+    """Return the cores of the machine, and the longest time of a job in each partition, as far as they are known."""
+    if options.platform is None:
+        return options.cores, {}
+    from hdeeprm_like.errors import PlatformError
+    from hdeeprm_like.formats.files import read_json
+    from hdeeprm_like.formats.open import load_platform
+
+    cores = load_platform(options.platform).cores
+    content: Any = read_json(options.platform, PlatformError) if options.platform.suffix == ".json" else {}
+    limits: dict[str, float] = {}
+    carried = content.get("slurm")
+    for partition in carried.get("partitions", []) if isinstance(carried, dict) else []:
+        if partition.get("MaxTime"):
+            limits[partition["name"]] = float(partition["MaxTime"])
+    return cores, limits
+
+
+def _finish(store: "JobStore", options: argparse.Namespace, cores: int | None) -> None:
+    """Write the trace and the report."""
+    import secrets
+
+    from hdeeprm_like.importers.trace_files import tell, write_trace
+
+    if options.anonymize:
+        store.salt = options.salt.encode() if options.salt else secrets.token_bytes(16)
+    written = write_trace(store, options.output, cores)
+    tell(store, options.output, cores)
+    _show(store.report, options, written)
+
+
+def _show(report: "Report", options: argparse.Namespace, written: list[Path]) -> None:
+    if options.report is not None:
+        from hdeeprm_like.formats.files import write_json
+
+        write_json(options.report, report.content())
+    if not options.quiet:
+        sys.stdout.write(f"{report.text()}  written: {', '.join(map(str, written))}\n")

@@ -1,0 +1,219 @@
+"""The zones of a SimGrid platform, and the links that a message crosses between two hosts.
+
+A zone holds hosts and routers, or other zones; ``routing`` says how a way through it is found:
+
+=================================== ===============================================================================
+``Full``                            the routes of the file; between two hosts without a route there is no link at all
+``Floyd``, ``Dijkstra(Cache)``      the way over the routes of the file that has the fewest links
+``Vivaldi``                         no links (but those of peers); a latency that follows from coordinates
+``None``                            no way at all
+a cluster                           each host's link to a backbone
+=================================== ===============================================================================
+
+Source: SimGrid 3.32, "Routing models" of its documentation, and routes that it was asked for.
+"""
+
+import heapq
+import math
+from dataclasses import dataclass, field
+
+from hdeeprm_like.errors import PlatformError
+
+LOOPBACK_BANDWIDTH = 1e10  # bytes/s, of a host to itself where the file says nothing
+SHORTEST = ("Floyd", "Dijkstra", "DijkstraCache")
+ROUTINGS = ("Full", *SHORTEST, "Vivaldi", "None")
+DEEPEST_ROUTE = 64  # zones inside zones that a route leads through
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """One direction of a link: a capacity that the flows over it share, or (fat pipe) do not."""
+
+    name: str
+    bandwidth: float  # bytes/s
+    latency: float  # s
+    fatpipe: bool = False
+
+
+def loopback(bandwidth: float = LOOPBACK_BANDWIDTH, latency: float = 0.0) -> Link:
+    """Return the link from each host to itself where the file has none."""
+    return Link("__loopback__", bandwidth, latency, fatpipe=True)
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One route of the file: its links, and the points at which it leaves one zone and enters the other."""
+
+    links: tuple[Link, ...]
+    leave: str
+    enter: str
+
+
+@dataclass
+class Zone:
+    """One zone.
+
+    Attributes:
+        points: the hosts and routers in it, and the zones in it, in the order of the file.
+        hops: the routes between two points.
+        star: per host its links up and down, in a cluster and for peers.
+        coordinates: per host x, y and height, in ms.
+    """
+
+    name: str
+    parent: "Zone | None"
+    depth: int
+    routing: str
+    properties: dict[str, str]
+    points: list[str] = field(default_factory=list)
+    hops: dict[tuple[str, str], Hop] = field(default_factory=dict)
+    star: dict[str, tuple[tuple[Link, ...], tuple[Link, ...]]] = field(default_factory=dict)
+    loopbacks: dict[str, Link] = field(default_factory=dict)
+    coordinates: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    _before: dict[str, dict[str, str]] = field(default_factory=dict)  # per start: the point before each on its way
+
+    def way(self, source: str, destination: str) -> list[Hop]:
+        """Return the routes that lead from one point of the zone to another one after the other; none: no way."""
+        if self.routing in SHORTEST and source != destination:
+            return self._shortest_way(source, destination)
+        hop = self.hops.get((source, destination))
+        return [hop] if hop else []
+
+    def _shortest_way(self, source: str, destination: str) -> list[Hop]:
+        """Return the way with the fewest links; of several, the one that SimGrid finds."""
+        if source not in self._before:
+            if self.routing == "Floyd":
+                self._before = _floyd(self.points, self.hops)
+            else:
+                self._before[source] = _dijkstra(source, self.hops)
+        before = self._before[source]
+        way: list[Hop] = []
+        while destination != source:
+            if destination not in before:
+                return []
+            hop = self.hops[before[destination], destination]
+            if self.routing != "Floyd":  # Dijkstra's zones put the links of a route in front one by one
+                hop = Hop(hop.links[::-1], hop.leave, hop.enter)
+            way.append(hop)
+            destination = before[destination]
+        return way[::-1]
+
+
+def _dijkstra(source: str, hops: dict[tuple[str, str], Hop]) -> dict[str, str]:
+    """Return for every point that is reached from *source* the one before it, with the points in order of routes."""
+    neighbours: dict[str, list[tuple[str, int]]] = {}
+    for (start, end), hop in hops.items():
+        neighbours.setdefault(start, []).append((end, len(hop.links)))
+        neighbours.setdefault(end, [])
+    rank = {point: position for position, point in enumerate(neighbours)}
+    cost: dict[str, int] = {source: 0}
+    before: dict[str, str] = {}
+    queue = [(0, rank.get(source, 0), source)]
+    while queue:
+        reached, _, point = heapq.heappop(queue)
+        for end, length in neighbours.get(point, ()):
+            if reached + length < cost.get(end, math.inf):
+                cost[end], before[end] = reached + length, point
+                heapq.heappush(queue, (cost[end], rank[end], end))
+    return before
+
+
+def _floyd(points: list[str], hops: dict[tuple[str, str], Hop]) -> dict[str, dict[str, str]]:
+    """Return per start, for every point that is reached, the one before it, with the points in their order."""
+    cost: dict[str, dict[str, int]] = {point: {} for point in points}
+    before: dict[str, dict[str, str]] = {point: {} for point in points}
+    for (start, end), hop in hops.items():
+        if start != end:
+            cost[start][end], before[start][end] = len(hop.links), start
+    for between in points:
+        onward, last = cost[between], before[between]
+        for start in points:
+            reached = cost[start].get(between)
+            if reached is None:
+                continue
+            mine, previous = cost[start], before[start]
+            for end, length in onward.items():
+                if end != start and reached + length < mine.get(end, math.inf):
+                    mine[end], previous[end] = reached + length, last[end]
+    return before
+
+
+class Routing:
+    """The ways between all hosts and routers of a platform."""
+
+    def __init__(self, path: str) -> None:
+        """Start empty; *path* is for messages."""
+        self.path = path
+        self.loopback = loopback()
+        self.zones: dict[str, Zone] = {}
+        self.zone_of: dict[str, Zone] = {}  # of hosts and routers
+        self._known: dict[tuple[str, str], tuple[tuple[Link, ...], float]] = {}
+
+    def route(self, source: str, destination: str) -> tuple[tuple[Link, ...], float]:
+        """Return the links from one host to another, and the latency of all of them in s.
+
+        Raises:
+            PlatformError: the platform has no such route.
+        """
+        known = self._known.get((source, destination))
+        if known is None:
+            links: list[Link] = []
+            latency = self._walk(source, destination, links, depth=0)
+            for link in links:
+                latency += link.latency
+            known = self._known[source, destination] = (tuple(links), latency)
+        return known
+
+    def _walk(self, source: str, destination: str, links: list[Link], depth: int) -> float:
+        """Append the links of a way; return the s that it takes beside them."""
+        here, there = self.zone_of[source], self.zone_of[destination]
+        if depth > DEEPEST_ROUTE:
+            raise PlatformError(f"{self.path}: the route from {source!r} to {destination!r} never ends")
+        if here is there:
+            return self._inside(here, source, destination, links)
+        below_here, below_there = here, there
+        while below_here.parent is not below_there.parent:
+            if below_here.depth >= below_there.depth and below_here.parent is not None:
+                below_here = below_here.parent
+            elif below_there.parent is not None:
+                below_there = below_there.parent
+        common = below_here.parent
+        way = common.way(below_here.name, below_there.name) if common else []
+        if not way:
+            raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}")
+        delay, point = 0.0, source
+        for hop in way:
+            if hop.leave != point:
+                delay += self._walk(point, hop.leave, links, depth + 1)
+            links.extend(hop.links)
+            point = hop.enter
+        if point != destination:
+            delay += self._walk(point, destination, links, depth + 1)
+        return delay
+
+    def _inside(self, zone: Zone, source: str, destination: str, links: list[Link]) -> float:
+        """Append the links of a way inside one zone; return the s that it takes beside them."""
+        if zone.routing == "None":
+            raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}: its zone has routing None")
+        if source == destination and source in zone.loopbacks:
+            links.append(zone.loopbacks[source])
+        elif zone.routing in ("cluster", "Vivaldi"):
+            up, down = zone.star.get(source, ((), ()))[0], zone.star.get(destination, ((), ()))[1]
+            links.extend(dict.fromkeys((*up, *down)))
+        else:
+            way = zone.way(source, destination)
+            links.extend(link for hop in way for link in hop.links)
+            if not way and source == destination:
+                links.append(self.loopback)
+            elif not way and zone.routing != "Full":
+                raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r} in zone {zone.name!r}")
+        return self._distance(zone, source, destination) if zone.routing == "Vivaldi" else 0.0
+
+    def _distance(self, zone: Zone, source: str, destination: str) -> float:
+        """Return the s between two hosts that have coordinates."""
+        for point in (source, destination):
+            if point not in zone.coordinates:
+                raise PlatformError(f"{self.path}: {point!r} has no coordinates, which a Vivaldi zone needs")
+        x, y, height = zone.coordinates[source]
+        x2, y2, height2 = zone.coordinates[destination]
+        return (math.sqrt((x - x2) * (x - x2) + (y - y2) * (y - y2)) + abs(height) + abs(height2)) / 1000.0

@@ -1,0 +1,275 @@
+"""A cluster as its ``slurm.conf`` describes it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.importers import fields
+from hdeeprm_like.importers.machine import Machine, Node, Partition, expand, gpus_of, less_reserved
+from hdeeprm_like.importers.report import Report
+
+SETTING = re.compile(r"([A-Za-z][\w/]*)\s*[+*]?=\s*(\"[^\"]*\"|\S*)")
+COMMENT = re.compile(r"(?<!\\)#.*")
+DEPTH = 10  # of files that include others
+
+ENTRIES = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "switchname")
+TIMES = {"maxtime": "MaxTime", "defaulttime": "DefaultTime"}
+NUMBERS = {
+    **{"prioritytier": "PriorityTier", "priorityjobfactor": "PriorityJobFactor", "defmempercpu": "DefMemPerCPU"},
+    **{"defmempernode": "DefMemPerNode", "maxmempercpu": "MaxMemPerCPU", "maxmempernode": "MaxMemPerNode"},
+    **{"maxnodes": "MaxNodes", "minnodes": "MinNodes", "maxcpuspernode": "MaxCPUsPerNode", "gracetime": "GraceTime"},
+    **{"maxcpuspersocket": "MaxCPUsPerSocket", "defmempergpu": "DefMemPerGPU"},
+}
+TEXTS = {
+    **{"default": "Default", "state": "State", "oversubscribe": "OverSubscribe", "shared": "OverSubscribe"},
+    **{"exclusiveuser": "ExclusiveUser", "exclusivetopo": "ExclusiveTopo", "qos": "QOS", "preemptmode": "PreemptMode"},
+    **{"allowqos": "AllowQos", "allowaccounts": "AllowAccounts", "allowgroups": "AllowGroups", "lln": "LLN"},
+    **{"denyqos": "DenyQos", "denyaccounts": "DenyAccounts", "tresbillingweights": "TRESBillingWeights"},
+    **{"overtimelimit": "OverTimeLimit", "jobdefaults": "JobDefaults", "selecttypeparameters": "SelectTypeParameters"},
+}
+NO_LIMIT = {"unlimited", "infinite", "none", "(null)", "n/a", ""}
+SCHEDULING = re.compile(
+    r"priority\w*|sched\w*|preempt\w*|select\w*|defmem\w*|maxmem\w*|defcpu\w*|overtimelimit|killwait|maxarraysize|"
+    r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|jobrequeue|batchstarttimeout|licenses",
+    re.IGNORECASE,
+)
+SPANS = {"prioritymaxage", "prioritydecayhalflife", "prioritycalcperiod"}
+
+
+def read_slurm_conf(path: Path, report: Report) -> Machine:
+    """Read a configuration and the files that it includes; what is missing of these is told in the report.
+
+    Raises:
+        PlatformError: the file is no such configuration.
+    """
+    machine = Machine()
+    report.unit = "nodes"
+    reader = _Reader(machine, report)
+    for where, line in _lines(path, report):
+        report.records += 1
+        reader.take(line, where)
+    if not reader.settings and not machine.nodes:
+        raise PlatformError(f"{path}: is no slurm.conf: it has no line as NodeName=n[1-4] CPUs=8")
+    reader.finish()
+    return machine
+
+
+def _lines(path: Path, report: Report, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield where each line stands and what is left of it without comments, lines that go on put together."""
+    text = read_text(path, PlatformError, errors="replace")
+    if "\0" in text:
+        raise PlatformError(f"{path}: is no text")
+    begun, first = "", 0
+    for number, raw in enumerate(text.splitlines(), 1):
+        report.lines += 1
+        line = COMMENT.sub("", raw).rstrip()
+        first = first if begun else number
+        if line.endswith("\\"):
+            begun += line[:-1]
+            continue
+        line, begun = (begun + line).strip(), ""
+        if not line:
+            continue
+        word, _, name = line.partition(" ")
+        if word.lower() == "include" and "=" not in word and depth < DEPTH:
+            yield from _included(path, name.strip().strip('"'), report, depth)
+        else:
+            yield f"{path}:{first}", line
+
+
+def _included(path: Path, name: str, report: Report, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the lines of an included file, which may have been copied to the side of that which includes it."""
+    for place in (Path(name) if name.startswith("/") else path.parent / name, path.parent / Path(name).name):
+        if place.is_file():
+            yield from _lines(place, report, depth + 1)
+            return
+    report.note(f"includes {name[:80]}, which is not here; put it beside {path.name} to have it read")
+
+
+class _Reader:
+    """Takes the lines of a configuration one after the other, with the defaults that are in force."""
+
+    def __init__(self, machine: Machine, report: Report) -> None:
+        self.machine, self.report = machine, report
+        self.settings: dict[str, str] = {}
+        self.named: dict[str, str] = {}  # settings as they are written
+        self.node_defaults: dict[str, str] = {}
+        self.partition_defaults: dict[str, str] = {}
+        self.sets: dict[str, dict[str, str]] = {}
+        self.partitions: list[tuple[str, dict[str, str], str]] = []
+
+    def take(self, line: str, where: str) -> None:
+        found = [(key, value.strip('"')) for key, value in SETTING.findall(line)]
+        if not found:
+            self.report.drop("lines that are no setting", 1)
+            return
+        entry, name = found[0][0].lower(), found[0][1]
+        settings = {key.lower(): value for key, value in found[1:]}
+        if entry == "nodename" and name.upper() == "DEFAULT":
+            self.node_defaults |= settings
+        elif entry == "nodename":
+            self._add_nodes(name, self.node_defaults | settings, where)
+        elif entry == "partitionname" and name.upper() == "DEFAULT":
+            self.partition_defaults |= settings
+        elif entry == "partitionname":
+            self.partitions.append((name, self.partition_defaults | settings, where))
+        elif entry == "nodeset":
+            self.sets[name] = settings
+        elif entry not in ENTRIES:
+            self.settings |= {key.lower(): value for key, value in found}
+            self.named |= {key.lower(): key for key, _ in found}
+
+    def _add_nodes(self, names: str, settings: Mapping[str, str], where: str) -> None:
+        hosts = expand(names, where)
+        if settings.get("state", "").upper().startswith("FUTURE"):
+            self.report.drop("nodes of State=FUTURE, which do not exist yet", len(hosts))
+            return
+        node = make_node(settings, where, self.report)
+        self.machine.nodes |= dict.fromkeys(hosts, node)
+
+    def finish(self) -> None:
+        """Make the partitions, whose nodes may come behind them, and what is scheduled by."""
+        machine = self.machine
+        machine.name = self.settings.get("clustername") or machine.name
+        for names, settings, where in self.partitions:
+            hosts = self._hosts(settings.get("nodes", ""), where)
+            unknown = [host for host in hosts if host not in machine.nodes]
+            if unknown:
+                self.report.note(
+                    f"{where}: partition {names}: {len(unknown):,} nodes are not defined, as {unknown[0]!r}"
+                )
+            nodes = tuple(host for host in hosts if host in machine.nodes)
+            for name in names.split(","):
+                machine.partitions.append(make_partition(name, nodes, settings, self.settings, where))
+        machine.scheduling = scheduling_of(self.settings, self.named)
+
+    def _hosts(self, text: str, where: str) -> list[str]:
+        if text.upper() == "ALL":
+            return list(self.machine.nodes)
+        hosts: list[str] = []
+        for part in re.split(r",(?![^\[]*\])", text):
+            chosen = self.sets.get(part)
+            if part.upper() == "ALL":
+                hosts += self.machine.nodes
+            elif chosen is None:
+                hosts += expand(part, where)
+            else:
+                feature = chosen.get("feature", chosen.get("features"))
+                hosts += [name for name, node in self.machine.nodes.items() if feature in node.features]
+                hosts += self._hosts(chosen.get("nodes", ""), where)
+        return list(dict.fromkeys(hosts))
+
+
+def make_node(settings: Mapping[str, str], where: str, report: Report) -> Node:
+    """Make a node of settings by their names in lower letters.
+
+    Raises:
+        PlatformError: a value makes no sense.
+    """
+
+    def number(*names: str, otherwise: int) -> int:
+        text = next((settings[name] for name in names if settings.get(name)), None)
+        if text is None:
+            return otherwise
+        if not text.isdecimal():
+            raise PlatformError(f"{where}: {names[0]}: is {text[:40]!r}; a whole number is needed")
+        return int(text)
+
+    told = number("cpus", "procs", otherwise=0)
+    threads = max(number("threadspercore", otherwise=1), 1)
+    cores = max(number("corespersocket", otherwise=1), 1)
+    boards = number("boards", otherwise=1)
+    sockets = number("sockets", otherwise=0) or boards * number("socketsperboard", otherwise=0)
+    sockets = sockets or max(told // (cores * threads), 1)
+    cpus = sockets * cores * threads
+    if told and told not in (cpus, sockets * cores, sockets):
+        report.note(
+            f"{where}: CPUs={told}, but sockets, cores and threads make {cpus}, which counts as it does in Slurm"
+        )
+    elif told:
+        cpus = told
+    spec = settings.get("cpuspeclist", "")
+    listed = len(expand(f"x[{spec}]", where)) if spec and spec != "(null)" else 0
+    gres = settings.get("gres", "").replace("(null)", "")
+    features = settings.get("features", settings.get("feature", "")).replace("(null)", "")
+    node = Node(
+        cpus=cpus,
+        sockets=sockets,
+        cores=cores,
+        threads=threads,
+        memory=number("realmemory", otherwise=1),
+        gpus=gpus_of(gres),
+        gres=gres,
+        features=tuple(name for name in features.split(",") if name),
+        weight=number("weight", otherwise=1),
+    )
+    kept = number("corespeccount", otherwise=0), number("memspeclimit", otherwise=0)
+    return less_reserved(node, kept[0], listed, kept[1]) if listed or any(kept) else node
+
+
+def make_partition(
+    name: str, nodes: tuple[str, ...], settings: Mapping[str, str], cluster: Mapping[str, str], where: str
+) -> Partition:
+    """Make a partition of settings by their names in lower letters; *cluster* has those of all partitions.
+
+    Raises:
+        PlatformError: a time makes no sense.
+    """
+    found: dict[str, Any] = {"MaxTime": None, "DefaultTime": None, "PriorityTier": 1, "DefMemPerCPU": None}
+    if cluster.get("defmempercpu", "").isdecimal():
+        found["DefMemPerCPU"] = int(cluster["defmempercpu"])
+    if settings.get("priority", "").isdecimal():  # what both were called before Slurm 16
+        found["PriorityTier"] = found["PriorityJobFactor"] = int(settings["priority"])
+    for key, text in settings.items():
+        if key in TIMES:
+            try:
+                limit = None if text.lower() in NO_LIMIT else fields.time_limit(text)
+            except ValueError:
+                raise PlatformError(
+                    f"{where}: {TIMES[key]}: is {text[:40]!r}; a time as 1-12:00:00 is needed"
+                ) from None
+            found[TIMES[key]] = None if limit is None or limit < 0 else limit
+        elif key in NUMBERS:
+            found[NUMBERS[key]] = int(text) if text.isdecimal() else None if text.lower() in NO_LIMIT else text
+        elif key in TEXTS and text.lower() not in NO_LIMIT:
+            found[TEXTS[key]] = text
+    return Partition(name, nodes, found)
+
+
+def scheduling_of(settings: Mapping[str, str], named: Mapping[str, str]) -> dict[str, Any]:
+    """Return what jobs are scheduled by: weights of priorities as numbers, parameters by name, times in s."""
+    found: dict[str, Any] = {}
+    for key, text in settings.items():
+        if SCHEDULING.fullmatch(key) is None:
+            continue
+        name = named.get(key, key)
+        if key in ("schedulerparameters", "priorityweighttres", "preemptparameters"):
+            found[name] = _parameters(text)
+        elif key in SPANS and text.lower() not in NO_LIMIT:
+            try:
+                found[name] = fields.time_limit(text)
+            except ValueError:
+                found[name] = text
+        else:
+            found[name] = _value(text)
+    return found
+
+
+def _parameters(text: str) -> dict[str, Any]:
+    """Return ``{"bf_window": 2880, "bf_continue": true}`` of ``bf_window=2880,bf_continue``."""
+    parts = [part.strip() for part in text.split(",") if part.strip() and part.strip() != "(null)"]
+    return {name: _value(value) if equals else True for name, equals, value in (part.partition("=") for part in parts)}
+
+
+def _value(text: str) -> Any:
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            value = float(text)
+        except ValueError:
+            return None if text in ("(null)", "") else text
+        return value if abs(value) < float("inf") else text

@@ -1,0 +1,341 @@
+"""Logs of other origin, read by a map of their columns: one TOML file a data set, no code.
+
+name = "NREL Eagle"
+separator = ","                 # one character, or "blanks"
+timezone = "America/Denver"     # where the clock stood; leave it out for UTC
+clock = "dates"                 # or "seconds", on a clock of the log's own that may begin with 0
+comment = ";"                   # lines that begin so are no jobs
+names = ["job", "submit"]       # of the columns, where no line of the file tells them
+
+[columns]                       # what we call it = how the file does; of a list, the first that is there
+submit = "submit_time"
+run = ["run_time", "duration"]
+
+[units]                         # s, min, h, ms for times; B, KB, MB, GB (of 1024) for memory
+requested_time = "s"
+memory = "MB"
+
+[memory]
+of = "job"                      # or "node" or "cpu": what the requested memory is for
+
+[states]                        # words of the file for Slurm's states; its own words need no line
+done = "COMPLETED"
+"""
+
+import csv
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.importers import fields
+from hdeeprm_like.importers.fields import STATE_NUMBER, Meanings
+from hdeeprm_like.importers.jobs import NAMES, JobStore
+from hdeeprm_like.importers.records import open_text, uncollected
+from hdeeprm_like.importers.report import Report
+from hdeeprm_like.importers.times import Moments, WallClock
+from hdeeprm_like.types import Floats, Ints
+
+AT_ONCE = 20_000  # rows
+LARGEST = 2.0**53  # more is no amount: how logs write "no limit"
+SECONDS = {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
+KILOBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2}
+DATES = ("submit", "eligible", "start", "end")
+SPANS = ("wait", "run", "requested_time", "cpu_time")
+MEMORIES = ("memory", "used_memory")
+COUNTS = ("cpus", "requested_cpus", "nodes", "gpus")
+COLUMNS = ("job", *DATES, *SPANS, *COUNTS, *MEMORIES, "state", *(name for name in NAMES if name != "gres"))
+KEYS = ("name", "about", "separator", "timezone", "clock", "comment", "names", "columns", "units", "memory", "states")
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """How a log is read; the module tells what each key of its file means."""
+
+    path: str
+    name: str
+    columns: Mapping[str, tuple[str, ...]]
+    separator: str = ","
+    timezone: str | None = None
+    clock: str = "dates"
+    comment: str = ""
+    names: tuple[str, ...] = ()
+    units: Mapping[str, str] | None = None
+    memory_of: str = "job"
+    states: Mapping[str, str] | None = None
+
+
+def known_maps() -> list[str]:
+    """Return the names of the maps that come along."""
+    folder = resources.files("hdeeprm_like.importers").joinpath("maps")
+    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
+
+
+def read_map(name: str) -> ColumnMap:
+    """Read a map: a file, or the name of one that comes along, with or without its ending.
+
+    Raises:
+        OptionsError: there is none, or it has a mistake.
+    """
+    path = Path(name)
+    own = path.name.removesuffix(".toml")
+    if path.is_file():
+        text = read_text(path, OptionsError)
+    elif path.parent == Path() and own in known_maps():
+        text = resources.files("hdeeprm_like.importers").joinpath("maps", f"{own}.toml").read_text(encoding="utf-8")
+    else:
+        raise OptionsError(f"--map: {name[:80]}: no such file or map{did_you_mean(own, known_maps())}")
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise OptionsError(f"{name}: is no TOML: {error}") from None
+    return _map(content, name)
+
+
+def _map(content: Mapping[str, Any], path: str) -> ColumnMap:
+    def wrong(what: str) -> OptionsError:
+        return OptionsError(f"{path}: {what}")
+
+    def words(key: str, known: Sequence[str] = ()) -> dict[str, Any]:
+        value = content.get(key, {})
+        if not isinstance(value, dict):
+            raise wrong(f"{key}: a table [{key}] is needed")
+        for name in value:
+            if known and name not in known:
+                raise wrong(f"{key}.{name} is not known{did_you_mean(name, known)}")
+        return value
+
+    for key in content:
+        if key not in KEYS:
+            raise wrong(f"{key!r} is not known{did_you_mean(key, KEYS)}")
+    columns = {}
+    for key, value in words("columns", COLUMNS).items():
+        columns[key] = tuple(value) if isinstance(value, list) else (value,)
+        if not columns[key] or not all(isinstance(name, str) for name in columns[key]):
+            raise wrong(f"columns.{key}: the name of a column, or a list of names, is needed")
+    if not {"submit", "eligible"} & set(columns) or not {"run", "end"} & set(columns):
+        raise wrong("columns: submit is needed, and run or end")
+    if not {"cpus", "requested_cpus"} & set(columns):
+        raise wrong("columns: cpus or requested_cpus is needed")
+    units = words("units", (*SPANS, *MEMORIES))
+    for key, unit in units.items():
+        known = SECONDS if key in SPANS else KILOBYTES
+        if unit not in known:
+            raise wrong(f"units.{key}: {unit!r} is none of {', '.join(known)}")
+    memory_of = words("memory", ("of",)).get("of", "job")
+    if memory_of not in ("job", "node", "cpu"):
+        raise wrong(f"memory.of: {memory_of!r} is none of job, node, cpu")
+    states = words("states")
+    for word, state in states.items():
+        if state not in STATE_NUMBER:
+            raise wrong(f"states.{word}: {state!r} is no state{did_you_mean(str(state), STATE_NUMBER)}")
+    separator = str(content.get("separator", ","))
+    if len(separator) != 1 and separator != "blanks":
+        raise wrong(f"separator: {separator!r}: one character, or blanks, is needed")
+    if content.get("clock", "dates") not in ("dates", "seconds"):
+        raise wrong(f"clock: {content['clock']!r} is neither dates nor seconds")
+    return ColumnMap(
+        path=path,
+        name=str(content.get("name", Path(path).stem)),
+        columns=columns,
+        separator=separator,
+        timezone=content.get("timezone"),
+        clock=content.get("clock", "dates"),
+        comment=str(content.get("comment", "")),
+        names=tuple(map(str, content.get("names", ()))),
+        units=units,
+        memory_of=memory_of,
+        states=states,
+    )
+
+
+def read_table(path: Path, columns: ColumnMap, report: Report, zone: str | None = None) -> JobStore:
+    """Read a log by a map; it may be packed, of any length, and Parquet where pyarrow is installed.
+
+    Args:
+        zone: time zone in place of the map's.
+
+    Raises:
+        WorkloadError: the file is no such log, or no job of it ran.
+        OptionsError: the time zone does not exist.
+    """
+    store = JobStore(report)
+    table = _Table(columns, WallClock(zone or columns.timezone, None, report), store)
+    with uncollected():
+        if path.name.endswith((".parquet", ".pq")):
+            _take_parquet(path, table)
+        else:
+            with open_text(path) as lines:
+                _take_text(path, lines, table)
+    store.settle("all", unique=False)
+    return store
+
+
+def _take_text(path: Path, lines: TextIO, table: "_Table") -> None:
+    columns, report = table.map, table.report
+    separator = columns.separator
+    rows = _rows(lines, columns)
+    try:
+        names = columns.names or tuple(name.strip() for name in next(rows, (0, [""]))[1])
+        table.begin(names, path)
+        while some := list(islice(rows, AT_ONCE)):
+            whole = [(line, row) for line, row in some if len(row) >= len(names)]
+            if len(whole) < len(some):
+                first = next(line for line, row in some if len(row) < len(names))
+                report.drop(f"lines with fewer than {len(names)} values", len(some) - len(whole), first)
+                report.records += len(some) - len(whole)
+            if whole:
+                numbers, values = zip(*whole, strict=True)
+                table.take(list(zip(*(row[: len(names)] for row in values), strict=True)), np.array(numbers))
+            report.lines = some[-1][0]
+    except csv.Error as error:
+        raise WorkloadError(f"{path}: is no table separated by {separator!r}: {error}") from None
+
+
+def _rows(lines: TextIO, columns: ColumnMap) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line that is no comment, and its values."""
+    if columns.separator == "blanks":
+        for number, line in enumerate(lines, 1):
+            if (row := line.split()) and not (columns.comment and row[0].startswith(columns.comment)):
+                yield number, row
+        return
+    reader = csv.reader(lines, delimiter=columns.separator)
+    for row in reader:
+        if row and not (columns.comment and row[0].startswith(columns.comment)):
+            yield reader.line_num, row
+
+
+def _take_parquet(path: Path, table: "_Table") -> None:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise WorkloadError(f"{path}: Parquet needs pyarrow: pip install pyarrow, or write the table as CSV") from None
+    try:
+        file = ParquetFile(path)
+        names = tuple(file.schema_arrow.names)
+        table.begin(names, path)
+        used = [names[place] for place in table.place.values()]
+        first = 1
+        for batch in file.iter_batches(AT_ONCE, columns=used):
+            found = {name: batch.column(name).to_pylist() for name in used}
+            texts = [["" if value is None else str(value) for value in found.get(name, ())] for name in names]
+            table.take(texts, np.arange(first, first + len(batch)))
+            first += len(batch)
+        table.report.lines = first - 1
+    except (OSError, ArrowException) as error:
+        raise WorkloadError(f"{path}: is no Parquet file: {str(error).splitlines()[0][:80]}") from None
+
+
+class _Table:
+    """Makes jobs of rows, some thousand at a time, column by column."""
+
+    def __init__(self, columns: ColumnMap, clock: WallClock, store: JobStore) -> None:
+        self.map, self.clock, self.store, self.report = columns, clock, store, store.report
+        self.place: dict[str, int] = {}
+        self._meanings: dict[str, Meanings[Any]] = {}
+        self._texts: dict[str, Sequence[str]] = {}
+
+    def begin(self, names: Sequence[str], path: Path) -> None:
+        """Find the columns of the map among those of the file.
+
+        Raises:
+            WorkloadError: one is missing that a job cannot do without.
+        """
+        for ours, theirs in self.map.columns.items():
+            place = next((names.index(name) for name in theirs if name in names), None)
+            if place is not None:
+                self.place[ours] = place
+            else:
+                self.report.note(f"column {theirs[0]!r} of the map is not in the file")
+        for one_of in (("submit", "eligible"), ("run", "end"), ("cpus", "requested_cpus")):
+            if not any(name in self.place for name in one_of):
+                wanted = next(self.map.columns[name][0] for name in one_of if name in self.map.columns)
+                near = did_you_mean(wanted, names)[:80]
+                raise WorkloadError(f"{path}: column {wanted!r}, which {self.map.path} names, is missing{near}")
+        used = {names[place] for place in self.place.values()}
+        left = [name for name in names if name not in used]
+        if left:
+            self.report.note(f"columns that are not read: {', '.join(left)[:200]}")
+
+    def take(self, texts: Sequence[Sequence[str]], lines: Ints) -> None:
+        """Take the texts of some rows, column by column."""
+        self.report.records += len(lines)
+        self._texts = {name: texts[place] for name, place in self.place.items()}
+        self._count = len(lines)
+        moments = self._moments()
+        run = self._amounts("run")
+        amounts = {name: self._amounts(name) for name in ("requested_time", "cpu_time", "used_memory", *COUNTS)}
+        columns: dict[str, Any] = {name: np.where(np.isnan(found), -1, found) for name, found in amounts.items()}
+        for name in ("cpus", "requested_cpus", "nodes"):
+            columns[name] = np.minimum(columns[name], 2**31 - 1)
+        columns["memory"] = self._memory(columns)
+        columns["job"] = [
+            int(text) if text.isdecimal() and len(text) < 18 else -1 for text in self._texts.get("job", ())
+        ]
+        if not columns["job"]:
+            del columns["job"]
+        columns["state"] = self._read("state", self._state, STATE_NUMBER["UNKNOWN"])
+        for name in NAMES:
+            if name in self._texts:
+                columns[name] = list(map(self.store.numbers[name].__getitem__, self._texts[name]))
+        self.store.admit(columns, moments, run, lines)
+
+    def _read(self, name: str, meaning: Any, unknown: Any) -> list[Any]:
+        if name not in self._texts:
+            return [unknown] * self._count
+        if name not in self._meanings:
+            self._meanings[name] = Meanings(self.map.columns[name][0], meaning, unknown, self.report)
+        return list(map(self._meanings[name].__getitem__, self._texts[name]))
+
+    def _amounts(self, name: str) -> Floats:
+        """Return (n,) s, KB or counts, NaN where unknown."""
+        meaning = _span if name in SPANS else _amount
+        values = np.array(self._read(name, meaning, np.nan), np.float64)
+        unit = (self.map.units or {}).get(name)
+        if unit is not None:
+            values *= SECONDS[unit] if name in SPANS else KILOBYTES[unit]
+        return values
+
+    def _memory(self, columns: Mapping[str, Any]) -> Floats:
+        """Return (n,) KB for each CPU, -1 where unknown."""
+        amount = np.nan_to_num(self._amounts("memory"), nan=-1.0)
+        cpus = np.where(columns["requested_cpus"] > 0, columns["requested_cpus"], columns["cpus"])
+        if self.map.memory_of == "cpu":
+            return amount
+        nodes = np.maximum(columns["nodes"], 1) if self.map.memory_of == "node" else 1
+        return np.where((amount >= 0) & (cpus > 0), amount * nodes / np.maximum(cpus, 1), -1.0)
+
+    def _moments(self) -> dict[str, Moments]:
+        if self.map.clock == "seconds":
+            told = {name: np.array(self._read(name, _amount, np.nan)) for name in DATES if name in self._texts}
+            found = {name: Moments(times, times) for name, times in told.items()}
+        else:
+            found = {name: self.clock.read(self._texts[name], name) for name in DATES if name in self._texts}
+        found.setdefault("submit", found.get("eligible", Moments(np.zeros(0), np.zeros(0))))
+        if "start" not in found and "wait" in self._texts:
+            start = found["submit"].first + self._amounts("wait")
+            found["start"] = Moments(start, start)
+        return found
+
+    def _state(self, text: str) -> int:
+        word = (self.map.states or {}).get(text)
+        return fields.state(text) if word is None else STATE_NUMBER[word]
+
+
+def _amount(text: str) -> float:
+    """Return a number; what is negative or beyond all reason is unknown."""
+    value = float(text)
+    return value if 0 <= value < LARGEST else np.nan
+
+
+def _span(text: str) -> float:
+    """Return a number, or the s of ``1-02:03:04``."""
+    return fields.duration(text) if ":" in text else np.nan if text.lower() in fields.NO_LIMIT else _amount(text)

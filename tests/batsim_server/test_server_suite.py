@@ -1,0 +1,33 @@
+"""Our server on a larger set of recordings of the real Batsim, and what the README says of it.
+
+The recordings hold Batsim's own platforms and workloads, so they are no part of this repository. Whoever has them says
+where: ``HDEEPRM_LIKE_BATSIM_SUITE=FOLDER pytest tests/batsim_server/test_server_suite.py``.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from batsim_replay import NOTE, replay_suite, summary
+
+ROOT = Path(__file__).parent.parent.parent
+VARIABLE = "HDEEPRM_LIKE_BATSIM_SUITE"
+NOTED = json.loads(NOTE.read_text())
+
+
+@pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} does not name the folder of the recordings")
+def test_every_recording_is_answered_as_noted():
+    verdicts = list(replay_suite(Path(os.environ[VARIABLE])))
+    assert [verdict for _, verdict in verdicts if verdict.startswith("different")] == []
+    assert summary(verdicts) == NOTED
+
+
+def test_the_readme_says_what_is_noted():
+    readme = re.sub(r"\s+", " ", (ROOT / "README.md").read_text())
+    here = len([path for path in (ROOT / "tests" / "golden" / "batsim4").iterdir() if path.is_dir()])
+    assert NOTED["different"] == []
+    assert f"all {here} conversations in `tests/golden/`" in readme
+    assert f"{NOTED['equal']} of {NOTED['cases']} more" in readme
+    assert f"none differs, {len(NOTED['refused'])} are refused" in readme

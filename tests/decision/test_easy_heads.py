@@ -1,0 +1,89 @@
+"""EASY's promise: with exact estimates the head of the queue starts no later than it was reserved for."""
+
+import numpy as np
+import pytest
+from small import jobs, platform, run_baseline, step_baseline
+
+
+def first_fit_of(simulator, cluster, workload, j, moment):
+    """When a job that is the head from *moment* on fits, by the ends of the jobs that run then."""
+    tasks, state = simulator.simulation.tasks, simulator.state
+    node_of = cluster.processor_node[cluster.core_processor]
+    running = [
+        i
+        for i in range(len(workload))
+        if tasks["start"][i] <= moment < tasks["finish"][i] and (tasks["start"][i] < moment or i < j)
+    ]
+    for end in sorted({moment, *(float(tasks["finish"][i]) for i in running)}):
+        cores = np.bincount(node_of, minlength=cluster.nodes).astype(float)
+        memory, gpus = cluster.node_memory.astype(float), cluster.node_gpus.astype(float)
+        for i in running:
+            if tasks["finish"][i] > end:
+                held = np.bincount(node_of[state.cores_of(i)], minlength=cluster.nodes)
+                cores -= held
+                memory = memory - held * workload.memory[i]
+                gpus = gpus - held * workload.gpus[i]
+        room = cores
+        for left, asked in ((memory, workload.memory[j]), (gpus, workload.gpus[j])):
+            if asked > 0:
+                room = np.minimum(room, np.floor(left / asked + 1e-9))
+        if room.sum() >= workload.size[j]:
+            return end
+    return np.inf
+
+
+def late_heads(simulator, cluster, workload):
+    """Jobs of a run under FCFS that started after what was reserved for them when they became the head."""
+    start = simulator.simulation.tasks["start"]
+    found = []
+    for j in range(1, len(workload)):
+        moment = max(workload.submit[j], start[:j].max())
+        if start[j] > moment and start[j] > first_fit_of(simulator, cluster, workload, j, moment) + 1e-6:
+            found.append(j)
+    return found
+
+
+def world(seed):
+    rng = np.random.default_rng(seed)
+    nodes, count = int(rng.integers(1, 4)), int(rng.integers(3, 14))
+    described = [(float(rng.integers(4, 12)), [(int(rng.integers(1, 5)), 1.0, 100.0, 1e6)]) for _ in range(nodes)]
+    cluster = platform(*described, gpus=rng.integers(0, 4, nodes).tolist())
+    size = rng.integers(1, 1 + max(1, cluster.cores // 2), count)
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 12, count)),
+        seconds=rng.integers(1, 9, count).astype(float),
+        size=size,
+        memory=np.where(rng.random(count) < 0.4, rng.integers(1, 5, count), 0).astype(float),
+        gpus=np.where(rng.random(count) < 0.4, rng.integers(1, 3, count), 0).tolist(),
+    )
+    return cluster, workload
+
+
+def held(run, worlds, name):
+    waited = 0
+    for seed in range(worlds):
+        cluster, workload = world(seed)
+        simulator = run(cluster, workload, name)
+        keep = ~np.isnan(simulator.simulation.tasks["start"])
+        if not keep.all():
+            continue  # a job that no set of nodes could hold was rejected
+        assert late_heads(simulator, cluster, workload) == [], f"world {seed}"
+        waited += int((simulator.simulation.tasks["start"] > workload.submit).sum())
+    return waited
+
+
+def test_a_job_that_takes_the_gpus_node_does_not_delay_the_head():
+    cluster = platform((1000.0, [(3, 1.0, 100.0, 1e6)]), (1000.0, [(1, 1.0, 100.0, 1e6)]), gpus=[2, 0])
+    workload = jobs(submit=[0, 1, 2], seconds=[3.0, 7.0, 4.0], size=[2, 3, 1], gpus=[0, 1, 0])
+    assert step_baseline(cluster, workload, "fcfs+easy").simulation.tasks["start"].tolist() == [0, 3, 3]
+
+
+def test_no_head_starts_later_than_promised():
+    assert held(step_baseline, 150, "fcfs+easy") > 100
+
+
+@pytest.mark.parametrize(
+    "name", ["fcfs+easy", "fcfs+easy-low_power", "fcfs+easysjf-best_fit", "fcfs+easyfcfs-first_fit"]
+)
+def test_no_head_starts_later_than_promised_in_thousands_of_worlds_in_a_compiled_run(name):
+    assert held(run_baseline, 5000, name) > 1000

@@ -1,0 +1,78 @@
+"""Records whose names hold separators and line ends, as Slurm prints them without a quote."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from logs import USUAL, imported, log
+
+NAMES = ["a|b", "|", "a|b|COMPLETED|c", "two\nlines", "a|b\nc|d", "end\n", "x\n\ny", "12345|x\n7", "5|bash\n"]
+LINES = ["sbatch -J x --wrap 'a | b | c'", "sbatch --wrap 'for i in 1 2\ndo echo $i|cat\ndone'", "sh -c '|'"]
+TEXTS = ("JobName", "SubmitLine", "Comment")
+
+
+def jobs_of(folder, columns, *rows):
+    trace, extra, report = imported(log(folder, *rows, columns=columns))
+    assert report.kept + report.dropped.total() == report.records
+    return trace, [one["JobID"] for one in extra], report
+
+
+@pytest.mark.parametrize("place", [1, 5, len(USUAL)])
+@pytest.mark.parametrize("text", [*NAMES, *LINES])
+@pytest.mark.parametrize("column", ["JobName", "SubmitLine"])
+def test_a_text_with_separators_or_line_ends_is_put_together(tmp_path, column, text, place):
+    columns = [*USUAL]
+    columns.insert(place, column)
+    rows = [{"JobID": str(number), column: text if number in (2, 3) else "plain"} for number in (1, 2, 3, 4)]
+    trace, jobs, report = jobs_of(tmp_path, columns, *rows)
+    assert jobs == ["1", "2", "3", "4"]
+    assert trace.run.tolist() == [120] * 4
+    assert trace.requested_memory.tolist() == [2800 * 1024] * 4
+    assert not report.dropped
+    assert not report.misread
+
+
+@pytest.mark.parametrize("text", ["a|b", "a|b|c|d"])
+def test_several_texts_may_hold_separators(tmp_path, text):
+    columns = ("JobID", "JobName", *tuple(USUAL)[1:], "SubmitLine", "Comment")
+    rows = [{"JobID": str(number)} | dict.fromkeys(TEXTS, text) for number in (1, 2)]
+    trace, jobs, report = jobs_of(tmp_path, columns, *rows)
+    assert jobs == ["1", "2"]
+    assert trace.requested_time.tolist() == [3600, 3600]
+    assert not report.misread
+
+
+@pytest.mark.parametrize("text", ["a|b", "a|b|c"])
+def test_a_name_in_the_first_column_may_hold_separators(tmp_path, text):
+    rows = [{"JobID": str(number), "JobName": text} for number in (1, 2, 3)]
+    trace, jobs, _ = jobs_of(tmp_path, ("JobName", *USUAL), *rows)
+    assert jobs == ["1", "2", "3"]
+    assert trace.run.tolist() == [120] * 3
+
+
+def test_alternatives_of_constraints_hold_separators(tmp_path):
+    rows = [{"JobID": str(number), "Constraints": "skylake|milan", "JobName": "a|b"} for number in (1, 2)]
+    columns = ("JobID", "Constraints", *tuple(USUAL)[1:], "JobName")
+    _, extra, _ = imported(log(tmp_path, *rows, columns=columns))
+    assert [one["Constraints"] for one in extra] == ["skylake|milan"] * 2
+
+
+TEXT = st.text(st.sampled_from("abC |\n\"'"), max_size=12)
+
+
+@given(st.lists(TEXT, min_size=1, max_size=6))
+def test_no_job_is_lost_or_made_up_by_any_name(tmp_path_factory, names):
+    folder = tmp_path_factory.mktemp("log")
+    columns = ("JobID", "JobName", *tuple(USUAL)[1:])
+    rows = [{"JobID": str(number), "JobName": name} for number, name in enumerate(names, 1)]
+    trace, jobs, _ = jobs_of(folder, columns, *rows)
+    assert jobs == [str(number) for number in range(1, len(names) + 1)]
+    assert trace.run.tolist() == [120] * len(names)
+
+
+def test_a_line_of_a_name_that_looks_like_the_beginning_of_a_record_costs_no_job(tmp_path):
+    """Nobody can tell ``5|6`` in a name from a record that was cut short, so it is told as one."""
+    columns = (*USUAL, "JobName")
+    rows = [{"JobID": str(number), "JobName": "3|4\n5|6" if number == 2 else "plain"} for number in (1, 2, 3)]
+    _, jobs, report = jobs_of(tmp_path, columns, *rows)
+    assert jobs == ["1", "2", "3"]
+    assert dict(report.dropped) == {"lines that are no whole record": 1}

@@ -1,0 +1,396 @@
+"""Slurm's accounting: what a real Slurm printed, and each form that its values may have."""
+
+import shutil
+
+import numpy as np
+import pytest
+from logs import RECORDED, imported, log
+
+from hdeeprm_like.errors import WorkloadError
+
+DAY = 86400
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Import a copy of a recording; a dictionary of rows by JobID comes with it."""
+
+    def read(name, **how):
+        trace, extra, report = imported(shutil.copy(RECORDED / name, tmp_path / name), **how)
+        rows = {one["JobID"]: row for row, one in enumerate(extra)}
+        return trace, extra, report, rows
+
+    return read
+
+
+# -- a real Slurm 22.05
+
+
+def test_a_recording_gives_the_jobs_that_were_submitted(recorded):
+    trace, extra, report, rows = recorded("sacct.txt")
+    assert len(trace) == report.kept == 104
+    assert report.kept + report.dropped.total() == report.records == 106
+    plain = rows["1"]  # sbatch -n 4 -t 5 --mem-per-cpu=280M --wrap "sleep 20; srun sleep 3"
+    assert (trace.submit[plain], trace.wait[plain], trace.run[plain]) == (0, 0, 24)
+    assert (trace.processors[plain], trace.requested_processors[plain], trace.requested_time[plain]) == (4, 4, 300)
+    assert trace.requested_memory[plain] == 280 * 1024
+    assert extra[plain]["User"] == "games"
+    assert trace.status[rows["22"]] == 0  # exit 3
+    assert trace.status[rows["43"]] == 5  # scancel
+    assert trace.requested_time[rows["34"]] == -1  # -t UNLIMITED
+    assert trace.requested_time[rows["18"]] == 2 * DAY
+    assert trace.run[rows["23"]] == 0  # true
+    assert (trace.processors[rows["16"]], trace.requested_processors[rows["16"]]) == (16, 2)  # --exclusive -N 2
+
+
+def test_arrays_and_heterogeneous_jobs_of_a_recording_are_jobs_of_their_own(recorded):
+    trace, extra, _, rows = recorded("sacct.txt")
+    assert {f"2_{task}" for task in range(1, 7)} | {f"3_{task}" for task in (3, 7, 20, 25, 30)} <= set(rows)
+    leader, other = rows["10+0"], rows["10+1"]
+    assert trace.processors[[leader, other]].tolist() == [4, 1]
+    assert (extra[leader]["GPUs"], extra[other]["GPUs"], extra[other]["GRES"]) == ("0", "1", "gpu:a100:1")
+    assert (extra[leader]["Partition"], extra[other]["Partition"]) == ("batch", "gpu")
+
+
+def test_gpus_and_constraints_of_a_recording_are_kept_beside_the_trace(recorded):
+    _, extra, _, rows = recorded("sacct.txt")
+    assert [extra[rows[job]]["GRES"] for job in ("12", "13", "14")] == ["gpu:a100:1", "gpu:a100:2", "gpu:t4:2"]
+    assert extra[rows["15"]]["Constraints"] == "milan&ib"
+
+
+def test_held_dependent_and_later_jobs_of_a_recording_arrive_when_they_may_start(recorded):
+    trace, extra, _, rows = recorded("sacct.txt")
+    begin = int(extra[0]["Submitted"])
+    for job, moment in {"24": 24, "26": 45, "27": 53, "28_0": 85}.items():  # -d afterok, -b now+45, -H, -H with --array
+        row = rows[job]
+        assert int(extra[row]["Submitted"]) - begin <= 1
+        assert trace.submit[row] == moment
+        assert trace.wait[row] <= 1
+    trace, _, _, rows = recorded("sacct.txt", arrival="submit")
+    assert (trace.submit[rows["24"]], trace.wait[rows["24"]]) == (0, 24)
+
+
+def test_names_with_separators_and_line_ends_in_a_recording_do_no_harm(recorded):
+    """One job is called ``pipe|name|x``, another's name and submit line have several lines."""
+    trace, _, report, rows = recorded("sacct.txt")
+    assert trace.run[[rows["19"], rows["20"]]].tolist() == [4, 5]
+    assert "2 records hold separators or line ends" in report.text()
+    assert report.misread == {}
+
+
+ALIKE = ("submit", "wait", "run", "processors", "requested_processors", "requested_memory", "status")
+
+
+def test_all_columns_of_a_recording_give_the_same_jobs_and_requeued_ones_once(recorded):
+    plain, _, _, _ = recorded("sacct.txt")
+    trace, extra, report, rows = recorded("sacct-all-columns.txt")  # sacct -D, which prints all runs of a requeued job
+    for name in (*ALIKE, "requested_time"):
+        assert getattr(trace, name).tolist() == getattr(plain, name).tolist(), name
+    assert report.dropped["earlier runs of jobs that were requeued"] == 4
+    assert report.misread == {}
+    every, _, _, _ = recorded("sacct-all-columns.txt", requeues="all")
+    assert len(every) == 108
+    assert extra[rows["41"]]["State"] == "COMPLETED"
+
+
+def test_steps_in_a_recording_are_dropped_and_its_local_time_is_understood(recorded):
+    """sacct -P without -X, in Madrid, its columns in another order and names first."""
+    plain, own, _, _ = recorded("sacct.txt")
+    trace, extra, report, _ = recorded("sacct-steps-madrid.txt", zone="Europe/Madrid")
+    for name in (*ALIKE, "requested_time"):
+        assert getattr(trace, name).tolist() == getattr(plain, name).tolist(), name
+    assert extra[0]["Submitted"] == own[0]["Submitted"]
+    assert report.dropped["steps of jobs"] == 111
+    assert report.kept + report.dropped.total() == report.records
+
+
+def test_another_separator_and_raw_columns_of_a_recording_give_the_same_jobs(recorded):
+    plain, _, _, _ = recorded("sacct.txt")
+    trace, _, report, _ = recorded("sacct-semicolons.txt", separator=";")
+    assert sorted(trace.run.tolist()) == sorted(plain.run.tolist())
+    assert sorted(trace.requested_time.tolist()) == sorted(plain.requested_time.tolist())
+    assert report.misread == {}
+
+
+def test_in_no_moment_of_a_recording_were_more_cpus_in_use_than_there_are(recorded):
+    trace, _, _, _ = recorded("sacct.txt")
+    assert "MaxProcs: 64" in trace.header  # of 96
+
+
+# -- each form by itself
+
+
+@pytest.mark.parametrize(
+    ("asked", "kilobytes"),
+    [
+        ("2800Mc", 2800 * 1024),
+        ("4Gn", 4 * 1024**2 * 2 / 4),
+        ("187000M", 187000 * 1024 / 4),
+        ("12.50G", 12.5 * 1024**2 / 4),
+        ("12,50G", 12.5 * 1024**2 / 4),
+        ("1T", 1024**3 / 4),
+        ("512K", 128),
+        ("4000", 1024000),
+        ("0n", 2867200),  # all of the node: what was given is known
+        ("", 2867200),
+    ],
+)
+def test_memory_is_in_kb_for_each_cpu(tmp_path, asked, kilobytes):
+    trace, _, report = imported(log(tmp_path, {"ReqMem": asked}))
+    assert trace.requested_memory.tolist() == [int(kilobytes)]
+    assert report.misread == {}
+
+
+@pytest.mark.parametrize(
+    ("limit", "seconds"),
+    [
+        ("01:00:00", 3600),
+        ("2-03:04:05", 2 * DAY + 3 * 3600 + 4 * 60 + 5),
+        ("UNLIMITED", -1),
+        ("Partition_Limit", -1),
+        ("", -1),
+        ("30:00", 1800),
+        ("90", 5400),
+    ],
+)
+def test_time_limits(tmp_path, limit, seconds):
+    assert imported(log(tmp_path, {"Timelimit": limit}))[0].requested_time.tolist() == [seconds]
+
+
+def test_a_limit_can_be_told_for_jobs_without_one(tmp_path):
+    path = log(
+        tmp_path, {"Timelimit": "UNLIMITED"}, {"JobID": "2", "Timelimit": "Partition_Limit", "Partition": "long"}
+    )
+    trace, _, _ = imported(path, limit=60.0, limits=(("long", 90.0),))
+    assert trace.requested_time.tolist() == [60, 90]
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        *(("COMPLETED", 1), ("CANCELLED by 1000", 5), ("CANCELLED", 5), ("CANCELLED+", 5), ("FAILED", 0)),
+        *(("TIMEOUT", 0), ("OUT_OF_MEMORY", 0), ("OUT_OF_ME+", 0), ("NODE_FAIL", 0), ("CD", 1), ("PREEMPTED", 0)),
+    ],
+)
+def test_states(tmp_path, state, status):
+    assert imported(log(tmp_path, {"State": state}))[0].status.tolist() == [status]
+
+
+@pytest.mark.parametrize(
+    ("tres", "gpus", "gres"),
+    [
+        ("cpu=4,gres/gpu:a100=3,gres/gpu=3,mem=1G", "3", "gpu:a100:3"),
+        ("cpu=4,gres/gpu=2", "2", "gpu:2"),
+        ("cpu=4,gres/gpu:a100=1,gres/gpu:t4=2", "3", "gpu:a100:1,gpu:t4:2"),
+        ("cpu=4,mem=1G,node=1", "0", ""),
+    ],
+)
+def test_gpus_of_tres(tmp_path, tres, gpus, gres):
+    _, extra, _ = imported(log(tmp_path, {"AllocTRES": tres}))
+    assert (extra[0]["GPUs"], extra[0]["GRES"]) == (gpus, gres)
+
+
+@pytest.mark.parametrize(
+    ("gres", "gpus"), [("gpu:2", "2"), ("gpu:v100:4", "4"), ("7696487:2", "2"), ("gpu:k80:2(S:0)", "2")]
+)
+def test_gpus_of_the_gres_of_an_old_slurm(tmp_path, gres, gpus):
+    columns = ("JobID", "Submit", "Start", "End", "NCPUS", "State", "AllocGRES")
+    assert imported(log(tmp_path, {"AllocGRES": gres}, columns=columns))[1][0]["GPUs"] == gpus
+
+
+NEVER = "that ended before they began, as those cancelled while waiting"
+LIVE = "still waiting or running when the log was taken"
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"State": "PENDING", "Start": "Unknown", "End": "Unknown", "Elapsed": "00:00:00", "JobID": "7_[1-5%2]"}, LIVE),
+        ({"State": "RUNNING", "End": "Unknown"}, LIVE),
+        ({"State": "CANCELLED by 0", "Start": "None", "Elapsed": "00:00:00", "AllocTRES": ""}, NEVER),
+        ({"State": "CANCELLED by 0", "Start": "Unknown", "End": "2024-01-10T10:05:00", "Elapsed": "00:00:00"}, NEVER),
+        ({"State": "CANCELLED by 5", "Start": "2024-01-10T10:03:00", "Elapsed": "00:00:00"}, NEVER),  # an old Slurm
+        ({"State": "FAILED", "Start": "2024-01-10T10:03:00", "Elapsed": "00:00:00", "AllocTRES": ""}, NEVER),
+        ({"JobID": "1.batch"}, "steps of jobs"),
+        ({"JobID": "1_3.extern"}, "steps of jobs"),
+        ({"JobID": "1+1.0"}, "steps of jobs"),
+        ({"Submit": "Unknown", "Eligible": "Unknown"}, "without a time of submission"),
+        ({"NCPUS": "0", "ReqCPUS": "0", "AllocTRES": "mem=1G"}, "without a number of CPUs"),
+    ],
+)
+def test_what_did_not_run_is_left_out_and_told(tmp_path, row, reason):
+    trace, _, report = imported(log(tmp_path, row, {"JobID": "2"}))
+    assert len(trace) == 1
+    assert dict(report.dropped) == {reason: 1}
+    assert report.first_dropped[reason] == 2
+    assert f"1 {reason} (the first in line 2)" in report.text()
+
+
+def test_jobs_of_0_seconds_are_jobs(tmp_path):
+    row = {"Start": "2024-01-10T10:03:00", "Elapsed": "00:00:00", "State": "FAILED"}
+    assert imported(log(tmp_path, row))[0].run.tolist() == [0]
+
+
+def test_the_clock_of_a_trace_begins_with_the_first_arrival_and_jobs_are_in_its_order(tmp_path):
+    later = {
+        "JobID": "5",
+        "Submit": "2024-01-10T10:30:00",
+        "Eligible": "2024-01-10T10:30:00",
+        "Start": "2024-01-10T10:40:00",
+    }
+    trace, extra, _ = imported(log(tmp_path, later, {}))
+    assert trace.submit.tolist() == [0, 1800]
+    assert trace.wait.tolist() == [60, 600]
+    assert [one["JobID"] for one in extra] == ["1", "5"]
+    assert "UnixStartTime: 1704880800" in trace.header
+
+
+def test_any_order_of_columns_gives_the_same_trace(tmp_path):
+    columns = (
+        "AllocTRES",
+        "End",
+        "ReqMem",
+        "State",
+        "NNodes",
+        "Start",
+        "JobID",
+        "Eligible",
+        "Submit",
+        "Elapsed",
+        "ReqCPUS",
+    )
+    columns += ("NCPUS", "Timelimit", "User", "Account", "Partition", "QOS")
+    usual, _, _ = imported(log(tmp_path, {}))
+    other, _, _ = imported(log(tmp_path, {}, columns=columns, name="other.txt"))
+    for name in (*ALIKE, "requested_time", "user"):
+        assert getattr(usual, name).tolist() == getattr(other, name).tolist()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("trailing", ["", "|"])
+def test_line_ends_of_windows_and_a_trailing_separator_do_no_harm(tmp_path, end, trailing):
+    path = log(tmp_path, {}, {"JobID": "2"}, end=f"{trailing}{end}")
+    trace, _, report = imported(path)
+    assert len(trace) == 2
+    assert report.misread == {}
+    assert trace.requested_memory.tolist() == [2867200, 2867200]
+
+
+def test_epoch_and_iso_times_give_the_same_trace(tmp_path):
+    moments = {"Submit": "1704880800", "Eligible": "1704880800", "Start": "1704880860", "End": "1704880980"}
+    iso, _, _ = imported(log(tmp_path, {}))
+    for name, row in (("epoch.txt", moments), ("raw.txt", moments | {"Elapsed": ""})):
+        trace, _, _ = imported(log(tmp_path, row, name=name))
+        assert (trace.header[1], trace.run[0], trace.wait[0]) == (iso.header[1], 120, 60)
+
+
+def test_packed_logs_are_read_whatever_their_name(tmp_path):
+    import bz2
+    import gzip
+    import lzma
+
+    plain = log(tmp_path, {}, {"JobID": "2"})
+    for pack in (gzip.compress, bz2.compress, lzma.compress):
+        packed = tmp_path / "packed"
+        packed.write_bytes(pack(plain.read_bytes()))
+        assert len(imported(packed)[0]) == 2
+
+
+def test_other_encodings_are_read(tmp_path):
+    plain = log(tmp_path, {"User": "zo\u00eb"}, {"JobID": "2"})
+    for encoding in ("utf-16", "utf-8-sig", "latin-1"):
+        path = tmp_path / encoding
+        path.write_bytes(plain.read_text(encoding="utf-8").encode(encoding))
+        assert len(imported(path)[0]) == 2
+
+
+def test_numbers_beyond_reason_are_unknown(tmp_path):
+    rows = [
+        {"NCPUS": "9" * 30, "AllocTRES": "", "ReqMem": "9" * 400 + "M"},
+        {"JobID": "2", "Timelimit": "9" * 30 + "-00:00:00"},
+    ]
+    trace, _, report = imported(log(tmp_path, *rows))
+    assert trace.processors.tolist() == [-1, 4]
+    assert dict(report.misread) == {"NCPUS": 1, "ReqMem": 1, "Timelimit": 1}
+
+
+def test_a_log_twice_in_one_file_gives_each_job_once(tmp_path):
+    path = log(tmp_path, {}, {"JobID": "2"})
+    path.write_bytes(path.read_bytes() * 2)
+    trace, _, report = imported(path)
+    assert len(trace) == 2
+    assert dict(report.dropped) == {"that the log has twice": 2}
+    assert "line of names is there 1 more times" in report.text()
+
+
+def test_logs_of_different_columns_in_one_file_are_refused(tmp_path):
+    path = log(tmp_path, {})
+    path.write_bytes(path.read_bytes() + b"JobID|Submit|Start|End|NCPUS\n2|1|2|3|4\n")
+    with pytest.raises(WorkloadError, match=r"sacct.txt:3: names other columns; import these logs one by one"):
+        imported(path)
+
+
+def test_the_same_number_of_another_user_is_another_job(tmp_path):
+    assert len(imported(log(tmp_path, {}, {"User": "bob", "Start": "2024-01-10T12:00:00"}))[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "is empty"),
+        (b"\x7fELF\x02\x01\x01\0\0\0\0", "is no text"),
+        (b"JobID|State\n", "column Submit is missing"),
+        (b"JobID,Submit,Start,End,NCPUS\n1,2,3,4,5\n", "columns are separated by ',', not by '|'"),
+        (b"JobID\tSubmit\tStart\tEnd\tNCPUS\n1\t2\t3\t4\t5\n", r"columns are separated by '\t', not by '|'"),
+        (b"       JobID      Submit\n------------ -----------\n", "sacct -P prints the one for programs"),
+        (b"1|a|2024-01-10T10:00:00|COMPLETED\n", "has no line of the names of its columns"),
+        (b"hello\nworld\n", "is no log of sacct -P"),
+        (b'{"jobs": []}', "is JSON"),
+        (b"JobID|Submit|Start|End|NCPUS\n", "holds no job that ran; there is no line behind"),
+        (b"JobID|Submit|Start|End|NCPUS|State\n1|yesterday|noon|dusk|4|COMPLETED\n", "'yesterday' is no time"),
+        (
+            b"JobID|Submit|Start|End|NCPUS|State\n1|Unknown|None|Unknown|4|PENDING\n",
+            "holds no job that ran: 1 still waiting",
+        ),
+        (b"\x1f\x8b\x08\0broken", "cannot be read"),
+    ],
+)
+def test_what_is_no_log_is_told_in_one_line(tmp_path, text, said):
+    path = tmp_path / "log"
+    path.write_bytes(text)
+    with pytest.raises(WorkloadError) as error:
+        imported(path)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_values_that_are_not_understood_are_unknown_and_counted(tmp_path):
+    path = log(tmp_path, {"ReqMem": "lots", "Timelimit": "soon"}, {"JobID": "2", "ReqMem": "lots"})
+    trace, _, report = imported(path)
+    assert trace.requested_time.tolist() == [-1, 3600]
+    assert dict(report.misread) == {"ReqMem": 2, "Timelimit": 1}
+    assert "ReqMem: 2 values not understood, as 'lots'; taken as unknown" in report.text()
+
+
+def test_a_line_that_is_cut_short_is_told(tmp_path):
+    path = log(tmp_path, {}, {"JobID": "2"})
+    path.write_bytes(path.read_bytes()[:-40])
+    trace, _, report = imported(path)
+    assert len(trace) == 1
+    assert report.first_dropped == {"lines that are no whole record": 3}
+
+
+def test_allocated_cpus_can_be_taken_for_asked_for_and_the_memory_of_a_job_stays(tmp_path):
+    row = {"NCPUS": "8", "ReqCPUS": "2", "ReqMem": "8G", "NNodes": "1"}
+    asked, _, _ = imported(log(tmp_path, row))
+    given, _, _ = imported(log(tmp_path, row), cpus="allocated")
+    assert (asked.requested_processors[0], given.requested_processors[0]) == (2, 8)
+    assert asked.requested_memory[0] * 2 == given.requested_memory[0] * 8 == 8 * 1024**2
+
+
+def test_a_million_lines_would_need_little_memory_for_their_text(tmp_path):
+    """What is kept of a job is a record of numbers of fixed size."""
+    from hdeeprm_like.importers.jobs import JOB
+
+    assert JOB.itemsize <= 160
+    assert np.dtype(object) not in [JOB[name] for name in JOB.names]

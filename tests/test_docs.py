@@ -1,0 +1,91 @@
+"""What the README and the site show: commands run as they are typed, Python runs, pages are built without a warning."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NOT_HERE = ("made", "import.md")  # made from the code; run by tests/importers/test_tutorial.py
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not {*path.parts} & {*NOT_HERE}),
+]
+SKIPPED = ("pip install", "python agents/train_maskable_ppo.py", "docker ", "make ")  # what installs, or takes minutes
+
+
+def blocks(language):
+    """Each block of a language with the name of its page, in order."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for block in re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            found.append((page.relative_to(ROOT).as_posix(), block))
+    return found
+
+
+COMMANDS = [(page, line) for page, block in blocks("sh") for line in block.splitlines() if not line.startswith(SKIPPED)]
+PYTHON = blocks("python")
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A folder that looks like a clone; one command finds there what those before it left."""
+    folder = tmp_path_factory.mktemp("clone")
+    for name in ("agents", "platforms", "workloads", "tests"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "bin").mkdir()
+    command = folder / "bin" / "hdeeprm-like"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hdeeprm_like "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+def run(clone, command):
+    path = f"{clone / 'bin'}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+    return subprocess.run(command, cwd=clone, env=environment, timeout=300, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("page", "line"), COMMANDS, ids=[f"{page}-{n}" for n, (page, _) in enumerate(COMMANDS)])
+def test_a_command_works_as_typed(clone, page, line):
+    assert line.startswith("hdeeprm-like "), f"{page} shows a command that no test runs: {line}"
+    done = run(clone, shlex.split(line, comments=True))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("page", "block"), PYTHON, ids=[f"{page}-{n}" for n, (page, _) in enumerate(PYTHON)])
+def test_python_works_as_typed(clone, page, block):
+    before = [text for name, text in PYTHON if name == page and text != block]
+    needed = [text for text in before if "import" in text][:1] if "import" not in block else []
+    done = run(clone, [sys.executable, "-c", "\n".join([*needed, block])])
+    assert done.returncode == 0, done.stderr
+
+
+def test_there_is_something_to_run():
+    assert len(COMMANDS) > 30
+    assert len(PYTHON) > 4
+
+
+def test_the_site_is_built_without_a_warning_and_can_be_searched(tmp_path):
+    pytest.importorskip("sphinx", reason="the extra docs is not installed, so the site is not built")
+    done = run(
+        tmp_path, [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(ROOT / "docs"), str(tmp_path)]
+    )
+    assert done.returncode == 0, done.stderr
+    assert "backfilling" in (tmp_path / "searchindex.js").read_text(encoding="utf-8").lower()
+    notebook = json.loads((tmp_path / "first_run.ipynb").read_text(encoding="utf-8"))
+    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert code[0].startswith("!hdeeprm-like example gaia x\n!hdeeprm-like launch")
+    assert "hl.simulate" in code[1]
+    for page in ("index", "concepts", "reference/made/options", "reference/api"):
+        assert (tmp_path / f"{page}.html").exists()
+    assert (
+        "https://"
+        not in re.sub(r"<a [^>]*>", "", (tmp_path / "index.html").read_text(encoding="utf-8")).split("<body")[0]
+    )
