@@ -18,18 +18,15 @@ from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_exp
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.open import has_ending_of
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
+from hdeeprm_like.launch.run_by_run import RunByRun, write_lines
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.logs import REWARDS, TrainingLog
 from hdeeprm_like.learning.training import (
     CHECKPOINT,
     TrainingOptions,
     evaluate,
-    learn_from,
     load_agent,
-    preferences_in,
-    row_of,
     save_agent,
     train,
 )
@@ -177,12 +174,6 @@ def launch_learner(
         write_json(stage / RECORD, run)
     learner.finish()
     return run
-
-
-def write_lines(path: Path, values: list[Any]) -> None:
-    """Write one number on each line."""
-    with replacing(path) as file:
-        file.writelines(f"{value}\n" for value in values)
 
 
 def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
@@ -347,32 +338,7 @@ def launch_learner_with_batsim(
     """
     from hdeeprm_like.launch.with_batsim import launch_batsim
 
-    testing = learner.experiment.options.pybatsim.agent.run == "test"
-    learner.agent.greedy = testing and learner.experiment.options.training.greedy
-
-    rewards: list[float] = []
-    logs: list[TrainingLog] = []
-    began = time.perf_counter()
-
-    def learn(system: DecisionSystem) -> dict[str, Any]:
-        nonlocal began
-        system.settle()
-        episode = system.episode
-        rewards.append(episode.reward)
-        if testing:
-            write_lines(output / REWARDS, rewards)
-        else:
-            logs.extend([] if logs else [TrainingLog(output, learner.actions.names, tensorboard=False)])
-            (preferences,) = preferences_in(learner.agent, [episode])
-            losses = learn_from(learner.agent, [episode])
-            row = row_of(episode, time.perf_counter() - began)
-            logs[0].write_episode(len(rewards), row, losses, preferences)
-            logs[0].flush()
-        if log_decisions:
-            write_decisions(output / DECISIONS, system)
-        began = time.perf_counter()
-        return {"reward": episode.reward}
-
+    runner = RunByRun(learner, output, log_decisions)
     run = launch_batsim(
         learner.experiment,
         output,
@@ -381,9 +347,7 @@ def launch_learner_with_batsim(
         progress=progress,
         decider=lambda platform, limits: learner.system(platform, limits, None),
         agent=learner.agent,
-        after=learn,
+        after=runner.after,
     )
-    for one in logs:
-        one.close()
-    learner.finish()
+    runner.close()
     return run

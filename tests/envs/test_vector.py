@@ -251,6 +251,8 @@ def test_maskable_ppo_trains_on_environments_side_by_side():
     sb3 = pytest.importorskip("sb3_contrib")
     adapter = import_file(Path(__file__).parents[2] / "agents" / "sb3_vector.py")
 
+    with pytest.raises(OptionsError, match="'SameStep'"):
+        adapter.SideBySide(SchedulingVectorEnv(PRESETS["CompactRM"], POOL, made, 4, autoreset="NextStep"))
     env = adapter.SideBySide(SchedulingVectorEnv(PRESETS["CompactRM"], POOL, made, 4, clock="textbook"))
     model = sb3.MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=32, n_epochs=1, seed=1, device="cpu")
     model.learn(128)
