@@ -112,6 +112,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         self._limits = limits
         self._generators = [np.random.default_rng() for _ in range(num_envs)]
         self._begun = False
+        self._shared = None if copy else self._told()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -195,7 +196,10 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         return {"action_mask": self._out(self.runs.masks), "time": self._out(self.runs.now)}
 
     def _final(self) -> dict[str, Any]:
-        """Return what `step` tells of the episodes that are over."""
+        """Return what `step` tells of the episodes that are over; without copies it is the same arrays each time."""
+        return self._told() if self._shared is None else dict(self._shared)
+
+    def _told(self) -> dict[str, Any]:
         runs, out = self.runs, self._out
         which = out(runs.ended)
         figures = out(runs.figures)

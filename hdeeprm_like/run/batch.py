@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hdeeprm_like.cluster.metrics import BOUNDED_SLOWDOWN_THRESHOLD
 from hdeeprm_like.decision.observations.arrays import set_limits
 from hdeeprm_like.decision.observations.summary import requests_of
-from hdeeprm_like.decision.rewards import cores_in_all
 from hdeeprm_like.engine.bundles import Bundle, at_address, copy_entries
 from hdeeprm_like.engine.compiled import compiled, released
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
@@ -42,6 +41,7 @@ RULES = np.dtype(
         ("limited", "i4"),  # 1 where all rows are scaled by the same largest requests, 0 by the *limits* of each place
         ("starts", "i8"),  # jobs that windows of the stock can begin at, 0 where episodes are loaded one by one
         ("window", "i8"),  # jobs of a window
+        ("cores", "i8"),  # of the platform
         ("max_steps", "i8"),  # after which an episode is cut off, 0 for never
     ],
     align=True,
@@ -173,8 +173,10 @@ def write_figures(tables: Tables, simulation: Simulation, cores: int, out: Float
         submit = tables.jobs[j].submit
         wait = max(simulation.tasks[j].start - submit, 0.0)
         run = max(finish - simulation.tasks[j].start, SHORTEST_RUN)
-        slowdowns += (wait + run) / run
-        bounded += max((wait + run) / max(run, BOUNDED_SLOWDOWN_THRESHOLD), 1.0)
+        slowdown = 1.0 + wait / run
+        slowdowns += slowdown
+        short = run < BOUNDED_SLOWDOWN_THRESHOLD
+        bounded += max((wait + run) * (1.0 / BOUNDED_SLOWDOWN_THRESHOLD), 1.0) if short else slowdown
         waits += wait
         used += run * tables.jobs[j].size
         first, last, makespan = min(first, submit), max(last, submit + wait + run), max(makespan, finish)
@@ -203,7 +205,7 @@ def carry_on(batch: Batch, i: int, run: Run, action: int) -> None:
     if not over:
         return
     batch.returns[i], batch.lengths[i] = e.reward, e.decisions
-    write_figures(run.core.tables, run.simulation, cores_in_all(run.core.tables), batch.figures[i])
+    write_figures(run.core.tables, run.simulation, batch.rules[0].cores, batch.figures[i])
     if not at_once:
         for feature in range(len(run.observation)):
             batch.final[i, feature] = run.observation[feature]

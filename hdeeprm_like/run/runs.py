@@ -132,7 +132,7 @@ class Runs:
         self._shelf = 0  # rows of the stock for each place, where jobs are put into it
         self._rules = np.zeros(1, RULES)
         self._clock: Clock = clock
-        self._rules["ends"], self._rules["max_steps"] = ends, max_steps or 0
+        self._rules["ends"], self._rules["max_steps"], self._rules["cores"] = ends, max_steps or 0, platform.cores
         sample = space.sample(platform)
         self.action_names = sample.actions.names
         self.shape = sample.observer.shape if sample.observer is not None else (0,)
