@@ -2,7 +2,7 @@
 
 By hand: ``python tests/batsim_replay.py FOLDER [PART_OF_A_NAME ...]`` with a folder that holds one folder per case in
 ``cases/``: ``cmdline.txt``, ``transcript.jsonl.gz`` and Batsim's output files, packed by gzip. With ``--note`` what
-became of all cases is noted in ``tests/golden/batsim4_suite.json``, from which the README's figures are checked.
+became of all cases is noted in ``tests/golden/batsim4_suite.json``; a test holds the figures in docs/batsim.md to that.
 """
 
 import csv

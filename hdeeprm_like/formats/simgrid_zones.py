@@ -22,6 +22,7 @@ from hdeeprm_like.errors import PlatformError
 LOOPBACK_BANDWIDTH = 1e10  # bytes/s, of a host to itself where the file says nothing
 SHORTEST = ("Floyd", "Dijkstra", "DijkstraCache")
 ROUTINGS = ("Full", *SHORTEST, "Vivaldi", "None")
+UNREACHED = 1 << 40  # links
 DEEPEST_ROUTE = 64  # zones inside zones that a route leads through
 
 
@@ -120,22 +121,24 @@ def _dijkstra(source: str, hops: dict[tuple[str, str], Hop]) -> dict[str, str]:
 
 def _floyd(points: list[str], hops: dict[tuple[str, str], Hop]) -> dict[str, dict[str, str]]:
     """Return per start, for every point that is reached, the one before it, with the points in their order."""
-    cost: dict[str, dict[str, int]] = {point: {} for point in points}
-    before: dict[str, dict[str, str]] = {point: {} for point in points}
+    import numpy as np  # only zones of this kind need it
+
+    number = {point: position for position, point in enumerate(points)}
+    cost = np.full((len(points), len(points)), UNREACHED)
+    before = np.full(cost.shape, -1)
     for (start, end), hop in hops.items():
-        if start != end:
-            cost[start][end], before[start][end] = len(hop.links), start
-    for between in points:
-        onward, last = cost[between], before[between]
-        for start in points:
-            reached = cost[start].get(between)
-            if reached is None:
-                continue
-            mine, previous = cost[start], before[start]
-            for end, length in onward.items():
-                if end != start and reached + length < mine.get(end, math.inf):
-                    mine[end], previous[end] = reached + length, last[end]
-    return before
+        cost[number[start], number[end]], before[number[start], number[end]] = len(hop.links), number[start]
+    np.fill_diagonal(cost, 1)  # the loopback
+    np.fill_diagonal(before, -1)
+    for between in range(len(points)):
+        through = cost[:, between, None] + cost[None, between, :]
+        shorter = through < cost
+        cost = np.where(shorter, through, cost)
+        before = np.where(shorter, before[between], before)
+    return {
+        point: {end: points[last] for end, last in zip(points, row, strict=True) if last >= 0}
+        for point, row in zip(points, before.tolist(), strict=True)
+    }
 
 
 class Routing:

@@ -3,6 +3,7 @@
 import calendar
 import re
 import time as clock
+import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -142,13 +143,11 @@ def _epoch_seconds(texts: Sequence[str]) -> Floats | None:
 
 def _iso_seconds(texts: Sequence[str]) -> Floats:
     """Return (n,) s of ISO times as they are written, NaN for all else."""
-    usual = [
-        text if len(text) == ISO_LENGTH and text[4] == "-" and text[16] == ":" and text[18] != "Z" else "NaT"
-        for text in texts
-    ]
+    usual = [text if len(text) == ISO_LENGTH and text[4] == "-" and text[16] == ":" else "NaT" for text in texts]
     try:
-        moments = np.array(usual, dtype="datetime64[s]")
-    except ValueError:  # one that only looks like a time
+        with warnings.catch_warnings(action="error", category=UserWarning):  # of offsets, which numpy would add
+            moments = np.array(usual, dtype="datetime64[s]")
+    except (ValueError, UserWarning):  # one that only looks like a time, or has an offset
         return np.full(len(texts), np.nan)
     return np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64))
 

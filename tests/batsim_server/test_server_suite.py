@@ -1,4 +1,4 @@
-"""Our server on a larger set of recordings of the real Batsim, and what the README says of it.
+"""Our server on a larger set of recordings of the real Batsim, and what the documentation says of it.
 
 The recordings hold Batsim's own platforms and workloads, so they are no part of this repository. Whoever has them says
 where: ``HDEEPRM_LIKE_BATSIM_SUITE=FOLDER pytest tests/batsim_server/test_server_suite.py``.
@@ -24,10 +24,10 @@ def test_every_recording_is_answered_as_noted():
     assert summary(verdicts) == NOTED
 
 
-def test_the_readme_says_what_is_noted():
-    readme = re.sub(r"\s+", " ", (ROOT / "README.md").read_text())
+def test_the_documentation_says_what_is_noted():
+    page = re.sub(r"\s+", " ", (ROOT / "docs" / "batsim.md").read_text())
     here = len([path for path in (ROOT / "tests" / "golden" / "batsim4").iterdir() if path.is_dir()])
     assert NOTED["different"] == []
-    assert f"all {here} conversations in `tests/golden/`" in readme
-    assert f"{NOTED['equal']} of {NOTED['cases']} more" in readme
-    assert f"none differs, {len(NOTED['refused'])} are refused" in readme
+    assert f"all {here} conversations in `tests/golden/`" in page
+    assert f"{NOTED['equal']} of {NOTED['cases']} more" in page
+    assert f"none differs, {len(NOTED['refused'])} are refused" in page

@@ -49,6 +49,12 @@ def test_a_time_that_is_none_is_counted_and_the_others_are_read():
     assert dict(times.report.misread) == {"End": 1}
 
 
+@pytest.mark.parametrize("text", ["2024-01-10T10:00:0Z", "2024-01-10T10:00:-1", "2024-01-10T10+1:00:0"])
+def test_what_only_looks_like_a_time_warns_of_nothing(text):
+    times = clock().read([text, "2024-01-10T10:00:00"], "End")
+    assert times.first[1] == 1704880800
+
+
 def test_a_form_of_the_sites_own():
     assert clock(form="%d/%m/%y-%H:%M").read(["10/01/24-10:00"], "Submit").first.tolist() == [1704880800]
 

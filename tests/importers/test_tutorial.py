@@ -33,7 +33,7 @@ def clone(tmp_path_factory):
 def test_a_command_of_the_page_works_as_typed(clone, line):
     environment = os.environ | {"PATH": f"{clone / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        shlex.split(line), cwd=clone, env=environment, timeout=120, capture_output=True, text=True, check=False
+        shlex.split(line), cwd=clone, env=environment, timeout=600, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     if "jobs.swf --platform mine/platform.json" in line and "import" in line:

@@ -91,8 +91,13 @@ def random_task(dice, names, start, talks, crowded):
 def in_simgrid(scenario, tmp_path):
     path = tmp_path / "scenario.json"
     path.write_text(json.dumps(scenario))
-    peer = Path(__file__).with_name("simgrid_peer.py")
-    done = subprocess.run([PYTHON, str(peer), str(path)], capture_output=True, text=True, timeout=120, check=True)
+    return asked("simgrid_peer.py", path)
+
+
+def asked(peer, path):
+    """What a peer, which runs SimGrid, prints of a file."""
+    words = [PYTHON, str(Path(__file__).with_name(peer)), str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -147,3 +152,37 @@ def scenario_of(dice, tmp_path, talks, together, crowded):
 def test_parallel_tasks_end_when_simgrid_says(seed, talks, together, crowded, tmp_path):
     scenario = scenario_of(random.Random(seed * 4 + talks * 2 + together), tmp_path, talks, together, crowded)
     assert in_our_engine(scenario, tmp_path) == pytest.approx(in_simgrid(scenario, tmp_path), rel=1e-6)
+
+
+def graph_text(dice, routing):
+    """Hosts and routers that are all connected, by routes of one to three links."""
+    points = [f"h{number}" for number in range(dice.randint(4, 10))] + ["r0", "r1"]
+    hosts = "".join(f'<host id="{name}" speed="1Gf"/>' for name in points[:-2])
+    pairs = {(dice.choice(points[:number]), points[number]) for number in range(1, len(points))}
+    pairs |= {tuple(sorted(dice.sample(points, 2))) for _ in range(len(points))}
+    wires, routes = [], []
+    for source, end in sorted(pairs):
+        if (end, source) in pairs:
+            continue
+        names = [f"l_{source}_{end}_{number}" for number in range(dice.randint(1, 3))]
+        wires += [f'<link id="{name}" bandwidth="1GBps" latency="{dice.randint(1, 99)}us"/>' for name in names]
+        inside = "".join(f'<link_ctn id="{name}"/>' for name in names)
+        routes.append(f'<route src="{source}" dst="{end}">{inside}</route>')
+    dice.shuffle(routes)
+    return (
+        '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
+        f'<zone id="z" routing="{routing}">{hosts}<router id="r0"/><router id="r1"/>{"".join(wires + routes)}</zone>'
+        "</platform>\n"
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("routing", ["Floyd", "Dijkstra", "DijkstraCache"])
+def test_the_shortest_ways_are_those_that_simgrid_finds(routing, seed, tmp_path):
+    path = tmp_path / "platform.xml"
+    path.write_text(graph_text(random.Random(seed), routing))
+    platform = read_simgrid_xml(path)
+    for source, destination, links, latency in asked("simgrid_routes.py", path):
+        found, delay = platform.route(source, destination)
+        assert [link.name for link in found] == links, (source, destination)
+        assert delay == pytest.approx(latency, abs=1e-12)
