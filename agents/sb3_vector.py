@@ -9,9 +9,11 @@ MaskablePPO("MlpPolicy", SideBySide(SchedulingVectorEnv(...)), n_steps=128).lear
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
+from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Bools, Floats, Ints
 
 
@@ -19,6 +21,8 @@ class SideBySide(VecEnv):
     """The environments of a vector environment that resets each at the step that ends it (``SAME_STEP``)."""
 
     def __init__(self, env: SchedulingVectorEnv) -> None:
+        if env.metadata["autoreset_mode"] != AutoresetMode.SAME_STEP:
+            raise OptionsError("environments side by side begin the next episode at once; make them with 'SameStep'")
         self.env = env
         self._actions: Ints = np.zeros(env.num_envs, np.int64)
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
@@ -39,7 +43,7 @@ class SideBySide(VecEnv):
         observations, rewards, over, cut, info = self.env.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(over | cut).tolist():
-            figures = info["episode"]
+            figures = info["final_info"]["episode"]
             infos[i] = {
                 "terminal_observation": info["final_obs"][i],
                 "TimeLimit.truncated": bool(cut[i]),

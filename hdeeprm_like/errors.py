@@ -13,6 +13,7 @@ its traceback. A message says what is wrong, where, and what would be right.
 """
 
 from collections.abc import Iterable
+from numbers import Integral, Real
 
 
 class HDeepRMError(Exception):
@@ -41,6 +42,18 @@ class ProtocolError(HDeepRMError):
 
 class ResultsError(HDeepRMError):
     """The files of a run are missing or cannot be read."""
+
+
+def require_whole(name: str, value: object, least: int) -> None:
+    """Raise an OptionsError unless a value is a whole number of at least *least*; NumPy's are taken as well."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise OptionsError(f"{name} is {value!r:.80}; a whole number is needed, at least {least}")
+
+
+def require_number(name: str, value: object) -> None:
+    """Raise an OptionsError unless a value is a number."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise OptionsError(f"{name} is {value!r:.80}; a number is needed")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -143,10 +144,7 @@ def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
     """Return the jobs of episodes to learn from, to choose agents by, and held out, by number."""
     training = experiment.options.training
     if experiment.options.workload.model is not None:
-
-        def made(episode: int) -> Workload:
-            return made_jobs(experiment.options_path, experiment.options, experiment.platform, episode)
-
+        made = partial(made_jobs, experiment.options_path, experiment.options, experiment.platform)
         return made, lambda number: made(VALIDATION + number), lambda number: made(HELD_OUT + number)
     if training.fragment_jobs is not None:
         fragments = Fragments(
@@ -157,11 +155,13 @@ def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
             training.compression,
         )
         return fragments, fragments.validation, fragments.held_out
-
-    def whole(number: int) -> Workload:
-        return experiment.workload
-
+    whole = partial(the_same, experiment.workload)
     return whole, whole, whole
+
+
+def the_same(workload: Workload, number: int) -> Workload:
+    """Return the jobs of every episode where all have the same."""
+    return workload
 
 
 def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:
@@ -222,10 +222,16 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
         estimates = estimates_named(how.estimates, where=f"{path}: workload.estimates")
         workload = estimate_workload(workload, estimates, generator(options.seed, ESTIMATES))
     if skipped:
-        log.warning("%s: %d lines gave no job: %s", source, skipped.total(), "; ".join(reasons(skipped)))
+        warn_once(f"{source}: {skipped.total()} lines gave no job: {'; '.join(reasons(skipped))}")
     if options.nb_jobs and len(workload) < options.nb_jobs:
         log.warning("%s: holds %d jobs, %d were asked for", source, len(workload), options.nb_jobs)
     return Experiment(options, Path(), source, platform, workload, skipped)
+
+
+@cache
+def warn_once(message: str) -> None:
+    """Tell the user something that is not said again however often the same file is read."""
+    log.warning("%s", message)
 
 
 def platform_from(platform: AnyPlatform) -> Platform:
@@ -237,11 +243,15 @@ def platform_from(platform: AnyPlatform) -> Platform:
     """
     if isinstance(platform, Platform):
         return platform
-    if not isinstance(platform, int):
+    if isinstance(platform, str | Path):
         return load_platform(Path(platform))
+    if not isinstance(platform, int | np.integer) or isinstance(platform, bool):
+        raise OptionsError(
+            f"platform is {platform!r:.80}; the path of one is needed, or the cores of a pool as a whole number"
+        )
     if platform < 1:
         raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
-    return pool(platform)
+    return pool(int(platform))
 
 
 def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:

@@ -38,12 +38,16 @@ OBJECTIVE_NAMES = (
     "queue_length",
     "queue_wait",
     "avg_wait",
+    "wait",
+    "bounded_slowdown",
+    "execution_slowdown",
+    "window_execution_slowdown",
     "used_cores",
 )
 OBSERVATION_NAMES = ("normal", "small", "minimal", "image", "compact", "horizon", "backfilling", "machines")
 ACTION_NAMES = ("policies", "jobs", "machines")
 
-Mode = Literal["sample", "integral", "change", "waits", "discounted"]
+Mode = Literal["sample", "integral", "change", "waits", "discounted", "end"]
 Preset = Literal["HDeepRM", "PolicySelect", "DeepRM", "CompactRM", "SMDP", "DeepBackfilling", "JobMachine"]
 
 

@@ -24,6 +24,7 @@ SLOW = {
     r"decision/test_own_times.*(easysjf|conservative)": "another mode",
     r"decision/test_views.*in_compiled_code.*(normal|small|image|backfilling|machines)": "another observation",
     r"learning/test_training.*kill_9|learning/test_ppo.*(maskable|other_layers)|test_learned.*killed": "minutes",
+    r"test_learned.*kill_9": "kills and resumes two trainings fifty times each",
     r"studies/test_evolution.*kill_9": "starts many processes",
     r"test_learned.*published_space.*(DeepRM|CompactRM|DeepBackfilling|JobMachine)": "another published space",
     r"batsim/test_launch_batsim.*any_moment.*(9-batsim|15-endpoint)": "another signal",

@@ -2,17 +2,22 @@
 
 import csv
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.learning.checkpoint import read_checkpoint
 
 ROOT = Path(__file__).parent.parent
 OPTIONS, AGENT = ROOT / "agents" / "reinforce.json", ROOT / "agents" / "reinforce.py"
@@ -80,6 +85,24 @@ def test_a_trained_agent_gives_the_same_schedule_in_process_and_with_batsim(tmp_
         batsim = ("--simulator", version, "--batsim-command", command, "--timeout", 60)
         assert launch(tmp_path / version, *model, *batsim, options=options) == 0
         assert schedule(tmp_path / "here") == schedule(tmp_path / version)
+
+
+def test_a_training_with_batsim_leaves_the_logs_and_pictures_of_one_in_process(tmp_path):
+    batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
+    for name, flags in (("here", ()), ("there", batsim)):
+        assert launch(tmp_path / name, "--runs", 3, "--log-decisions", *flags) == 0
+    for name in ("losses.log", "rewards.log", "probs.json"):
+        assert (tmp_path / "there" / name).read_text() == (tmp_path / "here" / name).read_text()
+    decisions = [json.loads(line) for line in (tmp_path / "there" / "decisions.jsonl").read_text().splitlines()]
+    assert len(decisions) == 1  # both jobs come at once and one decision starts them
+    assert decisions[0]["reward"] == float((tmp_path / "there" / "rewards.log").read_text().split()[-1])
+    assert len(decisions[0]["observation"]) == 21
+    record = json.loads((tmp_path / "there" / "run.json").read_text())
+    assert {"losses.log", "rewards.log", "probs.json", "progress.csv"} <= set(record["files"])
+    assert record["reward"] == float((tmp_path / "there" / "rewards.log").read_text().split()[-1])
+    for kind in ("losses", "rewards", "action_preferences"):
+        assert main(["visual", kind, "--run", str(tmp_path / "there"), "-s", str(tmp_path / f"{kind}.png")]) == 0
+        assert (tmp_path / f"{kind}.png").stat().st_size > 0
 
 
 @pytest.mark.parametrize(
@@ -235,7 +258,98 @@ def test_a_training_whose_experiment_has_changed_is_not_resumed(tmp_path, capsys
     assert "has changed since" in capsys.readouterr().err
 
 
+def test_decisions_are_logged_with_what_was_short_then(tmp_path):
+    """Three jobs of two cores on a machine of two: as long as one waits, cores are short."""
+    (tmp_path / "machines.csv").write_text("MachineName,TotalMemory,TotalCPUs,TotalGPUs\na,64000,2,0\n")
+    content = {
+        "seed": 4,
+        "nb_jobs": 6,
+        "platform_file_path": "machines.csv",
+        "workload": {"model": "lublin", "preset": "whole", "parameters": {"nodes": 2}},
+        "pybatsim": {
+            "env": {"observation": "minimal", "actions": {"policies": ["fcfs"]}},
+            "agent": {"type": "LEARNING", "run": "test", "gamma": 0.99},
+        },
+    }
+    (tmp_path / "options.json").write_text(json.dumps(content))
+    (tmp_path / "constant.py").write_text(CONSTANT_AGENT)
+    how = {"options": tmp_path / "options.json", "agent": tmp_path / "constant.py"}
+    assert launch(tmp_path / "run", "--log-decisions", **how) == 0
+    decisions = [json.loads(line) for line in (tmp_path / "run" / "decisions.jsonl").read_text().splitlines()]
+    assert {one["name"] for one in decisions} == {"fcfs+strict"}
+    short = json.loads((tmp_path / "run" / "overutilizations.json").read_text())["core"]
+    told = [one["time"] for one in decisions if "core" in one["overutilized"]]
+    assert told
+    assert all(any(begin <= time < end for begin, end in short) for time in told)
+    assert len(told) < len(decisions) or len(decisions) == 1
+    rewards = sum(one["reward"] for one in decisions)
+    assert rewards == pytest.approx(float((tmp_path / "run" / "rewards.log").read_text()))
+    assert "decisions.jsonl" in json.loads((tmp_path / "run" / "run.json").read_text())["files"]
+
+
 def test_a_classic_experiment_takes_no_agent(tmp_path, capsys):
     options = ROOT / "agents" / "gaia-first-high_gflops.json"
     assert launch(tmp_path / "run", options=options) == 2
     assert "are for LEARNING agents" in capsys.readouterr().err
+
+
+def test_an_agent_whose_code_has_changed_is_not_resumed(tmp_path, capsys):
+    agent = tmp_path / "my_agent.py"
+    agent.write_text(OWN_AGENT)
+    assert train("--output", tmp_path / "training", "--episodes", 2, agent=agent) == 0
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "3"]) == 0
+    agent.write_text(OWN_AGENT.replace("leaky_relu", "relu"))
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "4"]) == 2
+    assert "my_agent.py: has changed since the training" in capsys.readouterr().err
+
+
+def killed_at_random(command, resume, folder, seconds, kills=50):
+    """Fork a training, kill it after a random time, go on with it, and so on; return how many were killed before the
+    first checkpoint. What is imported and compiled is there already, so that the first second is that of the training.
+    """
+    rng, early = np.random.default_rng(1), 0
+    for kill in range(kills + 1):
+        arguments = resume if (folder / "run.json").exists() else command
+        if kill == kills // 2:  # half of them begin anew, each with a first second of its own
+            shutil.rmtree(folder, ignore_errors=True)
+            arguments = command
+        child = os.fork()
+        if child == 0:
+            os._exit(main(arguments))
+        if kill < kills:
+            time.sleep(rng.uniform(0.0, seconds))
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
+        early += (folder / "run.json").exists() and not (folder / "checkpoint.pt").exists()
+        if kill < kills // 2 and kill % 3 == 2:
+            shutil.rmtree(folder, ignore_errors=True)
+    return early
+
+
+@pytest.mark.parametrize("agent", ["reinforce.py", "ppo.py"])
+def test_kill_9_at_fifty_random_moments_gives_the_weights_of_the_whole_training(tmp_path, agent):
+    options = options_to_test(tmp_path)
+    content = json.loads(options.read_text())
+    content["training"] = content.get("training", {}) | {"evaluate_every": 20, "checkpoint_every": 10}
+    if agent == "ppo.py":
+        content["training"]["prior"] = 4
+    options.write_text(json.dumps(content))
+    flags = ["train", "-q", "--options", str(options), "--agent", str(ROOT / "agents" / agent), "--episodes", "200"]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        begun = time.monotonic()
+        assert main([*flags, "--output", str(tmp_path / "whole")]) == 0
+        seconds = min(1.0, 0.5 * (time.monotonic() - begun))
+        cut = tmp_path / "cut"
+        resume = ["train", "-q", "--resume", str(cut)]
+        early = killed_at_random([*flags, "--output", str(cut)], resume, cut, seconds)
+    finally:
+        torch.set_num_threads(threads)
+    assert early > 0
+    one, other = (read_checkpoint(tmp_path / name / "checkpoint.pt") for name in ("whole", "cut"))
+    for name, weights in one["parameters"].items():
+        assert torch.equal(weights, other["parameters"][name])
+    for name in ("losses.log", "rewards.log", "probs.json", "evaluations.csv"):
+        assert (cut / name).read_text() == (tmp_path / "whole" / name).read_text()

@@ -36,6 +36,11 @@ def add_launch(commands: Commands) -> None:
         help="our own in process, Batsim 4 or 5 as a program, or either in a container (default embedded)",
     )
     add_agent_flags(added)
+    added.add_argument(
+        "--log-decisions",
+        action="store_true",
+        help="write decisions.jsonl: what a LEARNING agent saw, did and got in the last run, and what was short then",
+    )
     batsim = added.add_argument_group("with Batsim")
     batsim.add_argument(
         "--batsim-command",
@@ -66,8 +71,10 @@ def run_launch(options: argparse.Namespace) -> int | None:
         from hdeeprm_like.cli.learning import new_learner
 
         learner = new_learner(experiment, options)
-    elif options.agent or options.input_model or options.output_model:
-        raise OptionsError(f"{options.options}: pybatsim.agent.type: --agent and models are for LEARNING agents")
+    elif options.agent or options.input_model or options.output_model or options.log_decisions:
+        raise OptionsError(
+            f"{options.options}: pybatsim.agent.type: --agent, models and --log-decisions are for LEARNING agents"
+        )
     from hdeeprm_like.launch.in_process import launch_classic
 
     output = options.output or Path(f"run-{options.options.stem}")
@@ -78,7 +85,8 @@ def run_launch(options: argparse.Namespace) -> int | None:
         else:
             from hdeeprm_like.launch.learned import launch_learner
 
-            run = launch_learner(learner, output, options.runs, progress=not options.quiet)
+            how = {"progress": not options.quiet, "log_decisions": options.log_decisions}
+            run = launch_learner(learner, output, options.runs, **how)
     else:
         run = run_with_batsim(options, experiment, output, learner)
         if "problem" in run:
@@ -123,7 +131,8 @@ def run_with_batsim(
         return launch_batsim(experiment, output, peer, runs=options.runs, progress=not options.quiet)
     from hdeeprm_like.launch.learned import launch_learner_with_batsim
 
-    return launch_learner_with_batsim(learner, output, peer, options.runs, progress=not options.quiet)
+    how = {"progress": not options.quiet, "log_decisions": options.log_decisions}
+    return launch_learner_with_batsim(learner, output, peer, options.runs, **how)
 
 
 def cut_short(run: dict[str, Any], output: Path) -> int:

@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy
-from hdeeprm_like.decision.names import JOB_POLICIES, holds_file
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, holds_file
 from hdeeprm_like.decision.observations.view import KINDS
 from hdeeprm_like.decision.presets import Actions, Space, policy_named
-from hdeeprm_like.decision.rewards import OBJECTIVES, Objective
-from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.decision.rewards import MODES, OBJECTIVES, Objective
+from hdeeprm_like.decision.window.arrays import OPENS
+from hdeeprm_like.errors import OptionsError, did_you_mean, require_number
 from hdeeprm_like.plugins import find
+
+OBJECTIVE = "objective"  # as options files name it
 
 
 def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = None) -> Space:
@@ -30,7 +33,7 @@ def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = Non
 
     Args:
         given: fields of `Space` by name, with names in place of parts; *objectives* may also be one name, and a pair
-            ``"shortest-high_gflops"``. None leaves a field as it is.
+            ``"shortest-high_gflops"``. *objective* stands for *objectives*. None leaves a field as it is.
         folder: that files are relative to; None for the current one.
 
     Raises:
@@ -38,19 +41,31 @@ def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = Non
     """
     known = [field.name for field in fields(Space)]
     for name in given:
-        if name not in known:
+        if name not in (*known, OBJECTIVE):
             raise OptionsError(f"{name!r} is no field of a decision space{did_you_mean(name, known)}")
     found = {name: value for name, value in given.items() if value is not None}
+    if OBJECTIVE in found:
+        if "objectives" in found:
+            raise OptionsError("objective and objectives say the same; give one of them")
+        found["objectives"] = found.pop(OBJECTIVE)
     for name, names in (("observation", KINDS), ("actions", get_args(Actions))):
         if isinstance(found.get(name), str):
             found[name] = find(found[name], {one: one for one in names}, name, folder)
+    for name, words in (("opens", OPENS), ("reward", MODES), ("core_policy", tuple(CORE_POLICIES))):
+        if name in found and found[name] not in words:
+            raise OptionsError(f"{name} {found[name]!r:.80} is not known{did_you_mean(str(found[name]), words)}")
+    for name in ("observation", "actions", "pairs"):
+        kinds = (str, Sequence) if name != "observation" else (str,)
+        if name in found and not callable(found[name]) and not isinstance(found[name], kinds):
+            raise OptionsError(f"{name} is {found[name]!r:.80}; a name is needed, or a function that makes it")
     if "objectives" in found:
         found["objectives"] = objectives_named(found["objectives"], folder)
     listed = found.get("actions")
     if isinstance(listed, Sequence) and not isinstance(listed, str):
         found["actions"], found["pairs"] = "policies", [policy_with_own(policy, folder) for policy in listed]
     elif "pairs" in found:
-        found["pairs"] = [pair_named(pair, folder) for pair in found["pairs"]]
+        named = [found["pairs"]] if isinstance(found["pairs"], str) else found["pairs"]
+        found["pairs"] = [pair_named(pair, folder) for pair in named]
     if "pairs" in found:
         found["pairs"] = tuple(found["pairs"])
     return replace(space, **found)
@@ -77,6 +92,10 @@ def objectives_named(
         OptionsError: one is not known.
     """
     weights = wanted if isinstance(wanted, Mapping) else {wanted: 1.0}
+    for one, weight in weights.items():
+        if not isinstance(one, str) and not callable(one):
+            raise OptionsError(f"objective {one!r:.80}: a name is needed, or a function of the state")
+        require_number(f"the weight of objective {one!r:.80}", weight)
     return {
         find(one, OBJECTIVES, "objective", folder) if isinstance(one, str) else one: weight
         for one, weight in weights.items()

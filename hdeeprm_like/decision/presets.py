@@ -20,12 +20,13 @@ from hdeeprm_like.decision.window.arrays import Opens, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import THESIS, Needs, State
-from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.errors import OptionsError, did_you_mean, require_number, require_whole
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
 NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
 Actions: TypeAlias = Literal["policies", "jobs", "machines"]
 
+LEAST = {"head": 0, "tail": 0, "horizon": 1, "backlog": 0, "memory_units": 0}  # of the whole numbers of a `Space`
 NO_LIMITS = JobLimits(time=1.0, cores=1.0, memory=1.0, bandwidth=1.0)
 
 
@@ -83,6 +84,13 @@ class Space:
     gamma: float = 0.99
 
     def __post_init__(self) -> None:
+        for name, least in LEAST.items():
+            require_whole(name, getattr(self, name), least)
+        for name in ("step", "queue_sensitivity", "gamma"):
+            require_number(name, getattr(self, name))
+        for name in ("void", "waiting"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionsError(f"{name} is {getattr(self, name)!r:.80}; True or False is needed")
         if not isinstance(self.actions, str) and not callable(self.actions):
             object.__setattr__(self, "pairs", tuple(policy_named(one) for one in self.actions))
             object.__setattr__(self, "actions", "policies")

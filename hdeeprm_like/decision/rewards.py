@@ -11,12 +11,19 @@ second in its present state, so that their integral over the run is the metric t
 | ``makespan`` | computing capability in use, in GFLOP/s: work done sooner ends sooner | thesis 3.2.4 |
 | ``energy_consumption`` | minus the power of all cores, in W | thesis 3.2.4 |
 | ``edp`` | minus (power x time + energy), in J: the growth of energy times elapsed time | thesis 3.2.4 |
-| ``window_slowdown`` | minus the sum of 1 / requested time over the jobs in the window, in 1/s | 000, section 4.6.3 |
+| ``window_slowdown`` | the same over the jobs in the window, in 1/s | thesis 3.2.4, with the window of 000, 4.6.3 |
+| ``execution_slowdown`` | minus the sum of 1 / execution time over the jobs in the system, in 1/s | 000, equation 4.1 |
+| ``window_execution_slowdown`` | the same over the jobs in the window, in 1/s | 000, section 4.6.3 |
 | ``unused_cores`` | minus the share of the cores that serve no job | 001, equation 2 |
 | ``queue_length`` | minus the number of waiting jobs, as a share of the most until now | 001, equation 2 |
 | ``queue_wait`` | minus their time in the queue together, as a share of the most until now | 001, equation 2 |
-| ``avg_wait`` | minus the mean wait of all jobs until now, in s | 004, section II.E |
+| ``avg_wait`` | minus the mean wait of all jobs until now, in s; also ``wait`` | 004, section II.E |
+| ``bounded_slowdown`` | minus the mean of all jobs until now, as if those that wait started now | 000, equation 2.3 |
 | ``used_cores`` | share of the cores that serve jobs | 004, section II.E |
+
+Execution times are those on a core of mean speed; with Batsim, where nobody knows them before the end, they are what
+users request. ``wait`` and ``bounded_slowdown`` are what is reported of a schedule: by ``change`` each decision gets
+its part of it, up to the constant that jobs begin with, and by ``end`` the last one gets all.
 
 | mode | the reward of a decision |
 |---|---|
@@ -24,6 +31,7 @@ second in its present state, so that their integral over the run is the metric t
 | ``integral`` | the integral of the objective until the next decision, or the end (000, equation 4.1, in unit steps) |
 | ``change`` | how much the objective is greater at the next decision, or the end, than it was just before this one |
 | ``waits`` | the objective right after it if the agent waits, 0 if it starts a job (001, III.B; 003, 4.3) |
+| ``end`` | the objective at the end of the episode, after its last decision; 0 after all others |
 | ``discounted`` | as ``integral``, each time step counting *gamma* times the one before (000, equation 2.18) |
 """
 
@@ -35,7 +43,8 @@ import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.decision.window.arrays import NONE, Window
-from hdeeprm_like.decision.window.window import JobWindow, fill_slots
+from hdeeprm_like.decision.window.statistics import bounded_slowdown_at, execution_time, pace_of
+from hdeeprm_like.decision.window.window import JobWindow, fill_slots, is_over
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.state import State
@@ -45,11 +54,15 @@ from hdeeprm_like.types import Floats, Records
 
 SLOWDOWN, COMPLETION, UTILIZATION, MAKESPAN, ENERGY, EDP = 0, 1, 2, 3, 4, 5
 WINDOW_SLOWDOWN, UNUSED_CORES, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, USED_CORES = 6, 7, 8, 9, 10, 11
-NUMBER_OF_OBJECTIVES = 12
+EXECUTION_SLOWDOWN, WINDOW_EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN = 12, 13, 14
+NUMBER_OF_OBJECTIVES = 15
+OF_WINDOW = (WINDOW_SLOWDOWN, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, WINDOW_EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN)
+OF_EXECUTION = (EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN)
+AT_END = (AVG_WAIT, BOUNDED_SLOWDOWN)  # tell of the whole schedule; the others are 0 when all jobs are over
 
-Mode: TypeAlias = Literal["sample", "integral", "change", "waits", "discounted"]
+Mode: TypeAlias = Literal["sample", "integral", "change", "waits", "discounted", "end"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-SAMPLE, INTEGRAL, CHANGE, WAITS, DISCOUNTED = 0, 1, 2, 3, 4
+SAMPLE, INTEGRAL, CHANGE, WAITS, DISCOUNTED, END = 0, 1, 2, 3, 4, 5
 
 REWARD = np.dtype(
     [
@@ -88,6 +101,28 @@ def urgency_in_window(tables: Tables, window: Window) -> float:
         if window.slots[i] != NONE:
             total += window.paces[window.slots[i]]
     return total
+
+
+@compiled
+def execution_urgency_in_window(tables: Tables, window: Window) -> float:
+    """Return the sum of 1 / execution time in 1/s over the jobs in the slots."""
+    fill_slots(tables, window)
+    total = 0.0
+    for i in range(len(window.slots)):
+        if window.slots[i] != NONE:
+            total += pace_of(execution_time(tables, window.slots[i]))
+    return total
+
+
+@compiled
+def mean_bounded_slowdown(tables: Tables, window: Window, ahead: float) -> float:
+    """Return the mean bounded slowdown of all jobs until now, as if those that wait started in *ahead* s."""
+    params, clock = window.params[0], tables.clock[0]
+    total = params.slowdowns
+    for i in range(clock.waiting):
+        total += bounded_slowdown_at(tables, tables.members[i], clock.now + ahead)
+    jobs = params.started + clock.waiting
+    return float(total / jobs) if jobs > 0 else 0.0
 
 
 @compiled
@@ -165,6 +200,12 @@ def objective_value(tables: Tables, window: Window, objective: int, ahead: float
     if objective == USED_CORES:
         return busy_cores(tables) / cores_in_all(tables)
     params = window.params[0]
+    if objective == EXECUTION_SLOWDOWN:
+        return float(-params.execution_urgency)
+    if objective == WINDOW_EXECUTION_SLOWDOWN:
+        return -execution_urgency_in_window(tables, window)
+    if objective == BOUNDED_SLOWDOWN:
+        return -mean_bounded_slowdown(tables, window, ahead)
     if objective == QUEUE_LENGTH:
         return float(-params.queue / params.longest_queue) if params.queue > 0 else 0.0
     if objective == QUEUE_WAIT:
@@ -224,7 +265,10 @@ def settle(tables: Tables, window: Window, reward: RewardArrays) -> None:
     params.due = 0
     if params.mode == SAMPLE or params.mode == WAITS:
         return
-    if params.mode == CHANGE:
+    if params.mode == END:
+        over = is_over(tables) and tables.clock[0].waiting == 0
+        params.last = weighted_value(tables, window, reward, 0.0) if over else 0.0
+    elif params.mode == CHANGE:
         level = weighted_value(tables, window, reward, 0.0)
         params.last = level - params.level
         params.level = level
@@ -250,12 +294,14 @@ class BuiltIn:
         Raises:
             OptionsError: it is one of the window's, which a state alone does not tell.
         """
-        if self.number in (WINDOW_SLOWDOWN, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT):
+        if self.number in OF_WINDOW:
             raise OptionsError(f"objective {self.name!r} needs the window of a run; name it in the options instead")
         window = JobWindow(state, lists=False)
         jobs = state.tables.jobs
-        times = jobs["requested_time"][(jobs["status"] == WAITING) | (jobs["status"] == RUNNING)]
-        window.arrays.params["urgency"] = sum(1.0 / time if time > 0.0 else 1.0 for time in times.tolist())
+        active = jobs[(jobs["status"] == WAITING) | (jobs["status"] == RUNNING)]
+        runs = np.where(np.isnan(active["run_time"]), active["requested_time"], active["run_time"])
+        for name, times in (("urgency", active["requested_time"]), ("execution_urgency", runs)):
+            window.arrays.params[name] = sum(1.0 / time if time > 0.0 else 1.0 for time in times.tolist())
         return objective_value(state.tables, window.arrays, self.number, 0.0)
 
 
@@ -275,6 +321,10 @@ _NUMBERS = {
     "queue_wait": QUEUE_WAIT,
     "avg_wait": AVG_WAIT,
     "used_cores": USED_CORES,
+    "wait": AVG_WAIT,
+    "bounded_slowdown": BOUNDED_SLOWDOWN,
+    "execution_slowdown": EXECUTION_SLOWDOWN,
+    "window_execution_slowdown": WINDOW_EXECUTION_SLOWDOWN,
 }
 OBJECTIVES: dict[str, Objective] = {name: BuiltIn(name, number) for name, number in _NUMBERS.items()}
 
@@ -310,6 +360,9 @@ class Reward:
         self.objectives = dict(objective) if isinstance(objective, Mapping) else {objective: 1.0}
         if not self.objectives:
             raise OptionsError("a reward needs at least one objective")
+        for one in self.objectives:
+            if mode == "end" and isinstance(one, BuiltIn) and one.number not in AT_END:
+                raise OptionsError(f"reward 'end': objective {one.name!r} tells nothing at the end; take 'integral'")
         self.mode = mode
         params = np.zeros(1, REWARD)
         params["mode"], params["gamma"], params["step"], params["discount"] = MODES.index(mode), gamma, step, 1.0
@@ -319,6 +372,11 @@ class Reward:
         for one, weight in self.objectives.items():
             if isinstance(one, BuiltIn):
                 self.arrays.weights[one.number] += weight
+
+    @property
+    def executes(self) -> bool:
+        """Whether the window has to keep what execution times tell."""
+        return bool(self.arrays.weights[list(OF_EXECUTION)].any())
 
     def refresh(self, state: State) -> None:
         """Look at the user's own objectives, which change at instants and by decisions only."""

@@ -205,6 +205,8 @@ class DecisionSystem:
         if window is None:
             window = NoJobWindow(state) if reward is None else JobWindow(state, lists=False)
         self.window = window
+        if reward is not None and reward.executes:
+            window.arrays.params["executes"] = 1
         self.core = Core(state.tables, self.window.arrays, reward.arrays if reward is not None else no_reward())
         self._reward_rows = self.core.reward.params
         self._followed = reward is not None or not isinstance(window, NoJobWindow)

@@ -255,11 +255,7 @@ class State:
 
     def cores_of(self, job: int) -> Ints:
         """Return the cores of a started job in ascending order; none where they have no names."""
-        row = self.tables.jobs[job]
-        first = row["first"]
-        cores: Ints = self.tables.allocation[first : first + row["size"]].copy()
-        cores.sort()
-        return cores
+        return cores_of(self.tables, job)
 
     def make_room(self) -> None:
         """Let the log have room for one more instant."""
@@ -405,6 +401,13 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def cores_of(tables: Tables, job: int) -> Ints:
+    """Return the cores of a started job in ascending order; none where they have no names."""
+    row = tables.jobs[job]
+    cores: Ints = np.sort(tables.allocation[row["first"] : row["first"] + row["size"]])
+    return cores
 
 
 def countable(platform: Platform, jobs: Workload) -> bool:

@@ -17,6 +17,31 @@ Without a platform and a workload, jobs are drawn from a published model for a s
 | PolicySelect, SMDP, DeepBackfilling | a pool of 64 cores | 100 of Lublin's |
 | DeepRM, CompactRM | a pool of 10 cores with memory | Mao's, 50 time steps; the image shows memory too |
 | JobMachine | 4 nodes of 64 cores, two of them with GPUs | 100 of KSU's, memory by HDeepRM |
+
+`PAPERS` has ids with the sizes that papers tell, as ``hdeeprm_like/SMDP-paper-v0``.
+
+Keywords of `make` and `make_vec`; those of the decision space replace what the preset says:
+
+| keyword | value |
+|---|---|
+| ``options`` | path of an options file, which tells platform, jobs and decision space |
+| ``platform`` | path of a platform, cores of a pool as a whole number, or a `Platform` |
+| ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that makes one |
+| ``jobs`` | in an episode, at least 1 |
+| ``clock`` | ``batsim`` or ``textbook`` |
+| ``max_steps`` | after which an episode is cut off, at least 1 |
+| ``render_mode`` | ``human`` (not of `make_vec`) or ``rgb_array`` |
+| ``threads``, ``copy``, ``autoreset`` | of `make_vec`, see `SchedulingVectorEnv` |
+| ``actions`` | ``policies``, ``jobs`` or ``machines``; names of policies in a list; a function |
+| ``pairs``, ``void`` | the policy pairs of ``policies``; whether one can start none |
+| ``core_policy``, ``waiting`` | of ``jobs``; whether one can wait, of ``machines`` |
+| ``head``, ``tail`` | slots of the window at both ends of the queue, at least 0 |
+| ``opens``, ``step`` | when the agent is asked (`decision.window.window`); s of a time step |
+| ``observation`` | a kind (`decision.observations.view`) or a function |
+| ``horizon``, ``backlog``, ``memory_units`` | how much of it is shown, whole numbers |
+| ``queue_sensitivity`` | of the summaries, above 0 |
+| ``objectives``, ``objective`` | a name of `decision.rewards`, a function, or several with weights |
+| ``reward``, ``gamma`` | mode of `decision.rewards`; from 0 to 1 |
 """
 
 from collections.abc import Callable
@@ -29,14 +54,16 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.synthetic.mao import MAO, SCENARIOS
 from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.synthetic.models import Columns, Recipe, model_named
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.named_parts import space_with
-from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, WorkloadOf
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
-from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.errors import OptionsError, did_you_mean, require_whole
 from hdeeprm_like.experiment import (
     VALIDATION,
     AnyPlatform,
@@ -159,6 +186,46 @@ SETTINGS = {
 """The table of this module."""
 
 
+@dataclass(frozen=True)
+class Paper:
+    """A preset with the settings that a paper tells.
+
+    Attributes:
+        preset: that it is one of. space: of its agent. setting: where it plays.
+    """
+
+    preset: str
+    space: Space
+    setting: Setting
+
+
+def scenario(number: int) -> Paper:
+    """Return a scenario of the compact MDP: a pool of its processors, and jobs that ask for nothing else."""
+    name = f"scenario-{number}"
+    space = replace(PRESETS["CompactRM"], objectives={OBJECTIVES["window_execution_slowdown"]: 1.0})
+    return Paper("CompactRM", space, Setting(partial(pool, MAO[name].capacity), "mao", name, jobs=None))
+
+
+PAPERS = {
+    "SMDP-paper": Paper(
+        "SMDP",
+        replace(PRESETS["SMDP"], objectives={OBJECTIVES["window_execution_slowdown"]: 1.0}),
+        Setting(partial(pool, 256), "lublin", "whole", jobs=256),
+    ),
+    "CompactRM-paper": scenario(1),
+    **{f"CompactRM-paper-{number}": scenario(number) for number in range(1, len(SCENARIOS) + 1)},
+}
+"""By the names of their ids.
+
+| id | source | machine | jobs |
+|---|---|---|---|
+| SMDP-paper | 000, 5.3.1 and table 5.5 | 256 cores | 256 of Lublin's; 60 events, 128 slots |
+| CompactRM-paper-1 to -10 | 003, section 5; 000, table 5.3 | 10, 38 or 64 processors | Mao's, 100 steps |
+
+Both are rewarded by execution times, as equation 4.1 and section 4.6.3 of 000 have it.
+"""
+
+
 def environment(
     preset: str = "HDeepRM",
     *,
@@ -174,7 +241,7 @@ def environment(
     """Return an environment out of names and files; ``gymnasium.make`` calls it.
 
     Args:
-        preset: of `decision.presets.PRESETS`.
+        preset: of `decision.presets.PRESETS`, or of `PAPERS`.
         options: an options file: its platform, its training episodes and its decision space, whose preset is the one
             here if the file names none.
         platform: a `Platform`, the path of one, or the cores of a pool.
@@ -184,26 +251,30 @@ def environment(
         jobs: in an episode; all of the workload if None, 100 of a model.
         clock: ``batsim`` or ``textbook``; the first, or that of the options file, if None.
         max_steps, render_mode: as for `SchedulingEnv`.
-        parts: fields of `Space` in place of the preset's, as in `decision.named_parts.space_with`; *actions* may be
-            a list of policies, pairs and baselines.
+        parts: fields of `Space` in place of the preset's, see the table of this module.
 
     Raises:
         HDeepRMError: something is not known, missing or does not fit together.
     """
-    if preset not in PRESETS:
-        raise OptionsError(f"preset {preset!r} is not known{did_you_mean(preset, PRESETS)}")
-    setting = SETTINGS[preset]
+    if preset not in PRESETS and preset not in PAPERS:
+        raise OptionsError(f"preset {preset!r} is not known{did_you_mean(str(preset), (*PRESETS, *PAPERS))}")
+    if jobs is not None:
+        require_whole("jobs", jobs, 1)
+    paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
+    setting = paper.setting
     limits: JobLimits | None
+    workload_of: WorkloadOf
     if options is not None:
         experiment = load_experiment(Path(options))
-        space = space_in(experiment, preset)
-        exists, workload_of, limits = experiment.platform, training_episodes(experiment), experiment.workload.limits()
+        space = space_in(experiment, paper.preset)
+        exists, limits = experiment.platform, experiment.workload.limits()
+        workload_of = TrainingEpisodes(episodes_of(experiment)[0])
         clock = clock or experiment.options.training.clock
         if platform is not None or workload is not None or jobs is not None:
             raise OptionsError(f"{options}: tells platform and workload itself; leave platform, workload and jobs out")
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
-        space = space_with(PRESETS[preset], setting.parts if platform is None and workload is None else {})
+        space = space_with(paper.space, setting.parts if platform is None and workload is None else {})
         workload_of = workload_from(workload, jobs, exists, setting)
         limits = limits_of(workload_of)
     return SchedulingEnv(
@@ -223,13 +294,15 @@ def environments(
     *,
     threads: int = 1,
     copy: bool = True,
-    autoreset: AutoresetMode = AutoresetMode.SAME_STEP,
+    autoreset: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     **keywords: Any,
 ) -> SchedulingVectorEnv:
     """Return many environments that are advanced in one compiled call; ``gymnasium.make_vec`` calls it.
 
     Args:
-        num_envs, threads, copy, autoreset: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
+        num_envs, threads, copy: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
+        autoreset: ``NextStep``, Gymnasium's own default, which all its wrappers work with, or ``SameStep``, which
+            spends no step on beginning an episode.
 
     Raises:
         HDeepRMError: something is not known, missing or does not fit together, or is the user's own Python.
@@ -246,6 +319,7 @@ def environments(
         threads=threads,
         copy=copy,
         autoreset=autoreset,
+        render_mode=one.render_mode,
     )
 
 
@@ -263,10 +337,19 @@ def space_in(experiment: Experiment, preset: str) -> Any:
     return experiment.space
 
 
-def training_episodes(experiment: Experiment) -> WorkloadOf:
-    """Return what draws the training episodes of an experiment."""
-    training, *_ = episodes_of(experiment)
-    return lambda rng: training(int(rng.integers(VALIDATION)))
+@dataclass(frozen=True)
+class TrainingEpisodes:
+    """The training episodes of an experiment, drawn by number.
+
+    Attributes:
+        jobs_of: number to the jobs of an episode.
+    """
+
+    jobs_of: Callable[[int], Workload]
+
+    def __call__(self, rng: np.random.Generator) -> Workload:
+        """Return the jobs of any of them, equally likely."""
+        return self.jobs_of(int(rng.integers(VALIDATION)))
 
 
 def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Platform, setting: Setting) -> WorkloadOf:
@@ -278,8 +361,12 @@ def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Plat
         return Setting(lambda: platform, workload, jobs=length).workload_of(platform, jobs)
     if isinstance(workload, Workload):
         return Windows(workload, jobs)
-    if not isinstance(workload, str | Path):
+    if callable(workload):
         return workload
+    if not isinstance(workload, str | Path):
+        raise OptionsError(
+            f"workload is {workload!r:.80}; a Workload is needed, a path, a model, or a function that makes one"
+        )
     return Windows(jobs_in(Path(workload), platform).workload, jobs)
 
 
@@ -294,7 +381,7 @@ def limits_of(workload_of: WorkloadOf) -> JobLimits | None:
     return JobLimits(*(max(values) for values in zip(*(vars(limits).values() for limits in drawn), strict=True)))
 
 
-for name in PRESETS:
+for name in (*PRESETS, *PAPERS):
     gymnasium.register(
         f"hdeeprm_like/{name}-v0",
         entry_point="hdeeprm_like.gym:environment",

@@ -13,7 +13,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
-from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
 from hdeeprm_like.formats.open import load_workload
 from hdeeprm_like.run.batch import DRAWS, NO_DECISION
 from hdeeprm_like.run.episodes import fragment
@@ -31,6 +31,7 @@ except ModuleNotFoundError as missing:
 
 RenderMode: TypeAlias = Literal["human", "rgb_array"]
 RENDER_MODES: tuple[RenderMode, ...] = get_args(RenderMode)
+RENDER_FPS = 4
 RESET_OPTIONS = ("workload", "window")
 SHORTEST_RUN = 1e-5  # s, what Batsim gives a job without work, so that its slowdown exists
 
@@ -49,10 +50,10 @@ class Windows:
     jobs: int | None = None
 
     def __post_init__(self) -> None:
-        if len(self.workload) == 0 or (self.jobs is not None and self.jobs < 1):
-            raise OptionsError(
-                f"windows of {self.jobs} of {len(self.workload)} jobs cannot be had; at least 1 is needed"
-            )
+        if self.jobs is not None:
+            require_whole("jobs", self.jobs, 1)
+        if len(self.workload) == 0:
+            raise OptionsError("windows of a workload without jobs cannot be had")
 
     def __call__(self, rng: np.random.Generator) -> Workload:
         """Return a window that begins at any job, equally likely; its clock starts with its first job."""
@@ -128,7 +129,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
     policy_seed: int
     """Of the random policies in the present episode."""
 
-    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012 - as Gymnasium declares it
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012 - as Gymnasium declares it
 
     def __init__(
         self,
@@ -162,8 +163,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             raise OptionsError(
                 f"render mode {render_mode!r} is not known{did_you_mean(str(render_mode), RENDER_MODES)}"
             )
-        if max_steps is not None and max_steps < 1:
-            raise OptionsError(f"max_steps is {max_steps}; at least 1 is needed")
+        if max_steps is not None:
+            require_whole("max_steps", max_steps, 1)
         self.space = space
         self.platform = platform
         self.clock: Clock = clock
@@ -180,7 +181,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self._play: Play | None = None
         self._steps: Steps | None = None  # None where some part is not built in, or what happens is recorded
         self._running = False
-        self._taken = 0
+        self._taken: list[int] = []  # actions in this episode
         self._mask: Bools = np.zeros(sample.actions.size, np.bool_)
         self._window: Any = None  # that shows pictures
         self._draws: NDArray[np.uint64] = np.zeros(0, np.uint64)  # of windows and policy seeds
@@ -209,19 +210,17 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         for _ in range(DRAWS):
             self.workload = self._jobs(given)
             self.policy_seed = draw_below(self._draws, 0, SEEDS)
-            state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self.limits)
-            self._play = Play(Simulator(state, self.workload, self.clock), self.space.system(state))
-            self._running, self._taken = self._play.advance(), 0
+            self._taken = []
+            play = self._begin()
             if self._running:
                 break
         else:
             raise WorkloadError(f"reset: {NO_DECISION}")
         if self.render_mode == "human":
             self.render()
-        self._steps = Steps(self._play) if not self.record and self._play.is_built_in else None
-        observation, mask = self._play.observe()
+        observation, mask = play.observe()
         self._mask = mask.copy()
-        return observation, {"action_mask": self._mask, "time": self._play.system.state.now}
+        return observation, {"action_mask": self._mask, "time": play.system.state.now}
 
     def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         """Apply an action and move to the next decision.
@@ -236,18 +235,11 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         play, number = self.play, int(action)
         if not self._running:
             raise AgentError("step: the episode is over; reset() begins another")
-        if self._steps is None:
-            play.act(number)
-            running = play.advance()
-            if running:
-                play.system.settle()
-            (observation, mask), reward, now = play.observe(), play.system.rewards[-1], play.system.state.now
-        else:
+        if self._steps is not None:
             play.system.check(number, self._mask)
-            observation, reward, now, running = self._steps(number)
-            mask = self._steps.mask
-        self._taken += 1
-        truncated = running and self._taken == self.max_steps
+        observation, reward, now, running, mask = self._act(number)
+        self._taken.append(number)
+        truncated = running and len(self._taken) == self.max_steps
         self._running = running and not truncated
         self._mask = mask.copy()  # an action space may give the same one each time
         info: dict[str, Any] = {"action_mask": self._mask, "time": now}
@@ -256,6 +248,41 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         if self.render_mode == "human":
             self.render()
         return observation, reward, not running, truncated, info
+
+    def _begin(self) -> Play:
+        """Begin to play the present jobs, up to the first decision."""
+        state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self.limits)
+        self._play = play = Play(Simulator(state, self.workload, self.clock), self.space.system(state))
+        self._running = play.advance()
+        self._steps = Steps(play) if self._running and not self.record and play.is_built_in else None
+        return play
+
+    def _act(self, action: int) -> tuple[Floats, float, float, bool, Bools]:
+        """Apply an action; return what is seen next, its reward, the time in s, whether it goes on, what is legal."""
+        if self._steps is not None:
+            return *self._steps(action), self._steps.mask
+        play = self.play
+        play.act(action)
+        running = play.advance()
+        if running:
+            play.system.settle()
+        observation, mask = play.observe()
+        return observation, play.system.rewards[-1], play.system.state.now, running, mask
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what an environment is pickled as: its jobs and the actions until now, not the compiled arrays."""
+        kept = {name: value for name, value in vars(self).items() if name not in ("_play", "_steps", "_window")}
+        return kept | {"_begun": self._play is not None}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        """Play the episode again up to where it was; the same jobs, seed and actions give the same state."""
+        begun, running, mask = kept.pop("_begun"), kept["_running"], kept["_mask"]
+        vars(self).update(kept, _play=None, _steps=None, _window=None)
+        if begun:
+            self._begin()
+            for action in self._taken:
+                self._act(action)
+        self._running, self._mask = running, mask
 
     def action_masks(self) -> Bools:
         """Return (A,) which actions are legal now, as sb3-contrib asks for it."""
@@ -302,13 +329,13 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
 
         if self.render_mode is None:
             raise OptionsError(f"render: make the environment with render_mode {' or '.join(map(repr, RENDER_MODES))}")
-        state = self.play.system.state
+        tables = self.play.system.state.tables
         if self.render_mode == "human":
             if self._window is None:
                 self._window = LiveWindow()
-            self._window.show(lambda figure: draw_schedule(figure, state))
+            self._window.show(lambda figure: draw_schedule(figure, tables))
             return None
-        return pixels(lambda figure: draw_schedule(figure, state))
+        return pixels(lambda figure: draw_schedule(figure, tables))
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -1,6 +1,7 @@
 """Many clusters as one Gymnasium vector environment, advanced together in compiled code."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.state import countable
-from hdeeprm_like.envs.single import Windows, WorkloadOf, draws_of
-from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.run.batch import AT_ONCE, DRAWS, NEXT_STEP, NO_DECISION
+from hdeeprm_like.envs.single import RENDER_FPS, Windows, WorkloadOf, draws_of
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
+from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION
 from hdeeprm_like.run.runs import Runs, stock_of
 from hdeeprm_like.run.simulator import CLOCKS, Clock
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -24,6 +25,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv  # isort: skip
 from gymnasium.vector.utils import batch_space  # isort: skip
 
 NO_PLACES = np.zeros(0, np.int64)
+METRICS = FIGURES[:-1]  # the last one is the time
 AUTORESETS = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP)
 
 
@@ -43,9 +45,11 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
     With *copy* false, these are the arrays that the next `step` and `reset` write into: nothing is copied, also not by
     ``torch.from_numpy``, and whoever keeps something longer copies it. ``info["time"]`` is (B,) the clocks in s.
 
-    At an end (``SAME_STEP``) the observation is already that of the next episode, and ``info`` has, as arrays of B rows
-    with a mask ``_...`` beside each: ``final_obs``, what was seen last, and ``episode``, with ``r``, the sum of
-    rewards, and ``l``, the steps. With ``NEXT_STEP`` the next `step` ignores the action and begins anew.
+    At an end ``info["final_info"]`` tells of the episode that is over, as arrays of B rows with a mask ``_...`` beside
+    each: ``episode`` has ``r``, the sum of rewards, and ``l``, the steps; ``metrics`` those of `SchedulingEnv`;
+    ``time`` is its clock in s. With ``SAME_STEP`` the observation is already that of the next episode, and
+    ``info["final_obs"]`` is what was seen last. With ``NEXT_STEP`` the next `step` ignores the action and begins anew;
+    ``info["metrics"]`` is there as well, where one environment has it. No name is used that Gymnasium's wrappers write.
     """
 
     def __init__(
@@ -60,7 +64,8 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         max_steps: int | None = None,
         threads: int = 1,
         copy: bool = True,
-        autoreset: AutoresetMode = AutoresetMode.SAME_STEP,
+        autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        render_mode: str | None = None,
     ) -> None:
         """Make the environments.
 
@@ -68,7 +73,8 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
             space, platform, workload_of, clock, limits, max_steps: as of `SchedulingEnv`; with *limits* episodes begin
                 faster than if each is looked through for its own.
             threads: that the environments are divided among.
-            copy: whether arrays are handed out as copies. autoreset: see the class.
+            copy: whether arrays are handed out as copies. autoreset: see the class; ``SameStep`` or ``NextStep``.
+            render_mode: ``rgb_array`` lets `render` return a picture of each; None draws nothing.
 
         Raises:
             OptionsError: a value makes no sense, or a part of the space is the user's own.
@@ -76,15 +82,22 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         if clock not in CLOCKS:
             raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
         for name, number in (("num_envs", num_envs), ("threads", threads), ("max_steps", max_steps)):
-            if number is not None and number < 1:
-                raise OptionsError(f"{name} is {number}; at least 1 is needed")
-        if autoreset not in AUTORESETS:
-            raise OptionsError(f"autoreset is {autoreset}; {' or '.join(map(str, AUTORESETS))} is needed")
+            if number is not None:
+                require_whole(name, number, 1)
+        if autoreset not in (*AUTORESETS, *(mode.value for mode in AUTORESETS)):
+            raise OptionsError(
+                f"autoreset is {autoreset!r}; {' or '.join(mode.value for mode in AUTORESETS)} is needed"
+            )
+        if render_mode not in (None, "rgb_array"):
+            raise OptionsError(f"render mode {render_mode!r} is not known; many environments draw 'rgb_array' only")
+        self.render_mode = render_mode
+        autoreset = AutoresetMode(autoreset)
         self._same_step = autoreset == AutoresetMode.SAME_STEP
         how: dict[str, Any] = {"clock": clock, "threads": threads, "max_steps": max_steps}
         if isinstance(workload_of, Windows):
             ends = AT_ONCE if self._same_step else NEXT_STEP
-            self.runs = runs_of_windows(workload_of, space, platform, num_envs, limits, ends=ends, **how)
+            shown = render_mode is not None
+            self.runs = runs_of_windows(workload_of, space, platform, num_envs, limits, named=shown, ends=ends, **how)
         else:
             self.runs = Runs(space, platform, num_envs, **how)
         self.num_envs = num_envs
@@ -93,12 +106,13 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         self.single_observation_space = gymnasium.spaces.Box(0.0, 1.0, self.runs.shape, np.float32)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.metadata = {"render_modes": [], "autoreset_mode": autoreset}
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": RENDER_FPS, "autoreset_mode": autoreset}
         self._copy = copy
         self._workload_of = workload_of
         self._limits = limits
         self._generators = [np.random.default_rng() for _ in range(num_envs)]
         self._begun = False
+        self._shared = None if copy else self._told()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -161,6 +175,19 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         """Return (B, A) which actions are legal now."""
         return self.runs.masks
 
+    def render(self) -> tuple[Any, ...]:
+        """Return a picture of each environment, (height, width, 3) bytes: which job has which cores, and the queue.
+
+        Raises:
+            OptionsError: the environments were made without a render mode.
+        """
+        from hdeeprm_like.results.render import draw_schedule, pixels
+
+        if self.render_mode is None:
+            raise OptionsError("render: make the environments with render_mode 'rgb_array'")
+        tables = [self.runs.run(place).core.tables for place in range(self.num_envs)]
+        return tuple(pixels(partial(draw_schedule, t=one)) for one in tables)
+
     def close_extras(self, **kwargs: Any) -> None:
         """End the threads that the environments were divided among."""
         self.runs.close()
@@ -169,12 +196,18 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         return {"action_mask": self._out(self.runs.masks), "time": self._out(self.runs.now)}
 
     def _final(self) -> dict[str, Any]:
-        """Return what `step` tells of the episodes that are over."""
+        """Return what `step` tells of the episodes that are over; without copies it is the same arrays each time."""
+        return self._told() if self._shared is None else dict(self._shared)
+
+    def _told(self) -> dict[str, Any]:
         runs, out = self.runs, self._out
         which = out(runs.ended)
-        figures = {"r": out(runs.returns), "l": out(runs.lengths), "_r": which, "_l": which}
-        info = {"episode": figures, "_episode": which}
-        return info | {"final_obs": out(runs.final), "_final_obs": which} if self._same_step else info
+        figures = out(runs.figures)
+        metrics = masked(dict(zip(METRICS, figures.T, strict=False)), which)
+        episode = masked({"r": out(runs.returns), "l": out(runs.lengths)}, which)
+        final = masked({"episode": episode, "metrics": metrics, "time": figures[:, len(METRICS)]}, which)
+        more = {"final_obs": out(runs.final)} if self._same_step else {"metrics": metrics}
+        return masked({"final_info": final, **more}, which)
 
     def _begin(self, places: Ints) -> None:
         """Begin the next episodes of some places; those without a decision are passed over."""
@@ -196,16 +229,28 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         return array.copy() if self._copy else array
 
 
+def masked(columns: Mapping[str, Any], which: Bools) -> dict[str, Any]:
+    """Return columns of B rows with a mask beside each that tells which rows mean something, as Gymnasium wants it."""
+    return {**columns, **{f"_{name}": which for name in columns}}
+
+
 def runs_of_windows(
-    windows: Windows, space: Space, platform: Platform, count: int, limits: JobLimits | None, clock: Clock, **more: Any
+    windows: Windows,
+    space: Space,
+    platform: Platform,
+    count: int,
+    limits: JobLimits | None,
+    clock: Clock,
+    named: bool,
+    **more: Any,
 ) -> Runs:
     """Return runs whose episodes are drawn in compiled code; where nobody sees which cores a job has, they are counted.
 
     Args:
-        limits: as of `Runs.draw_windows`. more: as of `Runs`.
+        limits: as of `Runs.draw_windows`. named: whether cores keep their names in any case. more: as of `Runs`.
     """
     blind = isinstance(space.observation, str) and not OBSERVATIONS[space.observation].shows_cores
-    counted = clock != "batsim" and blind and countable(platform, windows.workload)
+    counted = not named and clock != "batsim" and blind and countable(platform, windows.workload)
     runs = Runs(
         space,
         platform,

@@ -1,6 +1,8 @@
 """Learning agents in experiments: launching them on the whole workload, training them, resuming a training."""
 
 import copy
+import hashlib
+import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +18,19 @@ from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_exp
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.open import has_ending_of
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
+from hdeeprm_like.launch.run_by_run import RunByRun, write_lines
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train
+from hdeeprm_like.learning.training import (
+    CHECKPOINT,
+    TrainingOptions,
+    evaluate,
+    load_agent,
+    save_agent,
+    train,
+)
+from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.episodes import Plays, makespan, mean_slowdown
 from hdeeprm_like.run.python_loop import play
@@ -29,7 +40,7 @@ if TYPE_CHECKING:
     from hdeeprm_like.launch.with_batsim import Peer
 
 MEASURES: dict[str, Callable[[Any], float]] = {"mean_slowdown": mean_slowdown, "makespan": makespan}
-TRAINING_FILES = ("checkpoint.pt", "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
+TRAINING_FILES = (CHECKPOINT, "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
 EVALUATIONS, HELD_OUT = "evaluations.csv", "held-out.csv"
 
 
@@ -111,7 +122,9 @@ class Learner:
             save_agent(self.agent, self.choice.output_model, self.actions.names)
 
 
-def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) -> dict[str, Any]:
+def launch_learner(
+    learner: Learner, output: Path, runs: int, progress: bool, log_decisions: bool = False
+) -> dict[str, Any]:
     """Launch a learning agent as HDeepRM does: it runs the whole workload several times and learns after each run.
 
     With ``agent.run: "test"`` it does not learn. The output files are those of the last run of a test, or of one more
@@ -119,6 +132,7 @@ def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) ->
 
     Args:
         output: directory to write. runs: how many. progress: whether to show a progress bar.
+        log_decisions: whether to write ``decisions.jsonl`` of the last run.
 
     Returns:
         The content of ``run.json``.
@@ -142,6 +156,8 @@ def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) ->
             makespans.append(schedule["makespan"])
         record.write(stage, schedule)
         write_lines(stage / "makespans.log", makespans)
+        if log_decisions:
+            write_decisions(stage / DECISIONS, system)
         if testing:
             write_lines(stage / "rewards.log", rewards)
         write_inputs(experiment, stage)
@@ -160,14 +176,10 @@ def launch_learner(learner: Learner, output: Path, runs: int, progress: bool) ->
     return run
 
 
-def write_lines(path: Path, values: list[Any]) -> None:
-    """Write one number on each line."""
-    with replacing(path) as file:
-        file.writelines(f"{value}\n" for value in values)
-
-
 def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
     """Train an agent, or resume its training, in a directory; return how many episodes it has learned from.
+
+    A training that was killed before its first checkpoint is begun anew when it is resumed.
 
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
@@ -182,9 +194,9 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
         output.mkdir(parents=True, exist_ok=True)
         write_inputs(learner.experiment, output)
         write_json(output / RECORD, run)
-        if section.prior:
-            plays, size = learner.plays(training), learner.actions.size
-            learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
+    if section.prior and not (output / CHECKPOINT).exists():  # also where it was killed before its first one
+        plays, size = learner.plays(training), learner.actions.size
+        learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
     episodes = train(
         learner.agent,
         learner.plays(training, section.alike),
@@ -234,11 +246,25 @@ def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
             "platform": str(experiment.platform_path.resolve()),
             "workload": str(experiment.workload_path.resolve()),
             "agent": resolved_name(learner.choice.name),
+            "code": code_hash(learner.agent),
             "device": learner.choice.device,
+            "input_model": resolved_path(learner.choice.input_model),
+            "output_model": resolved_path(learner.choice.output_model),
             "episodes": how.episodes,
             "envs": how.envs,
         }
     }
+
+
+def code_hash(agent: LearningAgent) -> str | None:
+    """Return the SHA-256 of the file that an agent's class stands in; None for one without a file."""
+    file = inspect.getsourcefile(type(agent))
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file is not None else None
+
+
+def resolved_path(path: Path | None) -> str | None:
+    """Return an absolute path for ``run.json``."""
+    return None if path is None else str(path.resolve())
 
 
 def resolved_name(name: str) -> str:
@@ -257,10 +283,10 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
 
     Raises:
         ResultsError: the directory holds no training.
-        OptionsError: the experiment has changed since it began.
+        OptionsError: the experiment or the agent's code has changed since it began.
     """
     if not (output / RECORD).exists():
-        raise ResultsError(f"{output}: has no {RECORD}; there is no training to resume")
+        raise ResultsError(f"{output}: has no {RECORD}; there is no training to resume, begin one with --options")
     run = read_json(output / RECORD, ResultsError)
     before = run.get("resumable") if isinstance(run, dict) else None
     if not isinstance(before, dict):
@@ -277,7 +303,14 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
     experiment = load_experiment(Path(before["options"]), overrides)
     if experiment.options.model_dump(mode="json") != run["options"]:
         raise OptionsError(f"{before['options']}: has changed since the training in {output} began")
-    learner = Learner(experiment, AgentChoice(before["agent"], device or before["device"]))
+    models = {name: Path(before[name]) for name in ("input_model", "output_model") if before.get(name)}
+    if (output / CHECKPOINT).exists():
+        models.pop("input_model", None)  # the checkpoint holds what became of those weights
+    learner = Learner(experiment, AgentChoice(before["agent"], device or before["device"], **models))
+    if before.get("code", code_hash(learner.agent)) != code_hash(learner.agent):
+        raise OptionsError(
+            f"{before['agent']}: has changed since the training in {output} began; undo that, or begin another training"
+        )
     return learner, training_options(experiment, episodes or before["episodes"], before["envs"])
 
 
@@ -297,19 +330,15 @@ def training_options(experiment: Experiment, episodes: int | None, envs: int | N
 
 
 def launch_learner_with_batsim(
-    learner: Learner, output: Path, peer: "Peer", runs: int, progress: bool
+    learner: Learner, output: Path, peer: "Peer", runs: int, progress: bool, log_decisions: bool = False
 ) -> dict[str, Any]:
-    """Launch a learning agent against Batsim; one agent takes part in all runs, and learns after each if it trains."""
+    """Launch a learning agent against Batsim; one agent takes part in all runs, and learns after each if it trains.
+
+    The logs of rewards, losses and probabilities are those of a training in process, one line for each run.
+    """
     from hdeeprm_like.launch.with_batsim import launch_batsim
 
-    testing = learner.experiment.options.pybatsim.agent.run == "test"
-    learner.agent.greedy = testing and learner.experiment.options.training.greedy
-
-    def learn(system: DecisionSystem) -> None:
-        system.settle()
-        if not testing and len(system.episode):
-            learner.agent.learn([system.episode])
-
+    runner = RunByRun(learner, output, log_decisions)
     run = launch_batsim(
         learner.experiment,
         output,
@@ -318,7 +347,7 @@ def launch_learner_with_batsim(
         progress=progress,
         decider=lambda platform, limits: learner.system(platform, limits, None),
         agent=learner.agent,
-        after=learn,
+        after=runner.after,
     )
-    learner.finish()
+    runner.close()
     return run

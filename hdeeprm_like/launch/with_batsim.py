@@ -35,6 +35,8 @@ from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment
 from hdeeprm_like.formats.batsim5_json import as_batsim5
 from hdeeprm_like.formats.files import read_json, write_json
 from hdeeprm_like.launch.in_process import INPUTS, LACKS, RECORD, description, listed_files, write_inputs
+from hdeeprm_like.learning.logs import FILES as LEARNING_LOGS
+from hdeeprm_like.results.decision_log import DECISIONS
 from hdeeprm_like.results.overutilization import overutilizations
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ OUTPUTS = (  # what can be there at the end; what is not there is not listed the
     "overutilizations.json",
     WORKLOAD5,
     LOG,
+    *LEARNING_LOGS,
+    DECISIONS,
 )
 IMAGE = "oarteam/batsim:4.2.1"
 OWN_SERVER = "hdeeprm-like"
@@ -188,7 +192,7 @@ def launch_batsim(
     progress: bool = True,
     decider: Decider | None = None,
     agent: Agent | None = None,
-    after: Callable[[DecisionSystem], None] | None = None,
+    after: Callable[[DecisionSystem], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Simulate an experiment with Batsim and write its directory.
 
@@ -198,7 +202,7 @@ def launch_batsim(
     Args:
         runs: simulations, one after the other with the same agent; the last one's files stay.
         decider: makes the decision system of each; None for the experiment's classic one. agent: decides there.
-        after: is called with the decision system of each simulation that has come to its end.
+        after: is called with the decision system of each simulation at its end; returns more of ``run.json``.
 
     Returns:
         The content of ``run.json``.
@@ -228,7 +232,7 @@ def launch_batsim(
                 talks.append(talk)
                 simulate(talk, endpoint, output, peer, len(experiment.workload) if progress else 0)
                 if after is not None:
-                    after(talk.system)
+                    run |= after(talk.system)
                 finish_run(run, talk, output / peer.schedule)
             run["status"] = "complete"
     except (HDeepRMError, Stopped) as problem:

@@ -39,11 +39,13 @@ class TrainingLog:
         folder: the directory. actions: names of the actions.
     """
 
-    def __init__(self, folder: Path, actions: Sequence[str], episodes: int = 0, tensorboard: bool = True) -> None:
+    def __init__(
+        self, folder: Path, actions: Sequence[str], episodes: int | None = None, tensorboard: bool = True
+    ) -> None:
         """Open the logs.
 
         Args:
-            episodes: how many the logs there may hold; lines of later ones are cut off. 0 begins new logs.
+            episodes: how many the logs there may hold; lines of later ones are cut off. None begins new logs.
             tensorboard: whether to write events for TensorBoard too.
 
         Raises:
@@ -119,21 +121,24 @@ class TrainingLog:
             writer.writerow(columns)
         writer.writerow(repr(value) if isinstance(value, float) else value for value in columns.values())
 
-    def _cut_back(self, episodes: int) -> None:
+    def _cut_back(self, episodes: int | None) -> None:
         """Cut the logs to the first *episodes*; a training killed after its last checkpoint has logged more."""
+        if episodes is None:
+            for name in FILES:
+                (self.folder / name).unlink(missing_ok=True)
+            return
         for name, header in ((LOSSES, 0), (REWARDS, 0), (PROGRESS, 1)):
             path = self.folder / name
             if path.exists():
                 with path.open("rb") as file:
-                    size = sum(map(len, islice(file, episodes + header if episodes else 0)))
+                    lines = [line for line in islice(file, episodes + header) if line.endswith(b"\n")]
+                    size = sum(map(len, lines))
                 os.truncate(path, size)
         path = self.folder / EVALUATIONS
         if path.exists():
-            lines = path.read_bytes().splitlines(keepends=True)
-            valid = [line for line in lines[1:] if line.endswith(b"\n") and int(line.split(b",")[0]) <= episodes]
-            os.truncate(path, sum(map(len, lines[:1] + valid)) if episodes else 0)
-        if not episodes:
-            (self.folder / PREFERENCES).unlink(missing_ok=True)
+            lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+            valid = [line for line in lines[1:] if int(line.split(b",")[0]) <= episodes]
+            os.truncate(path, sum(map(len, lines[:1] + valid)))
 
     def _write_preferences(self) -> None:
         probabilities = read_preferences(self.folder / PROGRESS)
@@ -151,7 +156,7 @@ def read_preferences(path: Path) -> Floats | None:
         return np.loadtxt(file, delimiter=",", usecols=columns, ndmin=2)
 
 
-def _event_writer(folder: Path, episodes: int) -> Any:
+def _event_writer(folder: Path, episodes: int | None) -> Any:
     """Return a writer of TensorBoard events; None where the extra ``tensorboard`` is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter

@@ -105,8 +105,8 @@ def train(
     Args:
         new_episode: makes the training episode with a number, from 0. actions: names of the actions.
         folder: where ``checkpoint.pt`` and, if there are evaluations, ``best.pt`` are written.
-        resume: whether to continue from the checkpoint there; with the same options the result is that of a training
-            that was never interrupted.
+        resume: whether to continue from the checkpoint there, or to begin anew if it was killed before the first one;
+            with the same options the result is that of a training that was never interrupted.
         evaluation: makes the evaluation episode with a number, from 0; None for no evaluations.
         measures: what to compute of each evaluated episode beside its reward, by name.
         quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
@@ -204,7 +204,8 @@ class _Training:
     def open(self, resume: bool, tensorboard: bool) -> None:
         """Begin a training, or resume the one in the directory."""
         path = self.folder / CHECKPOINT
-        if resume:
+        begins = not (resume and path.exists())
+        if not begins:
             content = read_checkpoint(path)
             self._check_same(content["counters"], path)
             resume_agent(self.agent, content, self.actions, path)
@@ -212,8 +213,8 @@ class _Training:
             self.best = content["counters"]["best"]
         elif path.exists():
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
-        self.log = TrainingLog(self.folder, self.actions, self.episode, tensorboard)
-        if not resume:
+        self.log = TrainingLog(self.folder, self.actions, None if begins else self.episode, tensorboard)
+        if begins:
             if self.evaluation is not None and self.options.evaluate_every:
                 self._evaluate(self.evaluation)  # the initial policy may turn out to be the best one
             self.save()
@@ -228,15 +229,13 @@ class _Training:
         except KeyboardInterrupt:
             self.save(before)  # unfinished episodes are not learned from; a resumed training runs them again
             raise
-        preferences = _preferences(self.agent, played)
+        preferences = preferences_in(self.agent, played)
         self.agent.anneal(1.0 - self.episode / self.options.episodes)
-        losses = self.agent.learn([episode for episode in played if len(episode)]) if any(map(len, played)) else {}
-        losses = losses or {"loss": 0.0}
+        losses = learn_from(self.agent, played)
         seconds = (time.perf_counter() - began) / count
         for episode, preference in zip(played, preferences, strict=True):
             self.episode += 1
-            row = {"decisions": len(episode), REWARD: episode.reward, "end": episode.end, "seconds": seconds}
-            self.log.write_episode(self.episode, row, losses, preference)
+            self.log.write_episode(self.episode, row_of(episode, seconds), losses, preference)
         self._evaluate_and_save_when_due(count)
         reward = float(np.mean([episode.reward for episode in played]))
         return {REWARD: f"{reward:.4g}", "loss": f"{losses['loss']:.4g}"}
@@ -318,7 +317,18 @@ def save_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None
     save_checkpoint(path, agent, actions)
 
 
-def _preferences(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Floats | None]:
+def learn_from(agent: LearningAgent, played: Sequence[Episode]) -> Mapping[str, float]:
+    """Let an agent learn from the episodes that have decisions; return its losses."""
+    episodes = [episode for episode in played if len(episode)]
+    return (agent.learn(episodes) if episodes else None) or {"loss": 0.0}
+
+
+def row_of(episode: Episode, seconds: float) -> dict[str, float]:
+    """Return what the logs tell of an episode that took so many s."""
+    return {"decisions": len(episode), REWARD: episode.reward, "end": episode.end, "seconds": seconds}
+
+
+def preferences_in(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Floats | None]:
     """Return for each episode (A,) the policy's probabilities, mean over its decisions; None if the agent has none."""
     if not isinstance(agent, PolicyLearningAgent):
         return [None] * len(episodes)

@@ -1,6 +1,7 @@
 """When a cluster was short of something: the content of ``overutilizations.json``, from the log of a state."""
 
 from collections import defaultdict
+from typing import Any
 
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, LOG_BLOCKED, LOG_OVERSUBSCRIBED, MEMORY
@@ -37,7 +38,7 @@ def blocked_spans(state: State, lack: int) -> Spans:
     return spans(changes, state.now)
 
 
-def oversubscribed_spans(state: State) -> dict[str, dict[str, object]]:
+def oversubscribed_spans(state: State) -> dict[str, dict[str, Any]]:
     """Return the spans of over-utilized bandwidth by processor."""
     changes = defaultdict(list)
     for time, _, processor, begins in entries(state, LOG_OVERSUBSCRIBED).tolist():

@@ -10,8 +10,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import RUNNING, WAITING
+from hdeeprm_like.engine.state import cores_of
+from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.results.pictures import COLOURS, ORANGE, STYLE, from_zero, time_axis
 from hdeeprm_like.types import Floats, Ints
@@ -21,35 +21,34 @@ WIDTH, HEIGHT, DPI = 8.0, 5.0, 100  # inches, inches, pixels per inch
 Drawing = Callable[[Figure], None]
 
 
-def draw_schedule(figure: Figure, state: State) -> None:
+def draw_schedule(figure: Figure, t: Tables) -> None:
     """Draw the cores over time, one colour for each job, and below them what the queue asks for."""
-    t = state.tables
+    now, total = float(t.clock["now"][0]), int(t.processors["cores"].sum())
     known = t.jobs[: int(t.clock["submitted"][0])]
     above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": (2, 1)})
-    seconds = time_axis(below, state.now)
-    boxes, jobs = job_boxes(state)
+    seconds = time_axis(below, now)
+    boxes, jobs = job_boxes(t, known, now)
     boxes[:, :, 0] /= seconds
     colours = np.array(COLOURS[:-1])[jobs % (len(COLOURS) - 1)]
     above.add_collection(PolyCollection(list(boxes), facecolors=colours.tolist(), linewidths=0.0))
-    above.set(ylim=(0, state.platform.cores), ylabel="core", xlabel="")
+    above.set(ylim=(0, total), ylabel="core", xlabel="")
     waiting, running = int(np.sum(known["status"] == WAITING)), int(np.sum(known["status"] == RUNNING))
     free = int(t.clock["free_cores"][0])
-    above.set_title(f"{waiting} jobs wait, {running} run, {free} of {state.platform.cores} cores are free", loc="left")
-    times, cores = queued_cores(known, state.now)
+    above.set_title(f"{waiting} jobs wait, {running} run, {free} of {total} cores are free", loc="left")
+    times, cores = queued_cores(known, now)
     below.fill_between(times / seconds, cores, step="post", color=ORANGE, alpha=0.35, linewidth=0.0)
     below.step(times / seconds, cores, where="post", color=ORANGE)
     below.set_ylabel("cores queued")
     from_zero(below)
 
 
-def job_boxes(state: State) -> tuple[Floats, Ints]:
+def job_boxes(t: Tables, rows: NDArray[np.void], now: float) -> tuple[Floats, Ints]:
     """Return the corners of a box per job and stretch of adjacent cores, (B, 4, 2) s and cores, and its job, (B,)."""
-    rows = state.tables.jobs
     corners, owners = [], []
     for j in np.flatnonzero(np.isfinite(rows["start"])).tolist():
         begin, end = float(rows["start"][j]), float(rows["finish"][j])
-        end = end if np.isfinite(end) else state.now
-        cores = state.cores_of(j)
+        end = end if np.isfinite(end) else now
+        cores = cores_of(t, j)
         for stretch in np.split(cores, np.flatnonzero(np.diff(cores) > 1) + 1):
             low, high = float(stretch[0]), float(stretch[-1]) + 1.0
             corners.append([(begin, low), (end, low), (end, high), (begin, high)])

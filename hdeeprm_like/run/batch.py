@@ -7,16 +7,18 @@ processors and nodes are, what actions mean) is there once. All functions are th
 import numpy as np
 from numpy.typing import NDArray
 
+from hdeeprm_like.cluster.metrics import BOUNDED_SLOWDOWN_THRESHOLD
 from hdeeprm_like.decision.observations.arrays import set_limits
 from hdeeprm_like.decision.observations.summary import requests_of
 from hdeeprm_like.engine.bundles import Bundle, at_address, copy_entries
 from hdeeprm_like.engine.compiled import compiled, released
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.tasks import Simulation
+from hdeeprm_like.engine.tasks import SHORTEST_RUN, Simulation
 from hdeeprm_like.run.loop import Run, begin, look, take_step
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
+FIGURES = ("slowdown", "bounded_slowdown", "wait", "utilization", "makespan", "jobs", "time")  # of an ended episode
 DRAWS = 100  # episodes in which no decision is wanted are passed over, so many in a row at most
 NO_DECISION = f"none of {DRAWS} episodes had a decision to make; use other jobs"
 
@@ -39,6 +41,7 @@ RULES = np.dtype(
         ("limited", "i4"),  # 1 where all rows are scaled by the same largest requests, 0 by the *limits* of each place
         ("starts", "i8"),  # jobs that windows of the stock can begin at, 0 where episodes are loaded one by one
         ("window", "i8"),  # jobs of a window
+        ("cores", "i8"),  # of the platform
         ("max_steps", "i8"),  # after which an episode is cut off, 0 for never
     ],
     align=True,
@@ -73,7 +76,7 @@ class Batch(Bundle):
         masks: (B, A). rewards: (B,). times: (B,) s.
         terminated, truncated: (B,) which episodes the last step ended or cut off, ended: (B,) did either.
         final: (B, F) what was seen last in them, returns: (B,) and lengths: (B,) the sum of their rewards and their
-            decisions, 0 for the others.
+            decisions, 0 for the others. figures: (B, len(FIGURES)) of the jobs that had ended then.
     """
 
     first: Run
@@ -93,6 +96,7 @@ class Batch(Bundle):
     final: Floats
     returns: Floats
     lengths: Ints
+    figures: Floats
 
 
 @compiled
@@ -158,6 +162,34 @@ def begin_next(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
 
 
 @compiled
+def write_figures(tables: Tables, simulation: Simulation, cores: int, out: Floats) -> None:
+    """Write the FIGURES of the jobs that have ended until now; means of none are nan."""
+    slowdowns = bounded = waits = used = 0.0
+    first, last, makespan, ended = np.inf, 0.0, 0.0, 0
+    for j in range(simulation.sim[0].jobs):
+        finish = simulation.tasks[j].finish
+        if np.isnan(finish):
+            continue
+        submit = tables.jobs[j].submit
+        wait = max(simulation.tasks[j].start - submit, 0.0)
+        run = max(finish - simulation.tasks[j].start, SHORTEST_RUN)
+        slowdown = 1.0 + wait / run
+        slowdowns += slowdown
+        short = run < BOUNDED_SLOWDOWN_THRESHOLD
+        bounded += max((wait + run) * (1.0 / BOUNDED_SLOWDOWN_THRESHOLD), 1.0) if short else slowdown
+        waits += wait
+        used += run * tables.jobs[j].size
+        first, last, makespan = min(first, submit), max(last, submit + wait + run), max(makespan, finish)
+        ended += 1
+    per_job = 1.0 / ended if ended > 0 else np.nan
+    out[0], out[1], out[2] = slowdowns * per_job, bounded * per_job, waits * per_job
+    available = (last - first) * cores
+    out[3] = used / available if ended > 0 and available > 0.0 else np.nan
+    out[4] = makespan if ended > 0 else np.nan
+    out[5], out[6] = ended, tables.clock[0].now
+
+
+@compiled
 def carry_on(batch: Batch, i: int, run: Run, action: int) -> None:
     """Take a step in a run."""
     e, params = batch.episodes[i], run.core.reward.params[0]
@@ -173,6 +205,7 @@ def carry_on(batch: Batch, i: int, run: Run, action: int) -> None:
     if not over:
         return
     batch.returns[i], batch.lengths[i] = e.reward, e.decisions
+    write_figures(run.core.tables, run.simulation, batch.rules[0].cores, batch.figures[i])
     if not at_once:
         for feature in range(len(run.observation)):
             batch.final[i, feature] = run.observation[feature]

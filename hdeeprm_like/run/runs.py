@@ -23,6 +23,7 @@ from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.run.batch import (
     BEGIN,
     EPISODE,
+    FIGURES,
     LOST,
     NO_DECISION,
     REST,
@@ -98,7 +99,7 @@ class Runs:
     Attributes:
         observations: (B, ...) float32, masks: (B, A) which actions are legal now, rewards: (B,) of the last decisions,
         now: (B,) clocks in s; written in place.
-        terminated, truncated, ended, final, returns, lengths, draws, episodes: of ``Batch``.
+        terminated, truncated, ended, final, returns, lengths, figures, draws, episodes: of ``Batch``.
         stock: what jobs are taken from.
     """
 
@@ -132,7 +133,7 @@ class Runs:
         self._shelf = 0  # rows of the stock for each place, where jobs are put into it
         self._rules = np.zeros(1, RULES)
         self._clock: Clock = clock
-        self._rules["ends"], self._rules["max_steps"] = ends, max_steps or 0
+        self._rules["ends"], self._rules["max_steps"], self._rules["cores"] = ends, max_steps or 0, platform.cores
         sample = space.sample(platform)
         self.action_names = sample.actions.names
         self.shape = sample.observer.shape if sample.observer is not None else (0,)
@@ -141,6 +142,7 @@ class Runs:
         self.masks: Bools = np.ones((count, len(self.action_names)), np.bool_)
         self.rewards, self.now, self.returns = (np.zeros(count) for _ in range(3))
         self.lengths: Ints = np.zeros(count, np.int64)
+        self.figures: Floats = np.zeros((count, len(FIGURES)))
         self.terminated, self.truncated, self.ended = (np.zeros(count, np.bool_) for _ in range(3))
         self.draws = np.zeros(count, np.uint64)
         self._scale = NO_LIMITS  # of the rows as they are before a run
@@ -298,6 +300,7 @@ class Runs:
             final=self.final.reshape(self.count, -1),
             returns=self.returns,
             lengths=self.lengths,
+            figures=self.figures,
         )
 
     def _fresh(self, jobs: int, places: int) -> Run:

@@ -6,14 +6,17 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from batsim_talk import assert_same_schedule, message, talk, write_inputs
 from server_inputs import free_port
 from small import jobs, platform, run
 
 from hdeeprm_like.batsim_server import cli as server
+from hdeeprm_like.cli.main import main
 from hdeeprm_like.entry import PYBATSIM
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.learning.checkpoint import read_checkpoint
 
 LAUNCHER = Path(sys.executable).with_name("pybatsim")
 FOUR = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
@@ -68,13 +71,40 @@ def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
     assert spans["mem_bw"]["nb_procs"] == 2
 
 
+def test_pybatsim_asks_a_learning_agent_which_learns(tmp_path):
+    agents = Path(__file__).parents[2] / "agents"
+    how = ["--options", str(agents / "reinforce.json"), "--agent", str(agents / "reinforce.py"), "-q"]
+    assert main(["launch", *how, "--output", str(tmp_path / "here"), "-om", str(tmp_path / "here.pt")]) == 0
+    options = {"options": str(agents / "reinforce.json"), "agent": str(agents / "reinforce.py")}
+    options |= {"output_model": "there.pt", "log_decisions": True}
+    scheduler, endpoint = pybatsim(tmp_path, options)
+    with scheduler:
+        try:
+            inputs = [f"{tmp_path}/here/{name}" for name in ("platform.xml", "workload.json")]
+            files = ["-p", inputs[0], "-w", inputs[1], "-e", f"{tmp_path}/out"]
+            assert server.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "60"]) == 0
+            output, _ = scheduler.communicate(timeout=60)
+        finally:
+            scheduler.kill()
+    assert scheduler.returncode == 0, output
+    for name in ("rewards.log", "losses.log", "probs.json"):
+        assert (tmp_path / name).read_text() == (tmp_path / "here" / name).read_text()
+    weights = [read_checkpoint(tmp_path / f"{place}.pt")["parameters"] for place in ("here", "there")]
+    assert all(torch.equal(value, weights[1][name]) for name, value in weights[0].items())
+    assert json.loads((tmp_path / "decisions.jsonl").read_text())["reward"] == float(
+        (tmp_path / "rewards.log").read_text()
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
         ({"agent": {"policy_pair": "shortest-high_gflop"}}, "did you mean 'high_gflops'?"),
         ({"agent": {}}, "a CLASSIC agent follows one policy pair"),
         ({"pybatsim": {}, "seed": 1, "seeds": 1}, "seeds: is not known; did you mean 'seed'?"),
-        ({"agent": {"type": "LEARNING"}}, "only CLASSIC agents"),
+        ({"agent": {"type": "LEARNING"}}, 'a LEARNING agent is named as {"options": "EXP.json", "agent": "FILE.py"}'),
+        ({"options": "exp.json"}, "options and agent: paths are needed"),
+        ({"options": "exp.json", "agents": "a.py"}, "agents: is not known; did you mean 'agent'?"),
     ],
 )
 def test_wrong_options_are_one_line(options, problem, tmp_path):

@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
+from small import jobs as small_jobs
+from small import platform as one_core
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import Instant, State
+from hdeeprm_like.engine.tables import WAITING
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.gym import environment
 
 LEARNING_PAIRS = [
     ("shortest", "high_gflops"),
@@ -133,3 +137,57 @@ def test_a_built_in_objective_gives_in_compiled_code_what_it_gives_as_a_function
     _, called = episode(lambda state: OBJECTIVES[objective](state), "integral", [1], workload=workload, log=log)
     assert compiled.rewards == pytest.approx(called.rewards, rel=1e-9)
     assert compiled.times.tolist() == called.times.tolist()
+
+
+CROWD = small_jobs([0.0, 0.0, 0.0, 2.0, 40.0], [4.0, 20.0, 8.0, 1.0, 30.0], [2, 1, 1, 2, 1], estimate=60.0)
+
+
+def rewards_of(preset="CompactRM", **how):
+    """The rewards of an episode of four jobs on two cores, each time the first legal action, and its figures."""
+    env = environment(preset, platform=2, workload=CROWD, clock="textbook", **how)
+    _, info = env.reset(seed=1)
+    rewards, over = [], False
+    while not over:
+        _, reward, over, _, info = env.step(int(info["action_mask"].argmax()))
+        rewards.append(reward)
+    return rewards, info["metrics"]
+
+
+@pytest.mark.parametrize("preset", ["CompactRM", "PolicySelect"])
+@pytest.mark.parametrize(
+    ("objective", "figure", "least"), [("bounded_slowdown", "bounded_slowdown", 1.0), ("wait", "wait", 0.0)]
+)
+def test_what_is_reported_can_be_optimized_by_each_decision_and_at_the_end(preset, objective, figure, least):
+    dense, figures = rewards_of(preset, objective=objective, reward="change")
+    at_end, same = rewards_of(preset, objective=objective, reward="end")
+    assert figures == same
+    assert figures[figure] > least
+    assert sum(dense) == pytest.approx(least - figures[figure])
+    assert at_end[:-1] == [0.0] * (len(at_end) - 1)
+    assert at_end[-1] == pytest.approx(-figures[figure])
+
+
+def test_slowdowns_by_execution_time_and_by_requested_time_are_two_objectives():
+    # one job of 20 s, estimated at 60 s, alone: 1/60 each second of the thesis, 1/20 each of the dissertation
+    one = small_jobs([0.0], [20.0], [1], estimate=60.0)
+    how = {"platform": 2, "workload": one, "clock": "textbook", "reward": "integral"}
+    for objective, expected in (("avg_job_slowdown", -20.0 / 60.0), ("execution_slowdown", -1.0)):
+        env = environment("PolicySelect", objective=objective, **how)
+        env.reset(seed=1)
+        assert env.step(0)[1] == pytest.approx(expected)
+    two = small_jobs([0.0, 0.0], [20.0, 5.0], [2, 2], estimate=60.0)
+    for objective, expected in (("window_slowdown", -1.0 / 60.0), ("window_execution_slowdown", -1.0 / 5.0)):
+        env = environment("CompactRM", platform=2, workload=two, objective=objective, reward="sample", clock="textbook")
+        env.reset(seed=1)
+        assert env.step(0)[1] == pytest.approx(expected)  # the second one waits
+
+
+def test_execution_slowdown_of_a_state_alone_is_that_of_a_run():
+    state = State(one_core(), small_jobs([0.0], [20.0], [1], estimate=60.0))
+    state.tables.jobs["status"] = WAITING
+    assert OBJECTIVES["execution_slowdown"](state) == pytest.approx(-1.0 / 20.0)
+
+
+def test_an_objective_that_is_nothing_at_the_end_is_refused_there():
+    with pytest.raises(OptionsError, match="tells nothing at the end"):
+        Reward(OBJECTIVES["makespan"], "end")

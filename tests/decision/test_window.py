@@ -305,7 +305,9 @@ def test_waits_grow_between_instants_and_their_integral_knows():
     assert play.episode.rewards == pytest.approx([-(2 * 50 / 3), -(10 * 10 + 10 * 10 + 50) / 3, -(10 + 20) / 3 * 10])
 
 
-@pytest.mark.parametrize("name", ["window_slowdown", "queue_length", "queue_wait", "avg_wait"])
+@pytest.mark.parametrize(
+    "name", ["window_slowdown", "queue_wait", "avg_wait", "bounded_slowdown", "window_execution_slowdown"]
+)
 def test_objectives_of_the_window_cannot_be_had_of_a_state_alone(name):
     with pytest.raises(OptionsError, match="needs the window"):
         OBJECTIVES[name](State(cluster(), jobs([0.0], [1.0])))

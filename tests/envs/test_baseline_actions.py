@@ -51,7 +51,7 @@ def started(env):
 def test_one_environment_and_many_are_equal_to_the_bit(source, clock):
     how = {"actions": POLICIES, "clock": clock, **SOURCES[source]}
     singles = [gymnasium.make(NAME, **how) for _ in range(ENVS)]
-    many = gymnasium.make_vec(NAME, num_envs=ENVS, **how)
+    many = gymnasium.make_vec(NAME, num_envs=ENVS, autoreset="SameStep", **how)
     assert many.action_names == singles[0].unwrapped.action_names == tuple(POLICIES)
     chosen = np.random.default_rng(1).integers(len(POLICIES), size=(STEPS, ENVS))
     seen, info = many.reset(seed=5)

@@ -2,9 +2,12 @@
 
 import gzip
 import importlib
+import inspect
 import json
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import gymnasium
@@ -13,7 +16,8 @@ import pytest
 from small import jobs
 
 import hdeeprm_like.gym
-from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.errors import AgentError, OptionsError
 from hdeeprm_like.gym import environment
 from hdeeprm_like.plugins import import_file
@@ -120,11 +124,63 @@ def test_models_workloads_and_functions_make_episodes():
         ({"pairs": ["shortest"]}, "is not of the form 'job_policy-core_policy'"),
         ({"pairs": [f"{OWN}:shortest-low_power"]}, "has no 'shortest'"),
         ({"opens": "always"}, "opens 'always' is not known"),
+        ({"preset": 3}, "preset 3 is not known"),
+        *(({"jobs": wrong}, "jobs is .*; a whole number is needed, at least 1") for wrong in (0, -3, 2.5, "10", True)),
+        ({"workload": jobs(), "jobs": 0}, "jobs is 0; a whole number is needed, at least 1"),
+        ({"platform": -1}, "a pool of -1 cores cannot be had"),
+        *(({"platform": wrong}, "the cores of a pool as a whole number") for wrong in (256.0, True)),
+        ({"workload": 3}, "a Workload is needed"),
+        *(({"head": wrong}, "head is .*; a whole number is needed, at least 0") for wrong in ("x", 2.5, -1)),
+        ({"horizon": 0}, "horizon is 0; a whole number is needed, at least 1"),
+        ({"step": "a"}, "step is 'a'; a number is needed"),
+        ({"void": "yes"}, "True or False is needed"),
+        ({"max_steps": 2.5}, "max_steps is 2.5; a whole number is needed"),
+        ({"opens": 3}, "opens 3 is not known"),
+        ({"core_policy": "x"}, "core_policy 'x' is not known"),
+        *(({name: 3}, f"{name} is 3; a name is needed") for name in ("observation", "actions", "pairs")),
+        ({"objective": 3}, "objective 3: a name is needed"),
+        ({"objective": {"makespan": "x"}}, "the weight of objective 'makespan' is 'x'; a number is needed"),
+        ({"objective": "makespan", "objectives": "edp"}, "give one of them"),
     ],
 )
 def test_names_that_are_not_known_are_refused_with_the_nearest(more, why):
     with pytest.raises(OptionsError, match=why):
         environment(**more)
+
+
+def test_the_ids_of_papers_have_their_sizes():
+    env = gymnasium.make("hdeeprm_like/SMDP-paper-v0").unwrapped
+    env.reset(seed=1)
+    assert (env.platform.cores, len(env.workload), env.action_space.n, env.space.horizon) == (256, 256, 129, 60)
+    assert env.space.objectives == {OBJECTIVES["window_execution_slowdown"]: 1.0}
+    processors = [environment(f"CompactRM-paper-{number}").platform.cores for number in range(1, 11)]
+    assert processors == [10, 10, 38, 38, 38, 64, 64, 64, 64, 64]
+    env = gymnasium.make("hdeeprm_like/CompactRM-paper-4-v0").unwrapped
+    for seed in range(3):
+        env.reset(seed=seed)
+        assert not env.workload.memory.any()  # nothing that the observation would hide
+        assert env.workload.size.max() <= 32
+
+
+def test_the_objective_goes_by_the_name_that_options_files_give_it():
+    assert environment("SMDP", objective="edp").space == environment("SMDP", objectives={"edp": 1.0}).space
+
+
+def test_all_keywords_are_listed():
+    told = re.findall("``([a-z_]+)``", hdeeprm_like.envs.registration.__doc__)
+    keywords = [*inspect.signature(environment).parameters][1:-1] + [field.name for field in fields(Space)]
+    vector = [*inspect.signature(hdeeprm_like.gym.environments).parameters][2:-1]
+    assert set(keywords + vector + ["objective"]) <= set(told)
+
+
+def test_lines_without_a_job_are_told_of_once_however_many_environments_are_made(tmp_path, caplog):
+    trace = tmp_path / "short.swf"
+    memory = (-1, 9000, 9000)  # KB; HDeepRM makes no job of lines without
+    lines = [f"{j} {j} 0 5 1 -1 {own} 1 5 {own}" + " -1" * 8 for j, own in enumerate(memory)]
+    trace.write_text("\n".join(("; Version: 2.2", *lines, "")))
+    for _ in range(2):
+        environment("PolicySelect", workload=trace, platform=AGENTS.parent / "platforms" / "learning.json")
+    assert sum("gave no job" in line for line in caplog.messages) == 1
 
 
 def test_a_job_policy_of_ones_own_starts_jobs_by_its_keys():

@@ -162,9 +162,9 @@ def test_an_episode_is_told_of_at_its_end():
     env.step(np.array([0, 0]))
     *_, over, _, info = env.step(np.array([0, 0]))
     assert over.all()
-    assert info["episode"]["l"].tolist() == [2, 2]
+    assert info["final_info"]["episode"]["l"].tolist() == [2, 2]
     # each starts at once: one job in the system right after both decisions, which asks for 3 s
-    assert info["episode"]["r"] == pytest.approx([-2.0 / 3.0, -2.0 / 3.0])
+    assert info["final_info"]["episode"]["r"] == pytest.approx([-2.0 / 3.0, -2.0 / 3.0])
     assert info["time"].tolist() == [0.0, 0.0]  # of the next episodes
 
 
@@ -251,6 +251,8 @@ def test_maskable_ppo_trains_on_environments_side_by_side():
     sb3 = pytest.importorskip("sb3_contrib")
     adapter = import_file(Path(__file__).parents[2] / "agents" / "sb3_vector.py")
 
+    with pytest.raises(OptionsError, match="'SameStep'"):
+        adapter.SideBySide(SchedulingVectorEnv(PRESETS["CompactRM"], POOL, made, 4, autoreset="NextStep"))
     env = adapter.SideBySide(SchedulingVectorEnv(PRESETS["CompactRM"], POOL, made, 4, clock="textbook"))
     model = sb3.MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=32, n_epochs=1, seed=1, device="cpu")
     model.learn(128)

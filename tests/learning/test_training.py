@@ -195,9 +195,23 @@ def test_a_directory_with_a_training_is_not_overwritten(tmp_path):
         trained(tmp_path)
 
 
-def test_nothing_to_resume_is_refused(tmp_path):
-    with pytest.raises(AgentError, match=r"checkpoint\.pt: no such file"):
-        trained(tmp_path, resume=True)
+def test_a_training_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path):
+    trained(tmp_path / "whole", evaluate_every=3)
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "evaluations.csv").write_text("episode,rew")  # it was killed while it wrote
+    trained(tmp_path / "part", evaluate_every=3, resume=True)
+    assert_equal(left_in(tmp_path / "whole"), left_in(tmp_path / "part"))
+
+
+def test_a_training_that_was_killed_right_after_its_first_checkpoint_keeps_its_first_evaluation(tmp_path):
+    def killed(number):
+        raise SystemExit("killed")
+
+    trained(tmp_path / "whole", evaluate_every=3)
+    with pytest.raises(SystemExit):
+        trained(tmp_path / "part", evaluate_every=3, new_episode=killed)
+    trained(tmp_path / "part", evaluate_every=3, resume=True)
+    assert_equal(left_in(tmp_path / "whole"), left_in(tmp_path / "part"))
 
 
 def test_resuming_with_another_number_of_envs_is_refused(tmp_path):

@@ -33,6 +33,8 @@ WINDOW = np.dtype(
         ("longest_wait", "f8"),  # s, the largest sum of times in the queue until now
         ("waited", "f8"),  # s that the started jobs have waited together
         ("urgency", "f8"),  # 1/s, sum of 1 / requested time over the waiting and running jobs
+        ("execution_urgency", "f8"),  # 1/s, sum of 1 / execution time over the same jobs, if *executes*
+        ("slowdowns", "f8"),  # sum of the bounded slowdowns of the started jobs, if *executes*
         ("started", "i8"),  # jobs
         ("cursor", "i8"),  # changes of the cluster that the window has seen
         ("queue", "i8"),  # waiting jobs
@@ -46,6 +48,7 @@ WINDOW = np.dtype(
         ("stale", "i4"),  # 1: the slots must be filled again
         ("least", "i4"),  # the least of Window.wants: below 0 if some job in the slots asks for memory or GPUs
         ("finds", "i4"),  # 1: what jobs find when they are submitted is kept
+        ("executes", "i4"),  # 1: a reward looks at execution times
         ("line", "i4"),  # list of waiting jobs in the order of submission, -1 without slots
         ("ends", "i4"),  # list of running jobs by requested end, -1 where nobody looks at them
     ],

@@ -1,5 +1,8 @@
 """What a window knows of the queue and of the running jobs as a whole, read from the changes of the cluster."""
 
+import numpy as np
+
+from hdeeprm_like.cluster.metrics import BOUNDED_SLOWDOWN_THRESHOLD
 from hdeeprm_like.decision.window.arrays import BACKLOG, FREE, QUEUE, REMAINING, WORK, Window
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -10,6 +13,20 @@ from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, SUBMITTED, T
 def pace_of(time: float) -> float:
     """Return 1 / *time* in 1/s; no time counts as 1 s."""
     return 1.0 / time if time > 0.0 else 1.0
+
+
+@inlined
+def execution_time(tables: Tables, j: int) -> float:
+    """Return the s that a job runs on a mean core; what it requests where nobody knows that, as with Batsim."""
+    time = tables.jobs[j].run_time
+    return float(time if not np.isnan(time) else tables.jobs[j].requested_time)
+
+
+@inlined
+def bounded_slowdown_at(tables: Tables, j: int, start: float) -> float:
+    """Return the bounded slowdown of a job that starts at some time, in s (`cluster.metrics.bounded_slowdown`)."""
+    time = execution_time(tables, j)
+    return float(max((start - tables.jobs[j].submit + time) / max(time, BOUNDED_SLOWDOWN_THRESHOLD), 1.0))
 
 
 @compiled
@@ -59,6 +76,8 @@ def note_submission(tables: Tables, window: Window, j: int) -> None:
         window.found[j, REMAINING] = remaining_work(tables, window)
         window.found[j, BACKLOG] = max(params.queue - params.head - params.tail, 0)
     window.paces[j] = pace_of(job.requested_time)
+    if params.executes:
+        params.execution_urgency += pace_of(execution_time(tables, j))
     params.queue += 1
     params.urgency += window.paces[j]
     params.queued_work += job.size * job.requested_time
@@ -76,6 +95,8 @@ def note_start(tables: Tables, window: Window, j: int) -> None:
         params.queued_work = params.sum_of_submissions = 0.0
     params.started += 1
     params.waited += job.start - job.submit
+    if params.executes:
+        params.slowdowns += bounded_slowdown_at(tables, j, job.start)
     params.running += 1
 
 
@@ -93,6 +114,9 @@ def read_changes(tables: Tables, window: Window) -> None:
         elif kind == ENDED:
             params.running -= 1
             params.urgency = params.urgency - window.paces[j] if params.running + params.queue > 0 else 0.0
+            if params.executes:
+                left = params.execution_urgency - pace_of(execution_time(tables, j))
+                params.execution_urgency = left if params.running + params.queue > 0 else 0.0
         else:
             note_start(tables, window, j)
 

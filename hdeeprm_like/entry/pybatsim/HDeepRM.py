@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import ValidationError
 
@@ -15,13 +15,18 @@ from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.presets import classic_policies
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.errors import HDeepRMError, OptionsError
-from hdeeprm_like.experiment import RANDOM_POLICIES, generator
+from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
+from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_experiment
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import load_platform
 from hdeeprm_like.launch.with_batsim import FirstAction
 from hdeeprm_like.options import Options, explain
 from hdeeprm_like.results.overutilization import overutilizations
+
+if TYPE_CHECKING:
+    from hdeeprm_like.launch.run_by_run import RunByRun
+
+LEARNING = '{"options": "EXP.json", "agent": "FILE.py"}, with input_model, output_model and log_decisions if wanted'
 
 
 def read(content: Mapping[str, Any]) -> Options:
@@ -37,21 +42,52 @@ def read(content: Mapping[str, Any]) -> Options:
 class HDeepRM(Scheduler):
     """The decision system of an experiment; leaves ``overutilizations.json`` in the current folder.
 
-    The platform is the one that the options name, or else what the hosts tell of themselves.
+    The platform is the one that the options name, or else what the hosts tell of themselves. A learning agent is named
+    as LEARNING says; it leaves the logs of its training too.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
+        self.runner: RunByRun | None = None
         try:
-            self.experiment = read(options)
-            if self.experiment.pybatsim.agent.type != "CLASSIC":
-                raise OptionsError("-o: only CLASSIC agents can be run here; launch learning ones with hdeeprm-like")
-            path = self.experiment.platform_file_path
-            platform = load_platform(Path(path), [Path(p) for p in self.experiment.type_file_paths]) if path else None
+            conversation = self.classic(options) if "options" not in options else self.learning(options)
         except HDeepRMError as error:
             sys.exit(f"hdeeprm-like: {error}")
-        super().__init__(Conversation(self.decide, FirstAction(), platform), options)
+        super().__init__(conversation, options)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self.stop)
+
+    def classic(self, options: Mapping[str, Any]) -> Conversation:
+        """Return what follows one policy."""
+        self.experiment = read(options)
+        if self.experiment.pybatsim.agent.type != "CLASSIC":
+            raise OptionsError(f"-o: a LEARNING agent is named as {LEARNING}")
+        path = self.experiment.platform_file_path
+        platform = load_platform(Path(path), [Path(p) for p in self.experiment.type_file_paths]) if path else None
+        return Conversation(self.decide, FirstAction(), platform)
+
+    def learning(self, options: Mapping[str, Any]) -> Conversation:
+        """Return what asks a learning agent."""
+        known = ("options", "agent", "device", "input_model", "output_model", "log_decisions")
+        for name in options:
+            if name not in known:
+                raise OptionsError(f"-o: {name}: is not known{did_you_mean(name, known)}")
+        if not isinstance(options["options"], str) or not isinstance(options.get("agent"), str):
+            raise OptionsError(f"-o: options and agent: paths are needed, as {LEARNING}")
+        from hdeeprm_like.launch.learned import AgentChoice, Learner
+        from hdeeprm_like.launch.run_by_run import RunByRun
+
+        experiment = load_experiment(Path(options["options"]))
+        if experiment.options.pybatsim.agent.type != "LEARNING":
+            raise OptionsError(f"{options['options']}: pybatsim.agent.type: is CLASSIC; leave -o's agent out")
+        models = {name: Path(options[name]) for name in ("input_model", "output_model") if options.get(name)}
+        learner = Learner(experiment, AgentChoice(options["agent"], options.get("device", "cpu"), **models))
+        self.runner = RunByRun(learner, Path(), bool(options.get("log_decisions")))
+        return Conversation(
+            lambda platform, limits: learner.system(platform, limits, None),
+            learner.agent,
+            experiment.platform,
+            experiment.workload.limits(),
+        )
 
     def decide(self, platform: Platform, limits: JobLimits) -> DecisionSystem:
         """Make the decision system of a platform."""
@@ -92,3 +128,6 @@ class HDeepRM(Scheduler):
     def onSimulationEnds(self) -> None:
         """Leave behind what only the decision system knows."""
         write_json(Path("overutilizations.json"), overutilizations(self.conversation.system.state), indent=None)
+        if self.runner is not None:
+            self.runner.after(self.conversation.system)
+            self.runner.close()

@@ -1,0 +1,65 @@
+"""What follows each simulation of a learning agent with Batsim: it learns, and the logs grow by a line."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.learning.logs import REWARDS, TrainingLog
+from hdeeprm_like.learning.training import learn_from, preferences_in, row_of
+from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
+
+if TYPE_CHECKING:
+    from hdeeprm_like.launch.learned import Learner
+
+
+class RunByRun:
+    """Takes in the simulations of a learning agent one after the other.
+
+    Attributes:
+        learner: learns after each, unless its experiment says "test". output: folder of the logs.
+        log_decisions: whether to write the decisions of the last one.
+    """
+
+    def __init__(self, learner: "Learner", output: Path, log_decisions: bool = False) -> None:
+        self.learner = learner
+        self.output = output
+        self.log_decisions = log_decisions
+        self._testing = learner.experiment.options.pybatsim.agent.run == "test"
+        learner.agent.greedy = self._testing and learner.experiment.options.training.greedy
+        self._rewards: list[float] = []
+        self._log: TrainingLog | None = None
+        self._began = time.perf_counter()
+
+    def after(self, system: DecisionSystem) -> dict[str, Any]:
+        """Learn from a simulation that has come to its end; return what ``run.json`` tells of it."""
+        system.settle()
+        episode, agent = system.episode, self.learner.agent
+        self._rewards.append(episode.reward)
+        if self._testing:
+            write_lines(self.output / REWARDS, self._rewards)
+        else:
+            if self._log is None:
+                self._log = TrainingLog(self.output, self.learner.actions.names, tensorboard=False)
+            (preferences,) = preferences_in(agent, [episode])
+            losses = learn_from(agent, [episode])
+            row = row_of(episode, time.perf_counter() - self._began)
+            self._log.write_episode(len(self._rewards), row, losses, preferences)
+            self._log.flush()
+        if self.log_decisions:
+            write_decisions(self.output / DECISIONS, system)
+        self._began = time.perf_counter()
+        return {"reward": episode.reward}
+
+    def close(self) -> None:
+        """Close the logs, and write the weights to the file that the user names, if any."""
+        if self._log is not None:
+            self._log.close()
+        self.learner.finish()
+
+
+def write_lines(path: Path, values: list[Any]) -> None:
+    """Write one number on each line."""
+    with replacing(path) as file:
+        file.writelines(f"{value}\n" for value in values)
