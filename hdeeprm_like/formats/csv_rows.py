@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdeeprm_like.errors import HDeepRMError, did_you_mean
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.formats.files import read_document
 
 LARGEST = 2**31 - 1  # cores, as Batsim counts them
 
@@ -60,7 +60,7 @@ def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> 
     Raises:
         HDeepRMError: as *error* says; the file cannot be read, or a line of it has too few or too many values.
     """
-    lines = csv.reader(io.StringIO(read_text(path, error).removeprefix("\ufeff"), newline=""))
+    lines = csv.reader(io.StringIO(read_document(path, error).removeprefix("\ufeff"), newline=""))
     names: list[str] = []
     rows: list[CsvRow] = []
     seen: dict[str, str] = {}  # where each row stands

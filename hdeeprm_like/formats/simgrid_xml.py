@@ -15,7 +15,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.formats.files import read_document
 from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, SPEEDS, TIMES, measure, number
 
 LOOPBACK_BANDWIDTH = 1e10  # bytes/s, of a host to itself where the file says nothing
@@ -171,7 +171,7 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
     Raises:
         PlatformError: the file cannot be read, is no XML, or asks for something that is not imitated.
     """
-    text = read_text(path, PlatformError)
+    text = read_document(path, PlatformError)
     try:
         root = fromstring(text, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except ParseError as cause:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.formats.files import read_json, read_text
+from hdeeprm_like.formats.files import read_document, read_json
 from hdeeprm_like.types import Bools, Floats, Ints
 
 JOBS = "out_jobs.csv"
@@ -188,7 +188,7 @@ class Run:
         """Return the numbers of a log with one per line and episode: (E,)."""
         path = self.path(name)
         values = []
-        for line, text in enumerate(read_text(path, ResultsError).splitlines(), start=1):
+        for line, text in enumerate(read_document(path, ResultsError).splitlines(), start=1):
             if text.strip():
                 values.append(_parsed(text, f"{path}:{line}"))
         return np.array(values, dtype=np.float64)
@@ -271,7 +271,7 @@ def _plain_or_packed(path: Path) -> Path:
 def _table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """Return a CSV file as text cells; raise in one line unless it has all the *columns*."""
     try:
-        frame = pd.read_csv(io.StringIO(read_text(path, ResultsError)), dtype=str, keep_default_na=False)
+        frame = pd.read_csv(io.StringIO(read_document(path, ResultsError)), dtype=str, keep_default_na=False)
     except pd.errors.EmptyDataError:
         raise ResultsError(f"{path}: is empty; the run did not end well") from None
     except pd.errors.ParserError as cause:
