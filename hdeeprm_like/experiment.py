@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hdeeprm_like import limits
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
@@ -241,6 +242,8 @@ def platform_from(platform: AnyPlatform) -> Platform:
         return load_platform(Path(platform))
     if platform < 1:
         raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
+    if platform > limits.CORES.most:
+        raise OptionsError(f"platform: a pool of {platform:.7g} cores: {limits.refusal(limits.CORES)}")
     return pool(platform)
 
 

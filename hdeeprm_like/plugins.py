@@ -58,6 +58,22 @@ def whole_names(content: Any, folder: Path) -> Any:
     return f"{(folder / place).resolve()}:{attribute}" if colon and place.endswith(".py") else content
 
 
+def python_files(content: Any, folder: Path = Path()) -> list[Path]:
+    """Return the Python files that JSON content names, ``file.py`` or ``file.py:attribute``, in keys and in values.
+
+    Args:
+        folder: that their paths are relative to.
+    """
+    if isinstance(content, dict):
+        return [path for item in content.items() for part in item for path in python_files(part, folder)]
+    if isinstance(content, list | tuple):
+        return [path for part in content for path in python_files(part, folder)]
+    if not isinstance(content, str):
+        return []
+    place = content.partition(".py:")[0] + ".py" if ".py:" in content else content
+    return [folder / place] if place.endswith(".py") else []
+
+
 def attribute_of(module: ModuleType, attribute: str, what: str, error: type[HDeepRMError]) -> Any:
     """Return an attribute of a module; raise *error* with the nearest name if it has none."""
     try:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 from hdeeprm_like import __version__
 from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.inputs import read_text
 from hdeeprm_like.results.batsim_files import BATSIM_VERSION
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles
 from hdeeprm_like.batsim_server.profile_types import NOT_IMITATED, PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
-from hdeeprm_like.formats.files import read_json
+from hdeeprm_like.inputs import read_json
 
 DEEPEST_NESTING = 50  # profiles inside profiles
 

@@ -11,11 +11,12 @@ from hdeeprm_like.cli.arguments import (
     Commands,
     add_agent_flags,
     add_input_flags,
+    at_most,
     command,
-    positive,
     positive_seconds,
 )
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.limits import RUNS
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
@@ -28,7 +29,9 @@ def add_launch(commands: Commands) -> None:
     added.add_argument("--options", "-o", type=Path, required=True, metavar="EXP.json", help="the options file")
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
     add_input_flags(added)
-    added.add_argument("--runs", "-nr", type=positive, default=1, metavar="N", help="simulations in a row (default 1)")
+    added.add_argument(
+        "--runs", "-nr", type=at_most(RUNS), default=1, metavar="N", help="simulations in a row (default 1)"
+    )
     added.add_argument(
         "--simulator",
         choices=("embedded", "batsim", "docker"),

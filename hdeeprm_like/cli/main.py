@@ -1,9 +1,11 @@
 """The command line. Every command imports what it needs when it runs, so that ``--help`` answers at once."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from hdeeprm_like import __version__
 from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR, Parser
@@ -16,7 +18,10 @@ from hdeeprm_like.cli.learning import add_train
 from hdeeprm_like.cli.prediction import add_predict
 from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
 from hdeeprm_like.cli.workloads import add_workload_commands
-from hdeeprm_like.errors import HDeepRMError
+from hdeeprm_like.errors import HDeepRMError, one_line
+
+if TYPE_CHECKING:
+    import logging
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,23 +43,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.quiet:
         os.environ["HDEEPRM_LIKE_QUIET"] = "1"  # read where functions are compiled
     use_one_thread_for_linear_algebra()
-    logging.basicConfig(
-        level="ERROR" if options.quiet else options.log_level or "WARNING", format=f"{PROGRAM}: %(message)s", force=True
-    )
+    logging.basicConfig(level="ERROR" if options.quiet else options.log_level or "WARNING", force=True)
+    logging.getLogger().handlers[0].setFormatter(one_line_formatter())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:
         run: Callable[[argparse.Namespace], int | None] = options.run
         status = run(options)
         sys.stdout.flush()
     except HDeepRMError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\n")
-        return USER_ERROR
+        return refuse(str(error))
     except KeyboardInterrupt:
         sys.stderr.write(f"{PROGRAM}: interrupted; nothing was written\n")
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:  # a full disk, a folder that may not be read: nothing that we could have foreseen
+        return refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+    except MemoryError:
+        return refuse("the memory of this computer does not suffice for this; ask for less, or run it on a larger one")
     return status or 0
+
+
+def refuse(message: str) -> int:
+    """Say in one line why a command did nothing; return its exit status."""
+    sys.stderr.write(f"{PROGRAM}: {one_line(message)}\n")
+    return USER_ERROR
+
+
+def one_line_formatter() -> "logging.Formatter":
+    """Return what makes one line of a warning, whatever is in the names of files."""
+    import logging
+
+    class OneLine(logging.Formatter):
+        def formatMessage(self, record: logging.LogRecord) -> str:
+            return one_line(super().formatMessage(record), most=1000)
+
+    return OneLine(f"{PROGRAM}: %(message)s")
 
 
 def use_one_thread_for_linear_algebra() -> None:

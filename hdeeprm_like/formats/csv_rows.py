@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdeeprm_like.errors import HDeepRMError, did_you_mean
-from hdeeprm_like.formats.files import read_document
+from hdeeprm_like.inputs import read_document
 
 LARGEST = 2**31 - 1  # cores, as Batsim counts them
 

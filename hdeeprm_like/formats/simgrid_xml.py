@@ -15,8 +15,8 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.formats.files import read_document
 from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, SPEEDS, TIMES, measure, number
+from hdeeprm_like.inputs import read_document
 
 LOOPBACK_BANDWIDTH = 1e10  # bytes/s, of a host to itself where the file says nothing
 HOST_LIMIT = 1 << 20  # hosts in one cluster

@@ -18,7 +18,8 @@ from hdeeprm_like.cluster.synthetic.columns import BANDWIDTHS
 from hdeeprm_like.cluster.synthetic.estimates import ACCURACY, ACCURACY_STEPS
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.files import READ_AT_ONCE, opened, replacing_bytes
+from hdeeprm_like.formats.files import replacing_bytes
+from hdeeprm_like.inputs import READ_AT_ONCE, opened
 from hdeeprm_like.types import Bools, Floats, Ints
 
 log = logging.getLogger(__name__)
@@ -201,9 +202,7 @@ def _parse_fast(lines: list[str]) -> Floats | None:
 
 def _columns(table: Floats) -> list[Floats | Ints]:
     """Return the columns of a table of their own kind, so that the table can be let go."""
-    return [
-        table[:, i].astype(np.int64) if i in WHOLE_FIELDS else table[:, i].copy() for i in range(len(FIELDS))
-    ]
+    return [table[:, i].astype(np.int64) if i in WHOLE_FIELDS else table[:, i].copy() for i in range(len(FIELDS))]
 
 
 def _parse_line(line: str, where: str) -> list[float]:

@@ -13,7 +13,8 @@ import numpy as np
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload, user_number
 from hdeeprm_like.errors import WorkloadError, did_you_mean
-from hdeeprm_like.formats.files import read_json, replacing
+from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.inputs import read_json
 
 log = logging.getLogger(__name__)
 

@@ -18,14 +18,16 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import PLATFORM_OF_RUN, WORKLOAD_OF_RUN, Experiment, is_left_by_run
-from hdeeprm_like.formats.files import read_json, read_text, replacing, write_json
+from hdeeprm_like.formats.files import replacing, write_json
 from hdeeprm_like.formats.open import write
+from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.plugins import whole_names
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.simulator import Simulator, run_policy
 
 RECORD = "run.json"
-INPUTS = ("options.json", WORKLOAD_OF_RUN, PLATFORM_OF_RUN)
+OPTIONS = "options.json"
+INPUTS = (OPTIONS, WORKLOAD_OF_RUN, PLATFORM_OF_RUN)
 LACKS = {
     CORES: "more cores than the platform has",
     MEMORY: "more memory per core than the platform has for that many cores",

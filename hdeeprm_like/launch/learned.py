@@ -13,8 +13,9 @@ from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
-from hdeeprm_like.formats.files import read_json, replacing, write_json
+from hdeeprm_like.formats.files import replacing, write_json
 from hdeeprm_like.formats.open import has_ending_of
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means

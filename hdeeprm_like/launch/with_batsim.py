@@ -29,7 +29,8 @@ from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.experiment import Experiment
-from hdeeprm_like.formats.files import read_json, write_json
+from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.in_process import INPUTS, LACKS, RECORD, description, listed_files, write_inputs
 from hdeeprm_like.results.overutilization import overutilizations
 

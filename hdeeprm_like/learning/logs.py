@@ -12,9 +12,10 @@ The probabilities are those of the policy that the episode was rolled out with, 
 
 import csv
 import logging
+import math
 import os
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.inputs import reading
 from hdeeprm_like.types import Floats
 
 log = logging.getLogger(__name__)
@@ -39,11 +41,13 @@ class TrainingLog:
         folder: the directory. actions: names of the actions.
     """
 
-    def __init__(self, folder: Path, actions: Sequence[str], episodes: int = 0, tensorboard: bool = True) -> None:
+    def __init__(
+        self, folder: Path, actions: Sequence[str], episodes: int | None = None, tensorboard: bool = True
+    ) -> None:
         """Open the logs.
 
         Args:
-            episodes: how many the logs there may hold; lines of later ones are cut off. 0 begins new logs.
+            episodes: how many the logs there may hold; lines of later ones are cut off. None begins new logs.
             tensorboard: whether to write events for TensorBoard too.
 
         Raises:
@@ -55,7 +59,11 @@ class TrainingLog:
         self._columns: list[str] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._cut_back(episodes)
+            if episodes is None:
+                for name in FILES:
+                    (folder / name).unlink(missing_ok=True)
+            else:
+                self._cut_back(episodes)
             for name in (LOSSES, REWARDS, PROGRESS):
                 self._open(name)
         except OSError as cause:
@@ -125,15 +133,13 @@ class TrainingLog:
             path = self.folder / name
             if path.exists():
                 with path.open("rb") as file:
-                    size = sum(map(len, islice(file, episodes + header if episodes else 0)))
+                    size = sum(map(len, islice(file, episodes + header)))
                 os.truncate(path, size)
         path = self.folder / EVALUATIONS
         if path.exists():
             lines = path.read_bytes().splitlines(keepends=True)
-            valid = [line for line in lines[1:] if line.endswith(b"\n") and int(line.split(b",")[0]) <= episodes]
-            os.truncate(path, sum(map(len, lines[:1] + valid)) if episodes else 0)
-        if not episodes:
-            (self.folder / PREFERENCES).unlink(missing_ok=True)
+            valid = list(takewhile(lambda line: _episode_of(line) <= episodes, lines[1:]))
+            os.truncate(path, sum(map(len, lines[:1] + valid)))
 
     def _write_preferences(self) -> None:
         probabilities = read_preferences(self.folder / PROGRESS)
@@ -141,21 +147,28 @@ class TrainingLog:
             write_json(self.folder / PREFERENCES, {"probs": probabilities.T.tolist()}, indent=None)
 
 
+def _episode_of(line: bytes) -> float:
+    """Return the episode of a line of ``evaluations.csv``, that of no training if the line is not whole."""
+    first = line.split(b",")[0]
+    return int(first[:18]) if line.endswith(b"\n") and first.isdigit() else math.inf
+
+
 def read_preferences(path: Path) -> Floats | None:
     """Return (E, A) the probabilities of the actions in each episode of a ``progress.csv``; None if it has none."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with reading(path, ResultsError), path.open(encoding="utf-8", newline="") as file:
         names = file.readline().rstrip("\n").split(",")
         columns = [i for i, name in enumerate(names) if name.startswith(PROBABILITY)]
+        lines = [line for line in file if line.strip()]
         if not columns:
             return None
-        return np.loadtxt(file, delimiter=",", usecols=columns, ndmin=2)
+        return np.loadtxt(lines, delimiter=",", usecols=columns, ndmin=2) if lines else np.zeros((0, len(columns)))
 
 
-def _event_writer(folder: Path, episodes: int) -> Any:
+def _event_writer(folder: Path, episodes: int | None) -> Any:
     """Return a writer of TensorBoard events; None where the extra ``tensorboard`` is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         log.warning("no TensorBoard events: the package is missing; install hdeeprm_like[tensorboard]")
         return None
-    return SummaryWriter(str(folder / "tensorboard"), purge_step=episodes + 1 if episodes else None)
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=None if episodes is None else episodes + 1)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.formats.files import read_document, read_json
+from hdeeprm_like.inputs import read_document, read_json
 from hdeeprm_like.types import Bools, Floats, Ints
 
 JOBS = "out_jobs.csv"

@@ -5,7 +5,6 @@ comparison goes on where it stopped), `SUMMARY`, `TESTS`, `RECORD` and two pictu
 """
 
 import csv
-import hashlib
 import io
 import logging
 import os
@@ -26,11 +25,12 @@ from hdeeprm_like.cluster.schedule import FIGURES, figures
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import platform_from
-from hdeeprm_like.formats.files import read_json, replacing, write_json
+from hdeeprm_like.formats.files import replacing, write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import JobsBy, Window, run_times, sizes, usable, window, with_requested_times
+from hdeeprm_like.inputs import read_json, sha256
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained, reference_named
@@ -87,7 +87,7 @@ def machine_size(trace: Trace) -> int:
     """Return the processors of a trace's machine: by its header, else those of its widest job."""
     for key in ("MaxProcs", "MaxNodes"):
         for line in trace.header:
-            match = re.match(rf"{key}:\s*(\d+)", line)
+            match = re.match(rf"{key}:\s*([0-9]{{1,18}})", line)
             if match and int(match[1]) > 0:
                 return int(match[1])
     return int(sizes(trace).max())
@@ -266,7 +266,7 @@ def description(inputs: Inputs) -> dict[str, Any]:
     comparison = inputs.comparison
     found = {
         "trace": comparison.trace.name,
-        "sha256": digest(comparison.trace),
+        "sha256": sha256(comparison.trace),
         "cores": inputs.machine.cores,
         "clock": comparison.clock,
         "jobs": inputs.jobs,
@@ -275,28 +275,23 @@ def description(inputs: Inputs) -> dict[str, Any]:
         "begins": inputs.begins,
     }
     if comparison.platform is not None:
-        found["platform"] = digest(comparison.platform)
+        found["platform"] = inputs.machine.digest()
     return found | {"agents": agents_of(comparison)}
 
 
 def agents_of(comparison: Comparison) -> dict[str, str]:
     """Return a digest of what each learned policy has learned by its name; one that has learned more has another."""
     found = {policy.name: files_of(policy) for policy in comparison.policies}
-    return {name: digest(*files) for name, files in found.items() if files}
+    return {name: sha256(*files) for name, files in found.items() if files}
 
 
 def files_of(policy: Policy) -> tuple[Path, ...]:
-    """Return the files that decide what a policy does: weights, scores, trees."""
+    """Return the files that decide what a policy does: weights and what they were learned with, scores, trees."""
     if isinstance(policy, Trained):
-        from hdeeprm_like.studies.compare.trained import weights_in
+        from hdeeprm_like.studies.compare.trained import files_of_training
 
-        return (weights_in(policy),)
+        return files_of_training(policy.folder)
     return policy.files if isinstance(policy, Baseline) else ()
-
-
-def digest(*paths: Path) -> str:
-    """Return the SHA-256 of files, which differs for every other content."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:

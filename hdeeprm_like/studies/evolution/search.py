@@ -25,7 +25,8 @@ from hdeeprm_like.decision.policies.scores import EXACT, FEATURE, KINDS, USUAL
 from hdeeprm_like.decision.score_files import SCORED, read_scored
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.formats.files import read_json, replacing, write_json
+from hdeeprm_like.formats.files import replacing, write_json
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Simulator, run_choices
 from hdeeprm_like.run.workers import workers
