@@ -10,6 +10,14 @@ from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import Limit, refusal
 
 PROGRAM = "hdeeprm-like"
+EXTRAS = {  # modules that only some commands need: the package that has them, and the extra that installs it
+    "torch": ("torch", "learn"),
+    "cmaes": ("cmaes", "learn"),
+    "sklearn": ("scikit-learn", "learn"),
+    "gymnasium": ("gymnasium", "rl"),
+    "sb3_contrib": ("sb3-contrib", "rl"),
+    "tensorboard": ("tensorboard", "tensorboard"),
+}
 CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 if TYPE_CHECKING:
@@ -81,6 +89,16 @@ def seed(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > DIGITS or int(text) >= 2**63:
         raise argparse.ArgumentTypeError(f"{text[:40]!r}: a whole number from 0 to 2^63-1 is needed")
     return int(text)
+
+
+def add_trust_flag(added: argparse.ArgumentParser) -> None:
+    """Add the flag that lets files of Python code run that an options file or a record names."""
+    added.add_argument(
+        "--trust",
+        action="store_true",
+        help="run the Python files that the options file, or the record of a training, names outside its own folder; "
+        "those inside it, and those on the command line, are run anyway",
+    )
 
 
 def add_input_flags(added: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, seed
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, seed
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import CORES, PROCESSES
 
@@ -76,6 +76,7 @@ def add_compare(commands: Commands) -> None:
         default="textbook",
         help="all of one time at once, a decision after each event, or as Batsim (default textbook)",
     )
+    add_trust_flag(added)
     added.add_argument("--all", action="store_true", help="also print all the other figures")
     added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="at most so many at a time")
 

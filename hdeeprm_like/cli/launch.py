@@ -11,6 +11,7 @@ from hdeeprm_like.cli.arguments import (
     Commands,
     add_agent_flags,
     add_input_flags,
+    add_trust_flag,
     at_most,
     command,
     positive_seconds,
@@ -38,6 +39,7 @@ def add_launch(commands: Commands) -> None:
         default="embedded",
         help="our own in process, or Batsim 4 as a program or in a container (default embedded)",
     )
+    add_trust_flag(added)
     add_agent_flags(added)
     batsim = added.add_argument_group("with Batsim")
     batsim.add_argument(

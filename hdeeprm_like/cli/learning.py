@@ -11,6 +11,7 @@ from hdeeprm_like.cli.arguments import (
     Commands,
     add_agent_flags,
     add_input_flags,
+    add_trust_flag,
     at_most,
     command,
 )
@@ -42,6 +43,7 @@ def add_train(commands: Commands) -> None:
         "--envs", type=at_most(ENVS), metavar="N", help="episodes at once, instead of the options file's"
     )
     add_input_flags(added)
+    add_trust_flag(added)
     add_agent_flags(added)
 
 

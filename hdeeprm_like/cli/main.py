@@ -3,22 +3,27 @@
 import argparse
 import io
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hdeeprm_like import __version__
-from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR, Parser
+from hdeeprm_like.cli.arguments import BROKEN_PIPE, EXTRAS, INTERRUPTED, PROGRAM, USER_ERROR, Parser
 from hdeeprm_like.cli.comparison import add_compare
 from hdeeprm_like.cli.compilation import add_compile
+from hdeeprm_like.cli.doctor import add_doctor
 from hdeeprm_like.cli.example import add_example
 from hdeeprm_like.cli.explanation import add_explain
 from hdeeprm_like.cli.launch import add_clean, add_launch
 from hdeeprm_like.cli.learning import add_train
 from hdeeprm_like.cli.prediction import add_predict
 from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
+from hdeeprm_like.cli.trust import trusted_by
 from hdeeprm_like.cli.workloads import add_workload_commands
 from hdeeprm_like.errors import HDeepRMError, one_line
+from hdeeprm_like.plugins import trusting
 
 if TYPE_CHECKING:
     import logging
@@ -50,13 +55,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:
         run: Callable[[argparse.Namespace], int | None] = options.run
-        status = run(options)
+        with heeding_termination(), trusting(*trusted_by(options)):
+            status = run(options)
         sys.stdout.flush()
     except HDeepRMError as error:
         return refuse(str(error))
     except KeyboardInterrupt:
-        sys.stderr.write(f"{PROGRAM}: interrupted; nothing was written\n")
+        sys.stderr.write(f"{PROGRAM}: interrupted; nothing half-written is left\n")
         return INTERRUPTED
+    except ModuleNotFoundError as error:
+        package, extra = EXTRAS.get((error.name or "").partition(".")[0], ("", ""))
+        if not package:
+            raise
+        return refuse(f"{options.command}: needs {package}; install it with: pip install 'hdeeprm_like[{extra}]'")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
@@ -65,6 +76,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         return refuse("the memory of this computer does not suffice for this; ask for less, or run it on a larger one")
     return status or 0
+
+
+@contextmanager
+def heeding_termination() -> Iterator[None]:
+    """End as Ctrl-C does when a batch system says that the time is up: what was begun is tidied up or saved."""
+
+    def end(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # others may not handle signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def refuse(message: str) -> int:
@@ -94,12 +122,23 @@ def use_one_thread_for_linear_algebra() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+class Version(argparse.Action):
+    """Prints the versions that results depend on; they are looked up only if somebody asks."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print and end."""
+        from hdeeprm_like.cli.doctor import version_line
+
+        sys.stdout.write(version_line() + "\n")
+        parser.exit()
+
+
 def parser() -> Parser:
     """Return the parser of the whole command line."""
     top = Parser(
         prog=PROGRAM, description="Learned job scheduling for heterogeneous HPC clusters, coupled with Batsim."
     )
-    top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    top.add_argument("--version", action=Version, nargs=0)
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     add_example(commands)
     add_launch(commands)
@@ -114,5 +153,6 @@ def parser() -> Parser:
     add_clean(commands)
     add_schema(commands)
     add_compile(commands)
+    add_doctor(commands)
     commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
     return top

@@ -1,8 +1,10 @@
 """Writing files so that a failure is one clear line and never half a file; reading them is in `inputs`."""
 
+import fcntl
 import gzip
 import io
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from hdeeprm_like.errors import ResultsError
+
+log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -63,6 +67,32 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Make a folder for results and let no other command write into it before the block ends.
+
+    The lock is the operating system's, on the folder itself: it leaves no file behind and ends with the process.
+
+    Raises:
+        ResultsError: another command is writing there, or the folder cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise ResultsError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ResultsError(f"{folder}: another command is writing there; wait for it or name another") from None
+        except OSError as error:  # file systems that know no locks
+            log.debug("%s: cannot be locked: %s", folder, error)
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:
