@@ -243,7 +243,7 @@ def platform_from(platform: AnyPlatform) -> Platform:
     if platform < 1:
         raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
     if platform > limits.CORES.most:
-        raise OptionsError(f"platform: a pool of {platform:.7g} cores: {limits.refusal(limits.CORES)}")
+        raise OptionsError(f"platform: a pool of {platform!r:.40} cores: {limits.refusal(limits.CORES)}")
     return pool(platform)
 
 

@@ -111,11 +111,13 @@ class TrainingLog:
 
     def close(self) -> None:
         """Flush and close."""
-        self.flush()
-        for file in self._files.values():
-            file.close()
-        if self._events is not None:
-            self._events.close()
+        try:
+            self.flush()
+        finally:
+            for file in self._files.values():
+                file.close()
+            if self._events is not None:
+                self._events.close()
 
     def _open(self, name: str) -> None:
         self._files[name] = open(self.folder / name, "a", encoding="utf-8", newline="")  # noqa: SIM115

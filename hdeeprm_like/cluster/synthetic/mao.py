@@ -53,10 +53,10 @@ class Mao:
             ends = getattr(self, name)
             if ends is not None and not 1 <= ends[0] <= ends[1] <= LARGEST:
                 raise WorkloadError(
-                    f"mao: {name}: {ends[0]:.7g} to {ends[1]:.7g} is no range; it rises from 1 or more to {LARGEST}"
+                    f"mao: {name}: {ends[0]!r:.40} to {ends[1]!r:.40} is no range; it rises from 1 or more to {LARGEST}"
                 )
         if self.steps is not None and not 1 <= self.steps <= LARGEST:
-            raise WorkloadError(f"mao: steps: is {self.steps:.7g}; 1 to {LARGEST} are possible")
+            raise WorkloadError(f"mao: steps: is {self.steps!r:.40}; 1 to {LARGEST} are possible")
         if not (self.arrival > 0 and self.step > 0 and self.memory_unit >= 0 and self.capacity >= 1):
             raise WorkloadError("mao: arrival, step and capacity: positive numbers are needed, memory_unit at least 0")
 

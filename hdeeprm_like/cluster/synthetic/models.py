@@ -57,7 +57,7 @@ class Recipe:
             OptionsError: the model needs a number.
         """
         if number is not None and number > limits.JOBS.most:
-            raise OptionsError(f"jobs: {number:.7g}: {limits.refusal(limits.JOBS)}")
+            raise OptionsError(f"jobs: {number!r:.40}: {limits.refusal(limits.JOBS)}")
         model_rng, columns_rng, estimates_rng = rng.spawn(3)
         if isinstance(self.model, Mao):
             jobs = self.model.draw(number, model_rng)
@@ -102,7 +102,7 @@ def model_named(
         if isinstance(machine, bool) or not isinstance(machine, int) or machine < 1:
             raise OptionsError(f"{where}.nodes: {machine!r:.40}: a whole number from 1 on is needed")
         if machine > limits.CORES.most:
-            raise OptionsError(f"{where}.nodes: {machine:.7g}: {limits.refusal(limits.CORES)}")
+            raise OptionsError(f"{where}.nodes: {machine!r:.40}: {limits.refusal(limits.CORES)}")
         model = model.on(machine)
     return with_parameters(model, own, where)
 
