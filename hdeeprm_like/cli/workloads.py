@@ -42,6 +42,12 @@ def add_generate(commands: Commands) -> None:
     setting = "a parameter of the estimates, as nu=0.5 or side=under"
     added.add_argument("--estimate", dest="estimate", action="append", default=[], metavar="NAME=VALUE", help=setting)
     added.add_argument("--log", type=Path, metavar="SWF", help="ksu: a trace to sample from in place of a model")
+    added.add_argument(
+        "--load", type=factor, metavar="L", help="scale the times between submissions so that the load is L, as 0.9"
+    )
+    added.add_argument(
+        "--as-published", action="store_true", help="lublin: the clock falls behind as that of the published program"
+    )
     added.add_argument("--hdeeprm", action="store_true", help="draw bandwidths, and memories if the model has none")
     added.add_argument(
         "--gflops", type=factor, default=1.0, metavar="G", help="of the cores the times are of, for JSON (default 1)"
@@ -52,11 +58,16 @@ def run_generate(options: argparse.Namespace) -> None:
     """Make jobs and write them."""
     import numpy as np
 
+    from hdeeprm_like.cluster.synthetic.lublin import Lublin, LublinTypes
     from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
     from hdeeprm_like.formats.swf_cuts import jobs_of_trace
 
     check_writable(options.output, "workload", "trace", able="write_jobs", what="--output")
     model = model_named(options.model, options.preset, settings(options.parameters, "--set"), options.nodes, "--set")
+    if options.as_published:
+        if not isinstance(model, Lublin | LublinTypes):
+            raise OptionsError("--as-published: is of the model lublin")
+        model = model.drifting()
     estimates = None
     if options.estimates:
         estimates = estimates_named(options.estimates, settings(options.estimate, "--estimate"), "--estimates")
@@ -69,6 +80,7 @@ def run_generate(options: argparse.Namespace) -> None:
         log = jobs_of_trace(load_trace(options.log))
     recipe = Recipe(model, estimates, "hdeeprm" if options.hdeeprm else "model", log)
     jobs = recipe.jobs(options.jobs, np.random.default_rng(options.seed))
+    jobs = jobs if options.load is None else jobs.at_load(options.load)
     write_jobs(jobs, options.output, options.gflops * GIGA)
     if not options.quiet:
         sys.stdout.write(f"{len(jobs)} jobs in {options.output}\n")
