@@ -62,11 +62,10 @@ def findings() -> Iterator[tuple[str, str]]:
 
 def compile_state() -> Iterator[tuple[str, str]]:
     """Yield where machine code is kept and how much there is."""
-    from hdeeprm_like.engine.compiled import machine_code
-    from hdeeprm_like.run.loop import advance
+    from hdeeprm_like.ahead import machine_code
 
     try:
-        folder, files = machine_code(advance)
+        folder, files = machine_code()
     except RuntimeError:  # numba found no folder that it may write
         yield "machine code", "is kept nowhere; set NUMBA_CACHE_DIR to a folder that can be written"
         return
