@@ -203,7 +203,7 @@ def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
 def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(trace, tmp_path, capsys):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops", "low_power"]}], observation="normal")
     line = ["compare", "--trace", str(trace), "--policies", f"fcfs,agent:{folder}", "--windows", "2x30"]
-    assert main([*line, "--output", str(tmp_path / "out")]) == 2
+    assert main([*line, "--trust", "--output", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 1
     own, there = features(load_platform(LEARNING), "normal"), features(pool(8), "normal")
