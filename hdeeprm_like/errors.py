@@ -56,6 +56,15 @@ def require_number(name: str, value: object) -> None:
         raise OptionsError(f"{name} is {value!r:.80}; a number is needed")
 
 
+LONGEST = 280  # characters of a message; what it is about stands at its beginning and what would be right at its end
+
+
+def one_line(text: str, most: int = LONGEST) -> str:
+    """Return a text that fits into one line of a terminal: nothing unprintable, and cut in the middle if too long."""
+    plain = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return plain if len(plain) <= most else f"{plain[: most * 2 // 3]} ... {plain[len(plain) - most // 3 + 5 :]}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, else the list of all of them."""
     from difflib import get_close_matches  # only errors need it, and importing it takes a while

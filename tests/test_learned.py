@@ -215,7 +215,7 @@ def test_a_killed_training_goes_on_to_the_same_end(tmp_path):
     cut.send_signal(signal.SIGKILL)
     cut.wait(30)
     assert json.loads((tmp_path / "cut" / "run.json").read_text())["status"] in ("training", "complete")
-    assert main(["train", "-q", "--resume", str(tmp_path / "cut")]) == 0
+    assert main(["train", "-q", "--resume", str(tmp_path / "cut"), "--trust"]) == 0
     for name in ("losses.log", "rewards.log", "probs.json"):
         assert (tmp_path / "cut" / name).read_text() == (tmp_path / "whole" / name).read_text()
     assert json.loads((tmp_path / "cut" / "run.json").read_text())["status"] == "complete"
@@ -254,7 +254,7 @@ def test_a_training_whose_experiment_has_changed_is_not_resumed(tmp_path, capsys
     options = options_to_test(tmp_path)
     assert train("--output", tmp_path / "training", "--episodes", 2, options=options) == 0
     options.write_text(options.read_text().replace('"hidden": 16', '"hidden": 17'))
-    assert main(["train", "-q", "--resume", str(tmp_path / "training")]) == 2
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--trust"]) == 2
     assert "has changed since" in capsys.readouterr().err
 
 
