@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hdeeprm_like.cluster.platform import GIGA, Network, Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.platform import GIGA, Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.pstates import POWER_SHARE, SPEED_SHARE
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.platform_json import MB_IN_GB, NodeType, ProcessorType, Types, read_types
-from hdeeprm_like.formats.platform_xml import DEFAULT_BANDWIDTH, DEFAULT_LATENCY
 
 MILLI = 1e-3  # Gflop/s and W, to which platforms are rounded
 NO_MEMORY_TYPE = "unknown"  # a platform does not tell it, and nothing looks at it
@@ -39,10 +38,7 @@ def write_platform_json(platform: Platform, path: Path) -> None:
         PlatformError: it holds something that the JSON cannot, as P-states that are not those of HDeepRM.
         ResultsError: the file cannot be written.
     """
-    clusters = len(platform.cluster_names)
-    network = platform.network or Network(
-        (DEFAULT_BANDWIDTH,) * clusters, (DEFAULT_LATENCY,) * clusters, DEFAULT_BANDWIDTH, DEFAULT_LATENCY
-    )
+    network = platform.links
     used = _Used(read_types())
     listed = []
     nodes = list(_nodes(platform))
