@@ -201,7 +201,7 @@ def test_a_run_with_parts_of_ones_own_runs_again_from_its_directory(tmp_path):
     content["pybatsim"]["env"]["objective"] = {"parts.py:waiting": 1.0, "makespan": 0.5}
     options.write_text(json.dumps(content))
     assert launch(tmp_path / "run", options=options) == 0
-    assert launch(tmp_path / "again", options=tmp_path / "run" / "options.json") == 0
+    assert launch(tmp_path / "again", "--trust", options=tmp_path / "run" / "options.json") == 0
     assert schedule(tmp_path / "run") == schedule(tmp_path / "again")
 
 
@@ -297,9 +297,9 @@ def test_an_agent_whose_code_has_changed_is_not_resumed(tmp_path, capsys):
     agent = tmp_path / "my_agent.py"
     agent.write_text(OWN_AGENT)
     assert train("--output", tmp_path / "training", "--episodes", 2, agent=agent) == 0
-    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "3"]) == 0
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "3", "--trust"]) == 0
     agent.write_text(OWN_AGENT.replace("leaky_relu", "relu"))
-    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "4"]) == 2
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "4", "--trust"]) == 2
     assert "my_agent.py: has changed since the training" in capsys.readouterr().err
 
 
@@ -343,7 +343,7 @@ def test_kill_9_at_fifty_random_moments_gives_the_weights_of_the_whole_training(
         assert main([*flags, "--output", str(tmp_path / "whole")]) == 0
         seconds = min(1.0, 0.5 * (time.monotonic() - begun))
         cut = tmp_path / "cut"
-        resume = ["train", "-q", "--resume", str(cut)]
+        resume = ["train", "-q", "--resume", str(cut), "--trust"]
         early = killed_at_random([*flags, "--output", str(cut)], resume, cut, seconds)
     finally:
         torch.set_num_threads(threads)
