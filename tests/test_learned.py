@@ -317,7 +317,10 @@ def killed_at_random(command, resume, folder, seconds, kills=50):
         if child == 0:
             os._exit(main(arguments))
         if kill < kills:
-            time.sleep(rng.uniform(0.0, seconds))
+            until = time.monotonic() + rng.uniform(0.0, seconds)
+            at_sight = arguments is command and kill % 2 == 0  # of its record, which the first checkpoint soon follows
+            while time.monotonic() < until and not (at_sight and (folder / "run.json").exists()):
+                time.sleep(0.001)
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
