@@ -34,9 +34,19 @@ PYTHON = blocks("python")
 
 
 @pytest.fixture(scope="module")
-def clone(tmp_path_factory):
-    """A folder that looks like a clone; one command finds there what those before it left."""
-    folder = tmp_path_factory.mktemp("clone")
+def clones(tmp_path_factory):
+    """A folder for each page that looks like a clone; one command finds there what those before it on the page left."""
+    made = {}
+
+    def clone_of(page):
+        if page not in made:
+            made[page] = new_clone(tmp_path_factory.mktemp("clone"))
+        return made[page]
+
+    return clone_of
+
+
+def new_clone(folder):
     for name in ("agents", "platforms", "workloads", "tests"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "bin").mkdir()
@@ -53,17 +63,17 @@ def run(clone, command):
 
 
 @pytest.mark.parametrize(("page", "line"), COMMANDS, ids=[f"{page}-{n}" for n, (page, _) in enumerate(COMMANDS)])
-def test_a_command_works_as_typed(clone, page, line):
+def test_a_command_works_as_typed(clones, page, line):
     assert line.startswith("hdeeprm-like "), f"{page} shows a command that no test runs: {line}"
-    done = run(clone, shlex.split(line, comments=True))
+    done = run(clones(page), shlex.split(line, comments=True))
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("page", "block"), PYTHON, ids=[f"{page}-{n}" for n, (page, _) in enumerate(PYTHON)])
-def test_python_works_as_typed(clone, page, block):
+def test_python_works_as_typed(clones, page, block):
     before = [text for name, text in PYTHON if name == page and text != block]
     needed = [text for text in before if "import" in text][:1] if "import" not in block else []
-    done = run(clone, [sys.executable, "-c", "\n".join([*needed, block])])
+    done = run(clones(page), [sys.executable, "-c", "\n".join([*needed, block])])
     assert done.returncode == 0, done.stderr
 
 

@@ -356,7 +356,7 @@ class Engine:
                 ended.append(action)
         for action in sorted(ended, key=_sequence) if len(ended) > 1 else ended:
             self._end(action)
-        while self._alarms.next_date() <= self.now:
+        while rings and self._alarms.next_date() <= self.now:
             self._end(self._alarms.pop())
         return True
 

@@ -139,8 +139,13 @@ def test_the_agent_lives_through_all_runs_and_each_has_a_system_of_its_own(exper
             return 0
 
     agent, systems = Agent(), []
+
+    def after(system):
+        systems.append(system)
+        return {}
+
     peer = peer_of("batsim", tmp_path, command=OURS, timeout=60)
-    launch_batsim(experiment, tmp_path / "out", peer, runs=2, progress=False, agent=agent, after=systems.append)
+    launch_batsim(experiment, tmp_path / "out", peer, runs=2, progress=False, agent=agent, after=after)
     assert len(systems) == len(set(map(id, systems))) == 2
     assert agent.asked == sum(len(system.episode) for system in systems) > 0
 

@@ -73,20 +73,32 @@ def modules_loaded_by(code):
     return set(done.stdout.split())
 
 
-def test_a_whole_simulation_loads_neither_numba_nor_the_engine(tmp_path):
+HELLO = (  # of a scheduler to Batsim 5
+    '\2\0\0\0{"now": 0, "events": [{"timestamp": 0, "event_type": "EDCHelloEvent", "event": {'
+    '"decision_component_name": "", "decision_component_version": "", "decision_component_commit": "", '
+    '"requested_simulation_features": {}}}]}'
+)
+NOTHING = '{"now": 0, "events": []}'
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "first"), [("", [], NOTHING), (".batsim5", ["-s", "tcp://127.0.0.1:1", ""], HELLO)]
+)
+def test_a_whole_simulation_loads_nothing_heavy(version, words, first, tmp_path):
     (tmp_path / "p.xml").write_text(
         '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
         '<zone id="main" routing="Full"><host id="master_host" speed="1Gf"/></zone></platform>\n'
     )
+    (tmp_path / "w.json").write_text('{"nb_res": 1, "jobs": [], "profiles": {}}')
+    words = ["-p", f"{tmp_path}/p.xml", "-w", f"{tmp_path}/w.json", "-e", f"{tmp_path}/out", *words]
     code = (
-        "from pathlib import Path\n"
-        "from hdeeprm_like.batsim_server import cli\n"
-        "from hdeeprm_like.batsim_server.options import ServerOptions\n"
-        f"options = ServerOptions(Path({str(tmp_path / 'p.xml')!r}), export={str(tmp_path / 'out')!r})\n"
-        'assert cli.play(options, lambda text: b\'{"now": 0, "events": []}\')\n'
-        f"assert Path({str(tmp_path / 'out_schedule.csv')!r}).exists()"
+        f"from {NAME}{version} import cli\n"
+        f"replies = [{NOTHING.encode()}, {first.encode()}]\n"
+        f"options, _ = cli.read_command_line({words})\n"
+        "assert cli.play(options, lambda message: replies.pop() if replies[1:] else replies[0])\n"
     )
     loaded = modules_loaded_by(code)
+    assert len(list(tmp_path.glob("out*schedule.*"))) == 1
     ours = {name.split(".")[1] for name in loaded if name.startswith("hdeeprm_like.")}
     assert f"{NAME}.server" in loaded
     assert ours <= {"batsim_server", "errors", "formats", "results", "types", "__version__"}

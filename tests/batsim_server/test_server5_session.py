@@ -10,6 +10,7 @@ from server_inputs import CLUSTER, platform_xml, random_workload
 
 from hdeeprm_like.batsim_server.batsim5 import cli
 from hdeeprm_like.batsim_server.batsim5.json_text import encode
+from hdeeprm_like.batsim_server.engine import TIMEOUT, Engine, Mailbox
 from hdeeprm_like.errors import OptionsError, ProtocolError, WorkloadError
 
 PROFILES = {
@@ -51,6 +52,36 @@ def test_hosts_are_numbered_by_the_numbers_in_their_names(tmp_path):
     hosts = scheduler.of("SimulationBeginsEvent")[0][1]["computation_hosts"]
     assert [host["name"] for host in hosts] == [f"h{number}" for number in range(12)]
     assert hosts[11]["computation_speed"] == [1e9, 0.5e9]
+
+
+def test_storage_hosts_are_numbered_and_told_after_those_that_compute(tmp_path):
+    scheduler = Scheduler()
+    xml = platform_xml(3).replace(
+        '<host id="h1" speed="1Gf,0.5Gf">', '<host id="h1" speed="1Gf,0.5Gf"><prop id="role" value="storage"/>'
+    )
+    cli.play(options5(tmp_path, [], {}, xml=xml), scheduler.ask)
+    told = scheduler.of("SimulationBeginsEvent")[0][1]
+    assert [host["name"] for host in told["computation_hosts"]] == ["h0", "h2"]
+    assert [(host["id"], host["name"]) for host in told["storage_hosts"]] == [(2, "h1")]
+    assert (told["host_number"], told["computation_host_number"], told["storage_host_number"]) == (3, 2, 1)
+
+
+@pytest.mark.parametrize(("exact", "told"), [(True, ["late", 1.25]), (False, [TIMEOUT, 0.5])])
+def test_an_exact_timeout_is_off_once_a_message_has_left(exact, told):
+    engine, mailbox, heard = Engine(lambda *way: 1.0, exact_timeouts=exact), Mailbox(), []
+
+    def receive():
+        heard.append((yield (engine.get_within, mailbox, 0.5)))
+        heard.append(engine.now)
+
+    def send():
+        yield (engine.sleep, 0.25)
+        yield (engine.put, "late", mailbox)
+
+    engine.begin(receive(), "a")
+    engine.begin(send(), "b")
+    engine.run()
+    assert heard == told
 
 
 @pytest.mark.parametrize(("imitate", "told_at"), [("rc2", 0.0), ("documented", 2.0)])
@@ -102,6 +133,18 @@ def test_a_placement_may_put_two_ranks_on_one_machine(placement, end, tmp_path):
     start = ("JobSubmittedEvent", [execute("w0!0", "2-3", placement)])
     assert cli.play(one_job(tmp_path, "work4", size=2), Scheduler(start, start=False).ask)
     assert float(rows(tmp_path)[0]["finish_time"]) == pytest.approx(end, abs=1e-6)
+
+
+@pytest.mark.parametrize(("strategy", "end"), [("SpreadOverHostsFirst", 8.0), ("FillOneHostCoresFirst", 4.0)])
+def test_the_cores_of_one_host_are_filled_or_the_hosts_take_turns(strategy, end, tmp_path):
+    fast, slow = '<host id="h0" speed="1Gf,0.5Gf"', '<host id="h1" speed="1Gf,0.5Gf"'
+    xml = platform_xml(2).replace(fast, f'{fast} core="2"').replace(slow, '<host id="h1" speed="0.5Gf,0.25Gf" core="2"')
+    placement = ("PredefinedExecutorPlacementStrategyWrapper", {"strategy": strategy})
+    scheduler = Scheduler(("JobSubmittedEvent", [execute("w0!0", "0-1", placement)]), start=False)
+    assert cli.play(one_job(tmp_path, "work4", size=2, xml=xml), scheduler.ask)
+    assert float(rows(tmp_path)[0]["finish_time"]) == pytest.approx(end, abs=1e-6)
+    hosts = scheduler.of("SimulationBeginsEvent")[0][1]["computation_hosts"]
+    assert [host["core_count"] for host in hosts] == [2, 2]
 
 
 def test_calls_come_at_the_multiples_of_their_periods_until_they_are_over_or_stopped(tmp_path):
@@ -294,6 +337,18 @@ def test_a_command_line_that_cannot_be_played_is_refused_in_one_line(words, hint
     told = capsys.readouterr().err
     assert hint in told
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("profile", "refused"), [({"type": "DelayProfile"}, True), ({"type": "TraceReplayProfile"}, False)]
+)
+def test_a_profile_that_no_job_has_must_be_right_if_its_type_is_imitated(profile, refused, tmp_path):
+    options = options5(tmp_path, [(0, 1, "sleep5", None)], {**PROFILES, "unused": profile})
+    if refused:
+        with pytest.raises(WorkloadError, match="'w0!unused': delay is missing"):
+            cli.play(options, Scheduler().ask)
+    else:
+        assert cli.play(options, Scheduler().ask)
 
 
 def test_profiles_of_batsim_4_are_refused_with_the_names_of_batsim_5(tmp_path):

@@ -32,7 +32,7 @@ def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
         if event.data.get(key):
             raise ProtocolError(f"{event.where}: {key} is not imitated")
     job.machines = machines_of(simulation, allocation, "host_allocation")
-    job.ranks = _ranks(allocation, job)
+    job.ranks = _ranks(simulation, allocation, job)
     for number in job.machines:
         machine = simulation.machines[number]
         if machine.state not in (MachineState.IDLE, MachineState.COMPUTING):
@@ -45,7 +45,7 @@ def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
     running.actor = yield (simulation.engine.spawn, execution.run_job(simulation, running), host)
 
 
-def _ranks(allocation: SchedulerEvent, job: Job) -> list[int]:
+def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> list[int]:
     """Return the machine of each rank, as the placement says."""
     kind, placement = allocation.text("executor_placement_type"), allocation.object("executor_placement")
     where, count = allocation.where, len(job.machines)
@@ -53,7 +53,10 @@ def _ranks(allocation: SchedulerEvent, job: Job) -> list[int]:
         strategy = placement.get("strategy", "SpreadOverHostsFirst")
         if strategy not in ("SpreadOverHostsFirst", "FillOneHostCoresFirst"):
             raise ProtocolError(f"{where}: strategy {short(strategy)} is not known")
-        return [job.machines[rank % count] for rank in range(job.size)]  # with hosts of one core both are the same
+        filled = strategy == "FillOneHostCoresFirst"
+        cores = [simulation.machines[number].host.cores if filled else 1 for number in job.machines]
+        turn = [number for number, ranks in zip(job.machines, cores, strict=True) for _ in range(ranks)]
+        return [turn[rank % len(turn)] for rank in range(job.size)]
     if kind != "CustomExecutorToHostMapping":
         raise ProtocolError(f"{where}: executor_placement_type {short(kind)} is not known")
     places = placement.get("mapping")
@@ -70,9 +73,9 @@ def kill(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """Kill jobs that run; those that are over, or whose kill has been asked for before, are left alone."""
     asked: list[str] = []
     for identifier in event.texts("job_ids"):
-        if identifier not in simulation.kill_asked:
-            job_of(simulation, SchedulerEvent("", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
-            simulation.kill_asked.add(identifier)
+        job = job_of(simulation, SchedulerEvent("", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
+        if not job.kill_asked:
+            job.kill_asked = True
             asked.append(identifier)
     simulation.killers += 1
     killer = yield (simulation.engine.spawn, execution.kill_jobs(simulation, asked), simulation.master)

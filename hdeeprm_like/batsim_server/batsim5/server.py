@@ -114,7 +114,7 @@ def _host(machine: Machine) -> dict[str, Any]:
         "state": "IDLE",
         "properties": _pairs(machine.host.properties),
         "zone_properties": _pairs(machine.host.zone_properties),
-        "core_count": 1,
+        "core_count": machine.host.cores,
         "computation_speed": machine.host.speeds,
     }
 

@@ -26,7 +26,6 @@ class Simulation5(Simulation):
     Attributes:
         periodic: the mailbox of the actor that calls the scheduler again and again.
         unused: a profile that no job uses, "" if there is none.
-        kill_asked: the jobs that the scheduler has asked to kill.
         stopped: whether the scheduler has asked to end the simulation as it stands.
     """
 
@@ -41,7 +40,6 @@ class Simulation5(Simulation):
             HDeepRMError: one of them cannot be used.
         """
         self.unused = ""
-        self.kill_asked: set[str] = set()
         self.periodic = Mailbox()
         self.stopped = False
         super().__init__(options)

@@ -50,7 +50,12 @@ class WorkloadReader5(WorkloadReader):
         return profile
 
     def check_unused(self, where: str) -> None:
-        """Leave profiles that no job has unread: they may be of types that are not imitated."""
+        """Refuse profiles that are wrong though no job has them, but not those of types that only we do not know."""
+        for name, description in self.described.items():
+            full = f"{self.profiles.workload}!{name}"
+            refused = isinstance(description, dict) and description.get("type") in self.not_imitated
+            if full not in self.profiles and not refused:
+                self.profile(full, description, where, unused=True)
 
     def find(self, name: Any, where: str, depth: int) -> Profile:
         """Return a profile by its name, with or without its workload's; it is read now if it has not been."""
