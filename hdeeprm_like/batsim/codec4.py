@@ -32,7 +32,20 @@ LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 
 
 class Codec4:
-    """The `Codec` of Batsim 4."""
+    """The `Codec` of Batsim 4, and what that of Batsim 5 has in common with it.
+
+    Attributes:
+        kind, data: where an event has its type and its content. parts: the same in words. begins: the first event.
+        decimals: of the times that are told, None for all.
+    """
+
+    kind, data, parts, begins = "type", "data", "a type and data", "SIMULATION_BEGINS"
+    decimals: int | None = None
+
+    @property
+    def handlers(self) -> Mapping[str, Callable[[Content, Listener], None]]:
+        """What is done for each type of event."""
+        return EVENTS
 
     def greet(self, raw: str | bytes) -> str | None:
         """Return None: Batsim 4 begins without greetings."""
@@ -69,19 +82,20 @@ class Codec4:
             raise ProtocolError("a message must be an object with now and events") from None
         if not isinstance(events, list):
             raise ProtocolError("the events of a message must be a list")
-        listener.time_is(number(now, "the now of a message"))
+        now = number(now, "the now of a message")
+        listener.time_is(now if self.decimals is None else round(now, self.decimals))
         for event in events:
             try:
-                kind, data = event["type"], event.get("data", {})
+                kind, data = event[self.kind], event.get(self.data, {})
                 event["timestamp"]  # of no use here, but PyBatsim relies on it
-                handler = EVENTS.get(kind)
+                handler = self.handlers.get(kind)
             except (KeyError, TypeError, AttributeError):
-                raise ProtocolError("an event must be an object with a timestamp, a type and data") from None
+                raise ProtocolError(f"an event must be an object with a timestamp, {self.parts}") from None
             if handler is None:
                 raise ProtocolError(f"events of type {shown(kind)} are not known")
             if not isinstance(data, dict):
-                raise ProtocolError(f"{kind}: data must be an object")
-            if listener.begun == (kind == "SIMULATION_BEGINS") or listener.ended:
+                raise ProtocolError(f"{kind}: {self.data} must be an object")
+            if listener.begun == (kind == self.begins) or listener.ended:
                 raise ProtocolError(f"{kind}: comes {'again' if listener.begun else 'before the simulation begins'}")
             try:
                 handler(data, listener)

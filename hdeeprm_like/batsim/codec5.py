@@ -50,6 +50,14 @@ class Codec5(Codec4):
     schedules are the same with both.
     """
 
+    kind, data, parts, begins = "event_type", "event", "an event_type and an event", "SimulationBeginsEvent"
+    decimals = DECIMALS
+
+    @property
+    def handlers(self) -> Mapping[str, Callable[[Content, Listener], None]]:
+        """What is done for each type of event."""
+        return EVENTS
+
     def __init__(self) -> None:
         """Expect a handshake."""
         self._greeted = False
@@ -83,36 +91,6 @@ class Codec5(Codec4):
             ProtocolError: it is none.
         """
         return super().parse(raw.rstrip("\0") if isinstance(raw, str) else raw.rstrip(b"\0"))
-
-    def deliver(self, message: Any, listener: Listener) -> None:
-        """Tell the listener what a message says.
-
-        Raises:
-            ProtocolError: the message is nonsense here.
-        """
-        try:
-            now, events = message["now"], message["events"]
-        except (KeyError, TypeError):
-            raise ProtocolError("a message must be an object with now and events") from None
-        if not isinstance(events, list):
-            raise ProtocolError("the events of a message must be a list")
-        listener.time_is(round(number(now, "the now of a message"), DECIMALS))
-        for event in events:
-            try:
-                kind, data = event["event_type"], event.get("event", {})
-                handler = EVENTS.get(kind)
-            except (KeyError, TypeError, AttributeError):
-                raise ProtocolError("an event must be an object with a timestamp, an event_type and an event") from None
-            if handler is None:
-                raise ProtocolError(f"events of type {shown(kind)} are not known")
-            if not isinstance(data, dict):
-                raise ProtocolError(f"{kind}: event must be an object")
-            if listener.begun == (kind == "SimulationBeginsEvent") or listener.ended:
-                raise ProtocolError(f"{kind}: comes {'again' if listener.begun else 'before the simulation begins'}")
-            try:
-                handler(data, listener)
-            except ProtocolError as cause:
-                raise ProtocolError(f"{kind}: {cause}") from None
 
     def events_of(
         self, commands: Commands, identifiers: Sequence[str], machines: Cores, finish_registration: bool

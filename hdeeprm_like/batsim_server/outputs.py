@@ -30,7 +30,17 @@ def write_outputs(simulation: Simulation, simulation_time: float, incomplete: st
         results.write_consumed_energy(Path(f"{prefix}_consumed_energy.csv"), machines.energy_rows)
         results.write_pstate_changes(Path(f"{prefix}_pstate_changes.csv"), machines.pstate_rows)
         consumed = machines.joules_at_last_end - simulation.joules_at_first
-    summary = results.schedule_summary(
+    summary = summary_of(simulation, consumed, simulation_time)
+    results.write_schedule(Path(f"{prefix}_schedule.csv"), summary)
+    if not incomplete:
+        marker.unlink(missing_ok=True)
+    logger.info("results are in %s_*", prefix)
+
+
+def summary_of(simulation: Simulation, consumed: float, simulation_time: float) -> dict[str, str | int | float]:
+    """Return the figures of a whole simulation; *consumed* J, and wall-clock s that it took."""
+    machines = simulation.machines
+    return results.schedule_summary(
         simulation.rows,
         machines=len(machines),
         consumed_joules=consumed,
@@ -40,7 +50,3 @@ def write_outputs(simulation: Simulation, simulation_time: float, incomplete: st
         scheduling_time=simulation.scheduling_time,
         simulation_time=simulation_time,
     )
-    results.write_schedule(Path(f"{prefix}_schedule.csv"), summary)
-    if not incomplete:
-        marker.unlink(missing_ok=True)
-    logger.info("results are in %s_*", prefix)

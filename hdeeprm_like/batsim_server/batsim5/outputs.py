@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
-from hdeeprm_like.batsim_server.machines import MachineState
+from hdeeprm_like.batsim_server.outputs import summary_of
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.results import batsim5_files, batsim_files
@@ -35,16 +35,7 @@ def write_outputs(simulation: Simulation5, simulation_time: float, incomplete: s
     if machines.meter is not None:
         batsim_files.write_consumed_energy(Path(f"{prefix}consumed_energy.csv"), machines.energy_rows)
         consumed = float(machines.joules_at_last_end) - simulation.joules_at_first if simulation.rows else 0.0
-    summary = batsim_files.schedule_summary(
-        simulation.rows,
-        machines=len(machines),
-        consumed_joules=consumed,
-        machine_seconds={state.name.lower(): machines.seconds[state] for state in MachineState},
-        grouped_switches=machines.grouped_switches,
-        machine_switches=machines.machine_switches,
-        scheduling_time=simulation.scheduling_time,
-        simulation_time=simulation_time,
-    )
+    summary = summary_of(simulation, consumed, simulation_time)
     batsim5_files.write_schedule(Path(f"{prefix}schedule.json"), summary, simulation.rows, options.version)
     batsim5_files.write_execution(
         Path(f"{prefix}real_exec_info.json"), in_scheduler=simulation.scheduling_time, in_all=simulation_time
