@@ -170,11 +170,18 @@ def test_a_name_that_is_too_long_or_breaks_the_line_is_one_short_line(tmp_path):
 
 
 def test_a_message_is_cut_in_its_middle():
-    line = one_line("a" * 400 + "\n" + "b" * 400)
-    assert len(line) <= 280
-    assert line.startswith("aaa")
-    assert line.endswith("bbb")
+    line = one_line("a " * 200 + "\n" + " b" * 200)
+    assert len(line) == 280
+    assert line.startswith("a a")
+    assert line.endswith("b b")
     assert " ... " in line
+
+
+def test_a_long_path_is_cut_before_the_sentence_around_it():
+    line = one_line(f"{'/folder' * 60}/run.json: {'the sentence goes on ' * 8}")
+    assert line.startswith("/folder/folder")
+    assert "...er/folder/run.json: the sentence" in line
+    assert line.count("goes on") == 8
 
 
 def test_a_file_name_that_is_no_text_can_be_told(tmp_path):
