@@ -9,7 +9,6 @@ could not be looked at for longer than its patience, and before anything else wh
 import logging
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Event
 from typing import Protocol
 
@@ -35,7 +34,7 @@ class WatchOptions:
     Attributes:
         policy: whose order is asked for. apply: whether factors are set; else what would be done is logged only.
         most: the largest factor. depth: so many jobs have one at most, the first by the policy.
-        partitions: whose jobs and nodes are the machine, none for all. users: whose jobs may have factors, none for all.
+        partitions: whose jobs and nodes are the machine. users: whose jobs may have factors. Both: none for all.
         interval: s between two looks. rate: changes a second at most. patience: s without a good look before all
             factors go back to 0.
     """
@@ -174,9 +173,7 @@ class Watch:
                 log.info("factors are still set: %s", still)
                 return
             self._put_back, self.factors, self._doubted = True, {}, set()
-            self.journal.add(
-                "restored", jobs=count, why=f"Slurm could not be looked at for {self.options.patience:g} s"
-            )
+            self.journal.add("restored", jobs=count, why=f"no good look for {self.options.patience:g} s")
 
     def end(self) -> None:
         """Put all factors back.
@@ -191,7 +188,7 @@ class Watch:
                 except ProtocolError as error:
                     self.journal.add("failed", why=str(error))
                     raise ProtocolError(
-                        f"factors are still set ({error}); when Slurm answers again: slurm restore --state {self.file.path}"
+                        f"factors are still set ({error}); when Slurm answers: slurm restore --state {self.file.path}"
                     ) from None
                 self.journal.add("restored", jobs=count, why="the watch ends")
             self.journal.add("end")
