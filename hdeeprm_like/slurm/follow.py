@@ -34,7 +34,7 @@ from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
 from hdeeprm_like.engine.state import Instant, Request, State
 from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job, Node
 
-END, SUBMIT, WITHDRAW, START = range(4)  # what happens to a job, in the order in which it does at one time
+END, WITHDRAW, SUBMIT, START = range(4)  # what happens to a job, in the order in which it does at one time
 NO_LIMITS = JobLimits(1.0, 1.0, 1.0, 1.0)  # of requests, which only observations look at
 REMEMBERED = 20_000  # jobs that are over which a new state is told of
 MOST_ROWS = 100_000  # jobs of a state; then a new one takes its place, so that memory does not grow for ever
@@ -100,11 +100,13 @@ class Follower:
         mine = [node for node in nodes.values() if self._is_mine(node.partitions)]
         cores, away = sum(node.cpus for node in mine), sum(node.cpus for node in mine if not node.serves)
         shown = {job.number: job for job in jobs if self._is_mine(job.partitions)}
+        found, past, running = Look(), [], set()
         if not self._looked or cores != self._cores or self.system.state.known > MOST_ROWS:
-            self._begin_anew(max(cores, 1), now, shown.values())
-        found = Look()
-        events = self._events(now, shown, found)
-        self._tell(sorted(events, key=lambda event: (event.time, event.kind, event.job.number)), now)
+            running = {number for number, known in self.known.items() if known.shown.phase == RUNS}
+            past = self._begin_anew(max(cores, 1), now, shown.values())
+        self._tell(past + self._events(now, shown, found), now)
+        self._instant(now, ())
+        found.started = [job for job in found.started if job.number not in running]
         self._withdraw_cores(away)
         return found
 
@@ -117,92 +119,97 @@ class Follower:
     def _is_mine(self, partitions: Iterable[str]) -> bool:
         return not self.partitions or not self.partitions.isdisjoint(partitions)
 
-    def _begin_anew(self, cores: int, now: float, shown: Iterable[Job]) -> None:
-        """Make a new state, and let it hear first of the jobs that are remembered."""
+    def _begin_anew(self, cores: int, now: float, shown: Iterable[Job]) -> list[Event]:
+        """Make a new state; return what it is to hear of the jobs that are remembered, under numbers below 0."""
         self._actions = PolicyActions([self.policy])
-        alive = [known.shown for known in self.known.values()]
-        times = [job.submit for job in (*self._past, *alive, *shown)]
-        self._began = min([now, *times])
+        self._began = min([now, *(job.submit for job in (*self._past, *shown))])
         state = State(pool(cores), None, limits=NO_LIMITS, named=False, needs=self._actions.needs, log=False)
         self.system = DecisionSystem(state, self._actions)
         self._cores, self._looked = cores, True
         self.known = {}
-        past = [event for job in self._past for event in life_of(job)]
-        self._tell(sorted(past, key=lambda event: (event.time, event.kind, event.job.number)), now)
-        self.known = {}
+        return [event for n, job in enumerate(self._past, 1) for event in life_of(job._replace(number=-n))]
 
     def _events(self, now: float, shown: Mapping[int, Job], found: Look) -> list[Event]:
         """Return what happened since the last look."""
         events: list[Event] = []
         for number in [number for number in self.known if number not in shown]:
             events += self._gone(self.known[number].shown, now, found)
-        over = set()
         for number, job in shown.items():
             known = self.known.get(number)
-            if known is not None and known.shown.submit != job.submit:
+            if known is None:
+                events += self._come(job, now, found)
+            elif known.shown.submit != job.submit:
                 found.anew.add(number)
-                events += self._gone(known.shown, now, found)
-                known = None
-            before = known.shown if known is not None else None
-            if job.phase == OVER:
-                over.add((number, job.submit, job.end))
-                if before is not None or (number, job.submit, job.end) not in self._over:
-                    events += self._ended(before, job, now, found)
+                events += self._replaced(known.shown, job, now, found)
+            elif job.phase == OVER:
+                events += self._ended(known.shown, job, now, found)
             elif job.phase == RUNS:
-                events += self._runs(before, job, now, found)
+                events += self._runs(known.shown, job, now, found)
             else:
-                events += self._waits(before, job, now, found)
-        self._over = over
+                events += self._waits(known.shown, job, now, found)
+        self._over = {_life(job) for job in shown.values() if job.phase == OVER}
         return events
 
-    def _waits(self, before: Job | None, job: Job, now: float, found: Look) -> list[Event]:
-        if before is not None and before.phase == RUNS:  # requeued
-            return [*self._gone(before, now, found), *self._waits(None, job, now, found)]
-        may_start = job.priority != 0 and job.eligible <= now
-        if before is None:
-            return [Event(job.eligible, SUBMIT, job)] if may_start else []
-        if not may_start:
-            return [Event(now, WITHDRAW, before)]
-        if (job.cpus, job.limit) != (before.cpus, before.limit):
-            return [Event(now, WITHDRAW, before), Event(now + 1e-6, SUBMIT, job)]
-        self.known[job.number].shown = job
-        return []
-
-    def _runs(self, before: Job | None, job: Job, now: float, found: Look) -> list[Event]:
-        if before is not None and before.phase == RUNS:
-            if job.start <= before.start + 1.0:
-                self.known[job.number].shown = job
-                return []
-            return [*self._gone(before, now, found), *self._runs(None, job, now, found)]  # requeued between two looks
-        found.started.append(job)
-        return [*([] if before is not None else [Event(arrival(job), SUBMIT, job)]), Event(begin(job, now), START, job)]
-
-    def _ended(self, before: Job | None, job: Job, now: float, found: Look) -> list[Event]:
-        if before is not None and before.phase == WAITS and not job.ran:
-            found.over.append(job)
-            return [Event(now, WITHDRAW, before)]
-        if not job.ran:
+    def _come(self, job: Job, now: float, found: Look) -> list[Event]:
+        """Return what happened to a job that the state does not have."""
+        if job.phase == WAITS:
+            return [Event(job.eligible, SUBMIT, job)] if may_start(job, now) else []
+        if job.phase == RUNS:
+            found.started.append(job)
+            return [Event(arrival(job), SUBMIT, job), Event(begin(job, now), START, job)]
+        if _life(job) in self._over or not job.ran:
             return []
         self._past.append(job)
         found.over.append(job)
-        ends = [event for event in life_of(job) if event.time <= now]
-        if before is None:
-            return ends
+        return life_of(job)
+
+    def _waits(self, before: Job, job: Job, now: float, found: Look) -> list[Event]:
+        if before.phase == RUNS:  # requeued
+            return self._replaced(before, job, now, found)
+        if not may_start(job, now):
+            return [Event(now, WITHDRAW, before)]
+        if (job.cpus, job.limit) != (before.cpus, before.limit):
+            return [Event(now, WITHDRAW, before), Event(now, SUBMIT, job)]
+        self.known[job.number].shown = job
+        return []
+
+    def _runs(self, before: Job, job: Job, now: float, found: Look) -> list[Event]:
         if before.phase == WAITS:
             found.started.append(job)
-        return ends[1:] if before.phase == WAITS else ends[2:]
+            return [Event(begin(job, now), START, job)]
+        if job.start > before.start + 1.0:  # requeued and started between two looks
+            return self._replaced(before, job, now, found)
+        self.known[job.number].shown = job
+        return []
 
-    def _gone(self, before: Job, now: float, found: Look) -> list[Event]:
-        """Return the end of a job that Slurm no longer shows, or shows as one that waits again."""
+    def _replaced(self, before: Job, job: Job, now: float, found: Look) -> list[Event]:
+        """Return the end of what a number stood for, and then what happened to what it stands for now."""
+        at = min(max(arrival(job), before.start if before.phase == RUNS else before.submit), now)
+        gone = self._gone(before, at, found)
+        return gone + [event._replace(time=max(event.time, at)) for event in self._come(job, now, found)]
+
+    def _ended(self, before: Job, job: Job, now: float, found: Look) -> list[Event]:
+        found.over.append(job)
+        if before.phase == WAITS and not job.ran:
+            return [Event(now, WITHDRAW, before)]
+        self._past.append(job)
+        if before.phase == WAITS:
+            found.started.append(job)
+            return life_of(job)[1:]
+        return life_of(job)[2:]
+
+    def _gone(self, before: Job, at: float, found: Look) -> list[Event]:
+        """Return the end of a job that Slurm no longer shows, or shows as another one."""
         found.over.append(before)
         if before.phase == WAITS:
-            return [Event(now, WITHDRAW, before)]
-        ended = before._replace(phase=OVER, ran=True, end=now)
+            return [Event(at, WITHDRAW, before)]
+        ended = before._replace(phase=OVER, ran=True, end=at)
         self._past.append(ended)
-        return [Event(now, END, ended)]
+        return [Event(at, END, ended)]
 
     def _tell(self, events: Sequence[Event], now: float) -> None:
-        """Let the decision system hear of events, one instant for all of one time, and come to the present."""
+        """Let the decision system hear of events in the order of time, one instant for all of one time."""
+        events = sorted(events, key=lambda event: (event.time, event.kind, event.job.number))
         i = 0
         while i < len(events):
             same = i
@@ -210,25 +217,25 @@ class Follower:
                 same += 1
             self._instant(min(events[i].time, now), events[i:same])
             i = same
-        self._instant(now, ())
 
     def _instant(self, time: float, events: Sequence[Event]) -> None:
         state = self.system.state
-        ends = [event.job.number for event in events if event.kind == END and event.job.number in self.known]
-        rows = [self.known.pop(number).row for number in ends]
+        ended = []
         first = state.known
-        for event in events:
-            if event.kind == SUBMIT:
-                self._append(event.job)
-        ended = [row for row in rows if runs(state.tables, row)]
+        for _, kind, job in events:  # what leaves comes first, as one number may leave and come again
+            if kind == SUBMIT:
+                self._append(job)
+            elif kind != START and (known := self.known.pop(job.number, None)) is not None:
+                if kind == WITHDRAW:
+                    withdraw(state.tables, known.row)
+                elif runs(state.tables, known.row):
+                    ended.append(known.row)
         moment = max(time - self._began, state.now)
         self.system.receive(Instant(moment, ended, state.known - first, arrivals_over=False))
-        for event in events:
-            if event.kind == WITHDRAW and (known := self.known.pop(event.job.number, None)) is not None:
-                withdraw(state.tables, known.row)
-            elif event.kind == START and (known := self.known.get(event.job.number)) is not None:
-                start_outside(state.tables, known.row, event.job.cpus)
-                known.shown = event.job
+        for _, kind, job in events:
+            if kind == START and (known := self.known.get(job.number)) is not None:
+                start_outside(state.tables, known.row, job.cpus)
+                known.shown = job
         if events:
             self._actions.notice(0, state)
 
@@ -246,6 +253,11 @@ class Follower:
             set_available(tables, core, bool(serve[core]))
 
 
+def may_start(job: Job, now: float) -> bool:
+    """Tell whether a job that waits is neither held nor waiting for something else than its turn."""
+    return job.priority != 0 and job.eligible <= now
+
+
 def arrival(job: Job) -> float:
     """Return when a job came, in s since 1970: when it became eligible, but no later than it began."""
     eligible = job.eligible if not math.isnan(job.eligible) else job.submit
@@ -255,6 +267,10 @@ def arrival(job: Job) -> float:
 def begin(job: Job, now: float) -> float:
     """Return when a job that runs began, in s since 1970."""
     return min(job.start, now) if not math.isnan(job.start) else now
+
+
+def _life(job: Job) -> tuple[int, float, float]:
+    return job.number, job.submit, job.end
 
 
 def life_of(job: Job) -> list[Event]:

@@ -10,6 +10,7 @@ Where there is no JSON (an older Slurm, or one built without it), ``scontrol sho
 read as text, with times in seconds since 1970.
 """
 
+import itertools
 import json
 import math
 import re
@@ -206,14 +207,9 @@ def jobs_of_text(text: str) -> list[Job]:
     Raises:
         ProtocolError: it prints nothing that could be read.
     """
-    begins = [match.start() for match in JOB_BEGINS.finditer(text)]
-    jobs = []
-    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
-        first, _, rest = text[begin:end].partition("\n")
-        job = _job_of_text(first, rest)
-        if job is not None:
-            jobs.append(job)
-    if not jobs and (begins or "No jobs in the system" not in text):
+    parts = [block.partition("\n") for block in _blocks(text, JOB_BEGINS)]
+    jobs = [job for first, _, rest in parts if (job := _job_of_text(first, rest)) is not None]
+    if not jobs and (parts or "No jobs in the system" not in text):
         raise ProtocolError(f"scontrol: shows no job of a form that is known: {text[:60]!r}")
     return jobs
 
@@ -239,6 +235,12 @@ def _job_of_text(first: str, rest: str) -> Job | None:
         priority=number(_field(rest, "Priority")),
         reason=_field(rest, "Reason"),
     )
+
+
+def _blocks(text: str, begin: re.Pattern[str]) -> list[str]:
+    """Return what scontrol prints of each job or node."""
+    begins = [match.start() for match in begin.finditer(text)]
+    return [text[here:there] for here, there in itertools.pairwise([*begins, len(text)])]
 
 
 def _field(block: str, name: str) -> str:
@@ -280,10 +282,8 @@ def nodes_of_text(text: str) -> dict[str, Node]:
     Raises:
         ProtocolError: it prints nothing that could be read.
     """
-    begins = [match.start() for match in NODE_BEGINS.finditer(text)]
     found = []
-    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
-        block = text[begin:end]
+    for block in _blocks(text, NODE_BEGINS):
         flags = words(_field(block, "State").replace("+", ",").replace("*", ",NOT_RESPONDING"))
         cpus = number(_field(block, "CPUEfctv") or _field(block, "CPUTot"))
         found.append((_field(block, "NodeName"), _node(cpus, flags, words(_field(block, "Partitions")))))

@@ -82,6 +82,7 @@ class Watch:
         self._follower = Follower(options.policy, options.partitions)
         self._places = Places()
         self._lost_since: float | None = None
+        self._started: str | None = None  # when slurmctld was, as it tells
         self._doubted: set[int] = set()  # jobs of which Slurm may not have the factor that it was told
         self._put_back = True  # whether, in a loss, all factors have gone back to 0
 
@@ -142,6 +143,7 @@ class Watch:
             ProtocolError: Slurm cannot be looked at, or does not do as it is told.
         """
         jobs, nodes, now = self.slurm.jobs(), self.slurm.nodes(), self._clock()
+        self._note_start(self.slurm.settings())
         if self._lost_since is not None:
             self._found_again(now)
         found = self._follower.look(now, jobs, nodes)
@@ -194,6 +196,14 @@ class Watch:
             self.journal.add("end")
         finally:
             self.journal.write()
+
+    def _note_start(self, settings: dict[str, str]) -> None:
+        """Doubt all factors if slurmctld was started anew: it forgets what it had not saved when it was killed."""
+        started = settings.get("boot_time", "")
+        if self._started is not None and started != self._started:
+            self.journal.add("restarted")
+            self._doubted = set(self.factors)
+        self._started = started
 
     def _found_again(self, now: float) -> None:
         assert self._lost_since is not None

@@ -103,6 +103,7 @@ class RealSlurm:
         key.chmod(0o400)
         self.environment = os.environ | {"SLURM_CONF": str(self.configuration)}
         self.processes = []
+        self.ends_with = []  # what is called at the end
 
     def __enter__(self):
         try:
@@ -122,6 +123,8 @@ class RealSlurm:
         return self
 
     def __exit__(self, *_):
+        for end in self.ends_with:
+            end()
         for process in reversed(self.processes):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
