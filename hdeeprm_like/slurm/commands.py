@@ -11,7 +11,7 @@ from hdeeprm_like.slurm.shown import Job, Node, jobs_of_json, jobs_of_text, node
 
 TIMEOUT = 60.0  # s
 BATCH = 100  # changes that one scontrol makes
-DENIED = re.compile(r"access/permission denied|permission denied|not authorized", re.IGNORECASE)
+DENIED = re.compile(r"permission denied|not authorized|invalid user id", re.IGNORECASE)
 AWAY = re.compile(
     r"unable to contact|connection (refused|timed)|communication|socket timed out|zero bytes|munge|authentication error"
     r"|controller not responding|slurm_persist_conn|no route|configuration source|connect failure|unexpected message",

@@ -43,11 +43,11 @@ class OneWatch:
 
     def kill(self):
         """Kill it and its guard, whatever it still does."""
+        if (guard := self.guard()) is not None:
+            os.kill(guard, signal.SIGKILL)
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
-        if (guard := self.guard()) is not None:
-            os.kill(guard, signal.SIGKILL)
 
     def words(self, *command):
         state = ("--state", self.state)
@@ -154,6 +154,7 @@ def test_a_watch_survives_a_slurmctld_that_is_killed_and_one_that_stays_away():
     with RealSlurm(nodes=1, cpus=2) as slurm:
         slurm.submit(600, cpus=2, limit=60)
         waiting = [slurm.submit(1, cpus=2, limit=limit) for limit in range(8, 0, -1)]
+        time.sleep(8)  # until slurmctld has saved the jobs: those it has not it loses when it is killed
         watch = OneWatch(slurm, "--policy", "sjf", "--apply", "--patience", 6)
         wait_until(lambda: len(slurm.factors()) == 8, "factors")
         slurm.kill_controller()
