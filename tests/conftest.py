@@ -35,6 +35,8 @@ SLOW = {
     r"batsim_server/test_server_pybatsim.*800": "a long run of PyBatsim",
     r"test_compile\.py": "compiles ahead",
     r"test_docker.*commands_run": "more commands",
+    r"slurm/test_real_slurm": "starts a real Slurm, whose jobs last some seconds each",
+    r"slurm/test_follow.*each_instant.*(sjf|multifactor)": "another order",
 }
 
 

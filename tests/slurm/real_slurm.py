@@ -4,7 +4,6 @@ Its jobs are sleeps of some seconds. It listens on ports from 18000 to 18999 and
 """
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -13,6 +12,8 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+
+from hdeeprm_like.slurm.shown import jobs_of_json
 
 NEEDED = ("slurmctld", "slurmd", "squeue", "sinfo", "scontrol", "sbatch", "scancel", "sprio", "munged")
 PATIENCE = 60.0  # s that a daemon may take to answer
@@ -33,7 +34,6 @@ SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerType=sched/backfill
@@ -43,7 +43,6 @@ AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/filetxt
 JobCompLoc={folder}/jobs.txt
 MpiDefault=none
-SwitchType=switch/none
 SlurmdParameters=config_overrides
 ReturnToService=2
 MinJobAge=30
@@ -174,10 +173,10 @@ class RealSlurm:
         command = ("sbatch", "--parsable", "-o", "/dev/null", "-n", cpus, "-N", 1, "-t", limit, *options)
         return int(self.run(*command, "--wrap", f"sleep {seconds}"))
 
-    def jobs(self, *states):
-        """The jobs in some states, as squeue's JSON has them."""
-        shown = json.loads(self.run("squeue", "--all", "--states=all", "--json"))["jobs"]
-        return [job for job in shown if not states or job["job_state"] in states]
+    def jobs(self, *phases):
+        """The jobs in some phases, or all."""
+        shown = jobs_of_json(self.run("squeue", "--all", "--states=all", "--json"))
+        return [job for job in shown if not phases or job.phase in phases]
 
     def factors(self):
         """The site factors of the waiting jobs by number, but for those that are 0."""

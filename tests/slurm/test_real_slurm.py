@@ -23,6 +23,7 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.slurm.shown import RUNS, WAITS
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no real Slurm here: {missing()}")
@@ -91,7 +92,7 @@ def play_sixty(*options):
     """Submit 60 jobs behind one that holds the machine; what Slurm tells of each, and the log of the watch."""
     with RealSlurm(nodes=2, cpus=4) as slurm:
         holders = [slurm.submit(14, cpus=4, limit=60) for _ in range(2)]
-        wait_until(lambda: len(slurm.jobs("RUNNING")) == 2, "the first jobs")
+        wait_until(lambda: len(slurm.jobs(RUNS)) == 2, "the first jobs")
         watch = OneWatch(slurm, "--policy", "sjf", *options)
         jobs = {slurm.submit(seconds, cpus=2, limit=seconds): seconds for seconds in sixty_jobs()}
         wait_until(lambda: len(slurm.ended()) == 62, "60 jobs", patience=200.0)
@@ -145,8 +146,8 @@ def test_slurm_outlives_ten_kills_of_the_watch_and_all_factors_go_back_to_0():
                 wait_until(lambda watch=watch: watch.guard() is None, "the guard puts factors back")
             assert slurm.factors() == {}
             assert json.loads(watch.state.read_text())["factors"] == {} if watch.state.exists() else True
-            assert {job["job_id"] for job in slurm.jobs("PENDING")} == set(waiting)
-            assert [job["job_id"] for job in slurm.jobs("RUNNING")] == [holder]
+            assert {job.number for job in slurm.jobs(WAITS)} == set(waiting)
+            assert [job.number for job in slurm.jobs(RUNS)] == [holder]
         assert found_set > 2  # some of the moments were such that there was something to put back
 
 
@@ -206,12 +207,12 @@ def test_a_policy_orders_the_jobs_of_a_real_slurm_as_the_simulator_does_when_fed
     draw = random.Random(3)
     with RealSlurm(nodes=2, cpus=8) as slurm:
         holders = [slurm.submit(600, cpus=8, limit=60 + n) for n in range(2)]
-        wait_until(lambda: len(slurm.jobs("RUNNING")) == 2, "the first jobs")
+        wait_until(lambda: len(slurm.jobs(RUNS)) == 2, "the first jobs")
         for _ in range(40):
             slurm.submit(1, cpus=draw.randint(1, 8), limit=draw.randint(1, 300))
         watch = OneWatch(slurm, "--policy", policy, "--dry-run")
         wait_until(lambda: watch.events("look"), "a look", patience=300.0)
-        shown = sorted(slurm.jobs(), key=lambda job: (job["eligible_time"], job["job_id"]))
+        shown = sorted(slurm.jobs(), key=lambda job: (job.eligible, job.number))
         watch.stop()
         told = watch.events("would set")
     looked = told[0]["time"]
@@ -223,15 +224,15 @@ def test_a_policy_orders_the_jobs_of_a_real_slurm_as_the_simulator_does_when_fed
 
 def simulated_order(shown, policy, at):
     """The order of the jobs that wait at a time in s since 1970, in a simulation of what Slurm shows."""
-    begin = min(job["eligible_time"] for job in shown)
+    begin = min(job.eligible for job in shown)
     count = len(shown)
-    limits = np.array([job["time_limit"] * 60.0 for job in shown])
-    run_times = np.array([600.0 if job["job_state"] == "RUNNING" else 1.0 for job in shown])
+    limits = np.array([job.limit for job in shown])
+    run_times = np.array([600.0 if job.phase == RUNS else 1.0 for job in shown])
     jobs = Workload(
-        ids=tuple(f"w0!{job['job_id']}" for job in shown),
+        ids=tuple(f"w0!{job.number}" for job in shown),
         profiles=("p",) * count,
-        submit=np.array([float(job["eligible_time"] - begin) for job in shown]),
-        size=np.array([job["cpus"] for job in shown]),
+        submit=np.array([job.eligible - begin for job in shown]),
+        size=np.array([job.cpus for job in shown]),
         requested_time=limits,
         requested_ops=limits * 1e9,
         ops=np.zeros(count),
@@ -249,4 +250,4 @@ def simulated_order(shown, policy, at):
         play.act(0)
     ranked = actions.rank(0, state)  # at the instant of the last arrival; what changes with time does so for all alike
     assert state.now <= at - begin
-    return [shown[row]["job_id"] for row in ranked.jobs.tolist()]
+    return [shown[row].number for row in ranked.jobs.tolist()]
