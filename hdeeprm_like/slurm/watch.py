@@ -81,6 +81,7 @@ class Watch:
         self._clock = clock
         self._follower = Follower(options.policy, options.partitions)
         self._places = Places()
+        self._looked_at = clock()  # s since 1970, of the last good look
         self._lost_since: float | None = None
         self._started: str | None = None  # when slurmctld was, as it tells
         self._doubted: set[int] = set()  # jobs of which Slurm may not have the factor that it was told
@@ -146,6 +147,7 @@ class Watch:
         self._note_start(self.slurm.settings())
         if self._lost_since is not None:
             self._found_again(now)
+        self._looked_at = now
         found = self._follower.look(now, jobs, nodes)
         order, ranked = self._follower.rank()
         self._tell_of(found, now)
@@ -164,7 +166,7 @@ class Watch:
         """Take note that a look failed; put all factors back if that has lasted for long."""
         now = self._clock()
         if self._lost_since is None:
-            self._lost_since, self._put_back = now, not self.file.factors
+            self._lost_since, self._put_back = self._looked_at, not self.file.factors
             self.journal.add("lost", why=str(error))
             log.warning("%s; it is tried again", error)
         self._doubted = set(self.factors)

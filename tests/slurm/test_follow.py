@@ -163,25 +163,31 @@ def test_what_does_not_fit_the_books_does_no_harm():
 
 @pytest.mark.parametrize("policy", ["sjf", "multifactor", "zoo:balanced"])
 def test_it_gives_the_order_that_the_simulator_gives_at_each_instant(policy):
-    """The fourth driver: what a simulation does is shown as a Slurm would show it, and ranked again by who follows."""
-    jobs = random_jobs(70)
+    """The fourth driver: what a simulation does is shown as a Slurm would show it, and ranked by who follows that."""
+    jobs = random_jobs(90)
     actions = PolicyActions([baseline(policy)])
     state = State(pool(16), jobs, needs=actions.needs, named=False, log=False)
     play = Play(Simulator(state, jobs, "textbook"), DecisionSystem(state, actions))
     follower = Follower(baseline(policy))
     compared = 0
     while play.advance():
-        ranked = actions.rank(0, state)
         follower.look(T + state.now, as_slurm_shows(state), nodes(16))
-        order, again = follower.rank()
-        assert order == (ranked.jobs + 1).tolist()
-        np.testing.assert_allclose(again.keys, ranked.keys, rtol=1e-9, atol=1e-9)
         assert follower.system.state.free_cores == state.free_cores
+        if not (jobs.size[state.waiting] <= state.free_cores).any():
+            play.act(0)  # where no job fits the queue need not be sorted, and no estimate is made
+            continue
+        numbers, ranked = follower.rank()
+        order = [number - 1 for number in numbers]
         play.act(0)
-        left = sorted_queue(state)
-        assert left == [row for row in ranked.jobs.tolist() if row in left]  # what the decision itself was made by
-        compared += len(order) > 2
-    assert compared > 60
+        started = state.started_now.tolist()
+        queue, keys = sorted_queue(state)
+        assert [row for row in order if row not in started] == queue
+        of_queue = [n for n, row in enumerate(order) if row not in started]
+        np.testing.assert_allclose(ranked.keys[of_queue], keys, rtol=1e-9, atol=1e-9)
+        if policy != "zoo:balanced":  # which keeps cores free, and backfills
+            assert order[: len(started)] == started
+        compared += len(queue) > 2
+    assert compared > 40
 
 
 def random_jobs(count):
@@ -224,11 +230,10 @@ def as_slurm_shows(state):
 
 
 def sorted_queue(state):
-    """The rows of the waiting jobs as the list of the policy has them after a decision."""
-    lists = state.tables.waiting
-    found = []
+    """The rows of the waiting jobs and their keys, as the list of the policy has them after a decision."""
+    lists, found = state.tables.waiting, []
     for place in range(int(lists.lists["blocks"][0])):
         block = lists.directory[0, place]
         begin = lists.begins[0, block]
         found += lists.jobs[0, begin : begin + lists.sizes[0, block]].tolist()
-    return found
+    return found, lists.key_of[0, found]
