@@ -9,8 +9,9 @@ from pathlib import Path
 from threading import Event
 from types import FrameType
 
-from hdeeprm_like.cli.arguments import Commands, command, positive, positive_seconds
+from hdeeprm_like.cli.arguments import Commands, at_most, command, positive_seconds
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.limits import JOBS, SITE_FACTOR
 
 FILE = Path("slurm-factors.json")
 NEEDED = ("squeue", "sinfo", "scontrol")
@@ -44,10 +45,18 @@ def _add_watch(kinds: Commands) -> None:
     )
     mode.add_argument("--apply", action="store_true", help="set site factors; needs operator rights in Slurm")
     added.add_argument(
-        "--max-factor", type=positive, default=10_000, metavar="N", help="largest site factor (default 10000)"
+        "--max-factor",
+        type=at_most(SITE_FACTOR),
+        default=10_000,
+        metavar="N",
+        help="largest one (default 10000)",
     )
     added.add_argument(
-        "--depth", type=positive, default=1000, metavar="N", help="jobs that have one at most, the first (default 1000)"
+        "--depth",
+        type=at_most(JOBS),
+        default=1000,
+        metavar="N",
+        help="jobs that have one at most (default 1000)",
     )
     added.add_argument("--partition", type=names, default=(), metavar="A,B", help="only these partitions")
     added.add_argument("--users", type=names, default=(), metavar="A,B", help="factors for jobs of these users only")
@@ -82,15 +91,13 @@ def names(text: str) -> tuple[str, ...]:
 def _run_watch(options: argparse.Namespace) -> None:
     from hdeeprm_like.decision.names import baseline
     from hdeeprm_like.slurm.commands import Programs
-    from hdeeprm_like.slurm.factors import MOST, FactorFile
+    from hdeeprm_like.slurm.factors import FactorFile
     from hdeeprm_like.slurm.journal import Journal
     from hdeeprm_like.slurm.watch import Watch, WatchOptions
 
     policy = baseline(options.policy)
     if policy.needs_run_times:
         raise OptionsError(f"--policy {options.policy}: looks at actual run times, which nobody knows of a real Slurm")
-    if options.max_factor > MOST:
-        raise OptionsError(f"--max-factor {options.max_factor}: Slurm takes no more than {MOST}")
     _need_programs()
     file = FactorFile(options.state)
     watch = Watch(

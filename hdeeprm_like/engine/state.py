@@ -211,11 +211,8 @@ class State:
     def append(self, request: Request) -> int:
         """Make room for a job that is submitted next after those known; return its row.
 
-        Raises:
-            ValueError: cores are counted, and it asks for more than cores.
+        Where cores are counted it must ask for cores alone.
         """
-        if not self.named and (request.memory or request.bandwidth or request.gpus):
-            raise ValueError("cores need names where jobs ask for memory, bandwidth or GPUs")
         row = self.known
         self.known += 1
         self._places += min(request.size, self.platform.cores)

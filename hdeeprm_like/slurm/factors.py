@@ -16,9 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.formats.files import read_json
-
-MOST = 2_000_000_000  # Slurm's own bound is 2147483645
+from hdeeprm_like.inputs import read_json
 
 
 def wanted_factors(order: Sequence[int], current: Mapping[int, int], most: int, depth: int) -> dict[int, int]:

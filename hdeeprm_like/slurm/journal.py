@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.inputs import check_regular, reading
 
 TAIL = 1 << 20  # bytes of a log that its summary looks at
 FEW = 6  # reasons that are told of a job, the heaviest
@@ -54,12 +55,11 @@ def summary(path: Path) -> list[str]:
     Raises:
         ResultsError: it cannot be read.
     """
-    try:
+    with reading(path, ResultsError):
+        check_regular(path, ResultsError)
         with path.open("rb") as file:
             file.seek(max(path.stat().st_size - TAIL, 0))
-            lines = file.read().splitlines()
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error.strerror or error}") from None
+            lines = file.read(TAIL).splitlines()
     events = []
     for line in lines:
         try:

@@ -171,7 +171,6 @@ def test_status_tells_what_is_set(stands, capsys):
         (["--policy", "sjg"], "did you mean"),
         (["--policy", "sjf+easyP"], "actual run times"),
         (["--policy", "oracle"], "actual run times"),
-        (["--policy", "sjf", "--max-factor", "3000000000"], "no more than"),
         (["--policy", "scored:missing.json"], "missing.json"),
     ],
 )
@@ -180,6 +179,12 @@ def test_a_watch_that_cannot_be_is_refused_in_one_line(stands, words, why, capsy
     said = capsys.readouterr().err
     assert why in said
     assert len(said.splitlines()) == 1
+
+
+def test_numbers_that_slurm_does_not_know_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["slurm", "watch", "--policy", "sjf", "--max-factor", "3000000000"])
+    assert "at most 2,000,000,000 are possible" in capsys.readouterr().err
 
 
 def test_without_slurms_programs_there_is_no_watch(tmp_path, monkeypatch, capsys):
