@@ -76,7 +76,7 @@ class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
         if self.alike > 1:
             advantages -= mean_at_each_time(advantages, batch.times, batch.lengths, self.alike)
         weights = batch.tensor(standardized(advantages) if self.standardize else advantages)
-        logarithms = self.log_probabilities(batch.observations, batch.masks)
+        logarithms = self.log_probabilities_of(batch)
         chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]
         return {
             "policy_loss": -(chosen * weights).mean(),

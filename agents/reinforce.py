@@ -65,6 +65,6 @@ class Reinforce(PolicyLearningAgent):
         weights = batch.tensor(self.transform_rewards(batch))
         parts = {"policy_loss": self.policy_loss(batch, weights)}
         if self.entropy > 0.0:
-            uncertain = entropy(self.log_probabilities(batch.observations, batch.masks))
+            uncertain = entropy(self.log_probabilities_of(batch))
             parts["entropy_loss"] = -self.entropy * uncertain.sum() / len(batch.lengths)
         return parts

@@ -19,7 +19,7 @@ from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.open import has_ending_of
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.launch.run_by_run import RunByRun, write_lines
-from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.agents import ALONE, LearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import (
@@ -73,23 +73,30 @@ class Learner:
         self.experiment = experiment
         self.choice = choice
         self.space = experiment.space
-        sample = self.space.sample(experiment.platform, experiment.workload.limits())
-        self.actions: ActionSpace = sample.actions
+        limits = experiment.workload.limits()
+        self.actions: ActionSpace = self.space.sample(experiment.platform, limits).actions
+        layout = self.space.layout(experiment.platform, limits)
         section = options.agent.model_dump(exclude={"type", "run", "policy_pair"}, exclude_none=True)
         self.agent: LearningAgent = build_agent(
             load_agent_class(choice.name),
             section,
-            sample.observer.shape if sample.observer is not None else (0,),
+            layout.shape,
             self.actions.size,
             choice.device,
             experiment.options.seed,
             experiment.options.training.alike,
+            layout,
         )
         if choice.input_model is not None:
             load_agent(self.agent, choice.input_model, self.actions.names)
 
     def system(self, platform: Platform, limits: JobLimits, jobs: Workload | None, log: bool = True) -> DecisionSystem:
-        """Return a decision system for one run; *jobs* are None where only Batsim knows those still to come."""
+        """Let the agent begin a run, and return its decision system.
+
+        Args:
+            jobs: None where only Batsim knows those still to come.
+        """
+        self.agent.begin(ALONE)
         return self.space.system(self.space.state(platform, jobs, self.experiment.policy_seed, log, limits))
 
     def plays(self, workload_of: Callable[[int], Workload], alike: int = 1) -> Plays:

@@ -28,6 +28,7 @@ from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.types import Bools, Floats, Ints
 
 SUM_TOLERANCE = 1e-3  # how far the probabilities of an observation may add up to something else than 1
+ALONE = np.zeros(1, np.int64)  # the number of an episode that is played alone
 SMALLEST = 1e-12  # least probability of a legal action, so that its logarithm is finite in float32
 
 
@@ -131,16 +132,30 @@ class LearningAgent(nn.Module):
             f"write prefer(action), or leave out training.prior"
         )
 
-    def act(self, observation: Floats, mask: Bools) -> int:
-        """Return the action for one observation."""
-        return int(self.decide(observation[None], mask[None])[0])
+    def begin(self, episodes: Ints) -> None:
+        """Take note that episodes begin; agents that remember what they saw forget it here. The base class has nothing.
 
-    def decide(self, observations: Floats, masks: Bools) -> Ints:
-        """Return (B,) an action for each of (B, ...) observations, of those that (B, A) masks say are legal."""
+        Args:
+            episodes: numbers by which `decide` tells which observation is whose, from 0.
+        """
+
+    def act(self, observation: Floats, mask: Bools) -> int:
+        """Return the action for one observation of an episode that is played alone."""
+        return int(self.decide(observation[None], mask[None], ALONE)[0])
+
+    def decide(self, observations: Floats, masks: Bools, episodes: Ints) -> Ints:
+        """Return an action for each of some observations of different episodes.
+
+        Args:
+            observations: (B, ...). masks: (B, A) which actions are legal. episodes: (B,) the numbers of the episodes.
+
+        Returns:
+            (B,).
+        """
         with torch.no_grad(), self.locating_errors():
             seen = torch.from_numpy(np.array(observations, np.float32)).flatten(1).to(self.device)
             legal = torch.from_numpy(np.array(masks)).to(self.device)
-            actions: Ints = self.choose(seen, legal).cpu().numpy()
+            actions: Ints = self.choose(seen, legal, torch.from_numpy(episodes)).cpu().numpy()
         return actions
 
     def learn(self, episodes: Sequence[Episode]) -> dict[str, float]:
@@ -169,11 +184,15 @@ class LearningAgent(nn.Module):
             nn.utils.clip_grad_norm_(self.parameters(), largest_gradient)
         self.optimizer.step()
 
-    def choose(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Return (B,) actions for (B, F) observations and (B, A) masks; agents that are no policy override it."""
+    def choose(self, observations: Tensor, masks: Tensor, episodes: Tensor) -> Tensor:
+        """Return (B,) actions for (B, F) observations and (B, A) masks; agents that are no policy override it.
+
+        Args:
+            episodes: (B,) int64, the numbers of the episodes, on the CPU.
+        """
         raise AgentError(
             f"{code_of(type(self))}: {type(self).__name__} does not decide by itself; "
-            f"base it on PolicyLearningAgent too or write choose(observations, masks)"
+            f"base it on PolicyLearningAgent too or write choose(observations, masks, episodes)"
         )
 
     def loss(self, batch: Batch) -> Tensor | Mapping[str, Tensor]:
@@ -212,15 +231,29 @@ class PolicyLearningAgent(LearningAgent):
         Raises:
             AgentError: ``forward_policy`` returned a wrong shape, or numbers that are no probabilities.
         """
-        probabilities = self.forward_policy(observations)
+        return self.legal_logarithms(self.forward_policy(observations), masks)
+
+    def log_probabilities_of(self, batch: Batch) -> Tensor:
+        """Return (S, A) the same for the decisions of some episodes; agents that remember look at each as a whole."""
+        return self.log_probabilities(batch.observations, batch.masks)
+
+    def legal_logarithms(self, probabilities: Tensor, masks: Tensor) -> Tensor:
+        """Return (B, A) the logarithms of probabilities, normalized over the legal actions.
+
+        Raises:
+            AgentError: they have a wrong shape, or are no probabilities.
+        """
         self._check_probabilities(probabilities, masks)
         legal = torch.where(masks, probabilities.clamp(min=SMALLEST), 0.0)
         legal = legal / legal.sum(1, keepdim=True)
         return torch.where(masks, legal, 1.0).log().masked_fill(~masks, -torch.inf)
 
-    def choose(self, observations: Tensor, masks: Tensor) -> Tensor:
+    def choose(self, observations: Tensor, masks: Tensor, episodes: Tensor) -> Tensor:
         """Return (B,) actions: sampled by their probabilities, or the most probable ones if the agent is greedy."""
-        logarithms = self.log_probabilities(observations, masks)
+        return self.drawn(self.log_probabilities(observations, masks))
+
+    def drawn(self, logarithms: Tensor) -> Tensor:
+        """Return (B,) actions by (B, A) log probabilities."""
         if self.greedy:
             return logarithms.argmax(1)
         return draw(logarithms.softmax(1).cpu(), self.generator)
@@ -233,7 +266,7 @@ class PolicyLearningAgent(LearningAgent):
 
         Source: thesis equation 3.3.
         """
-        logarithms = self.log_probabilities(batch.observations, batch.masks)
+        logarithms = self.log_probabilities_of(batch)
         chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]
         return -(chosen * weights).sum() / len(batch.lengths)
 

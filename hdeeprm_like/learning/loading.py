@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from hdeeprm_like.decision.layout import Layout, plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.user_code import code_of, locating_errors
@@ -61,17 +62,19 @@ def build_agent(
     device: str = "cpu",
     seed: int = 0,
     alike: int = 1,
+    layout: Layout | None = None,
 ) -> LearningAgent:
     """Return a new agent; the parameters of its constructor are filled in by name.
 
     Args:
         options: of the ``agent`` section, without ``type`` and ``run``: ``gamma``, ``hidden``, ``lr`` and any other
-            parameter of the constructor. It may also take ``action_size``, ``observation_size``, ``observation_shape``
-            and ``alike``, which are filled in from the arguments below.
+            parameter of the constructor. It may also take ``action_size``, ``observation_size``, ``observation_shape``,
+            ``layout`` and ``alike``, which are filled in from the arguments below.
         observation_shape: of one observation. action_size: number of actions.
         device: ``cpu``, ``cuda``, ``mps``, ``auto``, or a name that torch knows.
         seed: of the initial weights and of the sampling of actions.
         alike: how many consecutive training episodes have the same jobs.
+        layout: what each column of an observation is, and what each action does; None where nobody knows.
 
     Raises:
         OptionsError: an option that the constructor needs is missing, or it has no parameter for an option.
@@ -83,6 +86,7 @@ def build_agent(
         "action_size": int(action_size),
         "observation_size": int(np.prod(observation_shape)),
         "observation_shape": tuple(observation_shape),
+        "layout": layout or plain_layout(observation_shape, [f"action {i}" for i in range(action_size)]),
     }
     if "lr" in options:
         known["learning_rate"] = options["lr"]

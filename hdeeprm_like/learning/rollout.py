@@ -99,12 +99,13 @@ def batched_rollout(agent: LearningAgent, batch: EpisodeBatch, buffer: RolloutBu
     observations, masks, actions, rewards, times = buffer.arrays(count, batch.observations.shape[1:], size)
     lengths, chosen = np.zeros(count, np.int64), np.zeros(count, np.int64)
     active, step = np.flatnonzero(~batch.over), 0
+    agent.begin(np.arange(count))
     while len(active):
         if step == actions.shape[1]:
             observations, masks, actions, rewards, times = buffer.grow()
         observed, legal = batch.observations[active], batch.masks[active]
         observations[active, step], masks[active, step], times[active, step] = observed, legal, batch.now[active]
-        chosen[active] = agent.decide(observed, legal)
+        chosen[active] = agent.decide(observed, legal, active)
         actions[active, step] = chosen[active]
         batch.step(chosen)
         rewards[active, step] = batch.rewards[active]

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent
+from hdeeprm_like.learning.agents import Batch, LearningAgent, PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import (
     generator_states,
     load_weights,
@@ -135,13 +135,14 @@ def train(
 
 def play_episodes(agent: LearningAgent, episodes: Sequence[Playing]) -> list[Episode]:
     """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over."""
-    active = [episode for episode in episodes if episode.advance()]
+    agent.begin(np.arange(len(episodes)))
+    active = [number for number, episode in enumerate(episodes) if episode.advance()]
     while active:
-        observations, masks = zip(*(episode.observe() for episode in active), strict=True)
-        actions = agent.decide(np.stack(observations), np.stack(masks))
-        for episode, action in zip(active, actions.tolist(), strict=True):
-            episode.act(action)
-        active = [episode for episode in active if episode.advance()]
+        observations, masks = zip(*(episodes[number].observe() for number in active), strict=True)
+        actions = agent.decide(np.stack(observations), np.stack(masks), np.array(active))
+        for number, action in zip(active, actions.tolist(), strict=True):
+            episodes[number].act(action)
+        active = [number for number in active if episodes[number].advance()]
     return [episode.episode for episode in episodes]
 
 
@@ -334,8 +335,7 @@ def preferences_in(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Fl
         return [None] * len(episodes)
     means: list[Floats | None] = []
     for episode in episodes:
-        observations = torch.from_numpy(episode.observations).flatten(1).to(agent.device)
         with torch.no_grad(), agent.locating_errors():
-            logarithms = agent.log_probabilities(observations, torch.from_numpy(episode.masks).to(agent.device))
+            logarithms = agent.log_probabilities_of(Batch.of([episode], agent.device))
             means.append(logarithms.softmax(1).sum(0).div(max(1, len(episode))).cpu().numpy().astype(np.float64))
     return means

@@ -17,7 +17,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.observations.arrays import Layout, Observation, new_params
+from hdeeprm_like.decision.layout import Block
+from hdeeprm_like.decision.observations.arrays import Observation, Sizes, new_params
 from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
 from hdeeprm_like.decision.observations.backfilling import BACKFILLING
 from hdeeprm_like.decision.observations.compact import COMPACT
@@ -112,7 +113,7 @@ class View:
         state.require(needs_of_view(observation, state.limits), f"observation {kind!r}")
         self.kind = kind
         self._window = window
-        self._layout = Layout(state.platform, window.slots, horizon, backlog, memory_units)
+        self._sizes = Sizes(state.platform, window.slots, horizon, backlog, memory_units)
         params = new_params(state.platform, state.limits)
         params["horizon"], params["backlog"], params["step"] = horizon, backlog, step
         params["memory_units"], params["sensitivity"], params["raw"] = memory_units, queue_sensitivity, raw
@@ -123,7 +124,7 @@ class View:
             features=np.zeros((len(state.tables.jobs) if kept else 0, kept), np.float32),
             limits=np.array([limits.time, limits.cores, limits.memory, limits.bandwidth]),
         )
-        self.shape = observation.shape(self._layout)
+        self.shape = observation.shape(self._sizes)
 
     def __call__(self, state: State) -> Floats:
         """Return what is to be seen now."""
@@ -135,7 +136,12 @@ class View:
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each feature, of an image row by row."""
-        return self.observation.names(self._layout)
+        return self.observation.names(self._sizes)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """What the columns of an observation are."""
+        return self.observation.blocks(self._sizes)
 
 
 class Written(Bundle):
