@@ -140,7 +140,8 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.factors = tuple(factors) or (action_size,)
         if math.prod(self.factors) != action_size:
             raise OptionsError(f"agent.factors is {list(factors)}; the product must be the {action_size} actions")
-        self.lr_decay, self.gae_lambda, self.clip, self.clip_value = lr_decay, gae_lambda, clip, clip_value
+        self.lr_end = 0.0 if lr_decay == "linear" else None
+        self.gae_lambda, self.clip, self.clip_value = gae_lambda, clip, clip_value
         self.epochs, self.minibatch, self.entropy = epochs, minibatch, entropy
         self.value_coefficient, self.max_grad_norm, self.target_kl = value_coefficient, max_grad_norm, target_kl
         self.alike, self.reward_scale, self.normalize, self.preference = alike, reward_scale, normalize, preference
@@ -160,15 +161,11 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.register_buffer("square", torch.ones(observation_size))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Return Adam with the published epsilon."""
+        """Return Adam with the published epsilon, unless another optimizer is asked for."""
+        if self.optimizer_name != "adam":
+            return super().make_optimizer()
         fused = self.device.type in ("cpu", "cuda")
         return torch.optim.Adam(self.parameters(), lr=self.learning_rate, eps=1e-5, fused=fused)
-
-    def anneal(self, left: float) -> None:
-        """Lower the learning rate in proportion to the share of the training that is left."""
-        if self.lr_decay == "linear":
-            for group in self.optimizer.param_groups:
-                group["lr"] = self.learning_rate * left
 
     def forward_policy(self, observation: Tensor) -> Tensor:
         """Return (B, A) probabilities."""

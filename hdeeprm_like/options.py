@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from hdeeprm_like.decision.names import CORE_POLICY_NAMES, holds_file
+from hdeeprm_like.decision.names import CORE_POLICY_NAMES, names_own
 from hdeeprm_like.decision.pair_names import (
     JOB_POLICY_NAMES,
     Pair,
@@ -294,6 +294,11 @@ class TrainingSection(Section):
         0,
         description="Episodes to learn from that each action plays as a constant policy; agents first prefer the best.",
     )
+    imitate: str | None = Field(
+        None, description="Policy that agents imitate before they learn, as 'sjf+easy' or 'saf+reserve:32'."
+    )
+    imitate_episodes: Annotated[int, Field(ge=1)] = Field(64, description="That the imitated policy plays for this.")
+    imitate_epochs: Annotated[int, Field(ge=1)] = Field(20, description="Passes over its decisions.")
     checkpoint_every: Annotated[int, Field(ge=1)] = Field(100, description="Episodes between two checkpoints.")
     evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
     evaluation_episodes: Annotated[int, Field(ge=1)] = Field(10, description="Size of the fixed evaluation set.")
@@ -336,7 +341,7 @@ class Options(Section):
                 "pybatsim.agent.policy_pair, or select one pair in pybatsim.env.actions.selection"
             )
         job = self.classic_pair[0] if agent.type == "CLASSIC" else ""
-        if ":" in job and not holds_file(job):
+        if names_own(job):
             raise ValueError(f"pybatsim.env.actions: {job!r} is for LEARNING agents to choose")
         return self
 

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import inspect
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
 from hdeeprm_like.formats.files import read_json, replacing, write_json
 from hdeeprm_like.formats.open import has_ending_of
+from hdeeprm_like.launch.imitation import Teacher
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.launch.run_by_run import RunByRun, write_lines
-from hdeeprm_like.learning.agents import ALONE, LearningAgent
+from hdeeprm_like.learning.agents import ALONE, LearningAgent, PolicyLearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import (
@@ -38,6 +40,8 @@ from hdeeprm_like.run.simulator import Simulator
 
 if TYPE_CHECKING:
     from hdeeprm_like.launch.with_batsim import Peer
+
+log = logging.getLogger(__name__)
 
 MEASURES: dict[str, Callable[[Any], float]] = {"mean_slowdown": mean_slowdown, "makespan": makespan}
 TRAINING_FILES = (CHECKPOINT, "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
@@ -65,7 +69,8 @@ class Learner:
 
     Attributes:
         experiment: platform, workload and options. choice: the agent that the command line names.
-        space: observation, actions and reward. actions: the action space. agent: with its initial weights.
+        space: observation, actions and reward. actions: the action space. layout: what is seen and can be done.
+        agent: with its initial weights.
     """
 
     def __init__(self, experiment: Experiment, choice: AgentChoice) -> None:
@@ -75,17 +80,17 @@ class Learner:
         self.space = experiment.space
         limits = experiment.workload.limits()
         self.actions: ActionSpace = self.space.sample(experiment.platform, limits).actions
-        layout = self.space.layout(experiment.platform, limits)
+        self.layout = self.space.layout(experiment.platform, limits)
         section = options.agent.model_dump(exclude={"type", "run", "policy_pair"}, exclude_none=True)
         self.agent: LearningAgent = build_agent(
             load_agent_class(choice.name),
             section,
-            layout.shape,
+            self.layout.shape,
             self.actions.size,
             choice.device,
             experiment.options.seed,
             experiment.options.training.alike,
-            layout,
+            self.layout,
         )
         if choice.input_model is not None:
             load_agent(self.agent, choice.input_model, self.actions.names)
@@ -204,6 +209,8 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
     if section.prior and not (output / CHECKPOINT).exists():  # also where it was killed before its first one
         plays, size = learner.plays(training), learner.actions.size
         learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
+    if section.imitate is not None and not (output / CHECKPOINT).exists():
+        imitate(learner, learner.plays(training), section.imitate)
     episodes = train(
         learner.agent,
         learner.plays(training, section.alike),
@@ -221,6 +228,21 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
     files = [name for name in run["files"] if (output / name).exists()]
     write_json(output / RECORD, run | {"status": "complete", "files": files})
     return episodes
+
+
+def imitate(learner: Learner, plays: Plays, policy: str) -> None:
+    """Let an agent imitate a policy on episodes to learn from.
+
+    Raises:
+        OptionsError: there is no such policy, or it cannot be imitated in this decision space.
+        AgentError: the agent cannot imitate.
+    """
+    section, agent = learner.experiment.options.training, learner.agent
+    if not isinstance(agent, PolicyLearningAgent):
+        raise AgentError(f"{learner.choice.name}: has no probabilities of actions; leave out training.imitate")
+    played = Teacher(policy, plays, learner.layout).play(0, section.imitate_episodes)
+    loss = agent.imitate([episode for episode in played if len(episode)], section.imitate_epochs)
+    log.info("imitated %s on %d decisions; the mean loss is %.4f", policy, sum(map(len, played)), loss)
 
 
 def write_held_out(learner: Learner, output: Path, plays: Plays, episodes: int, how: TrainingOptions) -> None:

@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,8 @@ from hdeeprm_like.types import Bools, Floats, Ints
 
 SUM_TOLERANCE = 1e-3  # how far the probabilities of an observation may add up to something else than 1
 ALONE = np.zeros(1, np.int64)  # the number of an episode that is played alone
+OPTIMIZERS = ("adam", "rmsprop")
+IMITATED_GRADIENT = 0.5  # norm that gradients are clipped to while a baseline is imitated
 SMALLEST = 1e-12  # least probability of a legal action, so that its logarithm is finite in float32
 
 
@@ -37,12 +40,12 @@ class Batch:
     """The decisions of some episodes, concatenated; S decisions, F features, A actions, E episodes.
 
     Attributes:
-        observations: (S, F) float32, flattened if they have several dimensions. masks: (S, A) bool, legal actions.
+        episodes: as they were played. device: that tensors go to.
         actions: (S,) int64. rewards: (S,) float64. times: (S,) float64, s. lengths: (E,) decisions of each episode.
     """
 
-    observations: Tensor
-    masks: Tensor
+    episodes: Sequence[Episode]
+    device: torch.device
     actions: Tensor
     rewards: Floats
     times: Floats
@@ -50,10 +53,10 @@ class Batch:
 
     @classmethod
     def of(cls, episodes: Sequence[Episode], device: torch.device) -> Self:
-        """Concatenate episodes; the tensors go to the device."""
+        """Concatenate episodes."""
         return cls(
-            observations=torch.from_numpy(np.concatenate([e.observations for e in episodes])).flatten(1).to(device),
-            masks=torch.from_numpy(np.concatenate([e.masks for e in episodes])).to(device),
+            episodes=episodes,
+            device=device,
             actions=torch.from_numpy(np.concatenate([e.actions for e in episodes])).to(device),
             rewards=np.concatenate([e.rewards for e in episodes]),
             times=np.concatenate([e.times for e in episodes]),
@@ -63,9 +66,19 @@ class Batch:
     def __len__(self) -> int:
         return len(self.rewards)
 
+    @cached_property
+    def observations(self) -> Tensor:
+        """(S, F) float32, flattened if they have several dimensions."""
+        return torch.from_numpy(np.concatenate([e.observations for e in self.episodes])).flatten(1).to(self.device)
+
+    @cached_property
+    def masks(self) -> Tensor:
+        """(S, A) bool, legal actions."""
+        return torch.from_numpy(np.concatenate([e.masks for e in self.episodes])).to(self.device)
+
     def tensor(self, column: Floats) -> Tensor:
-        """Return an array as a float32 tensor on the device of the observations."""
-        return torch.from_numpy(np.asarray(column, np.float32)).to(self.observations.device)
+        """Return an array as a float32 tensor on the device."""
+        return torch.from_numpy(np.asarray(column, np.float32)).to(self.device)
 
 
 class LearningAgent(nn.Module):
@@ -73,12 +86,20 @@ class LearningAgent(nn.Module):
 
     Attributes:
         gamma: discount of one decision. learning_rate: of the optimizer; the option ``lr`` sets it.
+        lr_end, entropy_end: what learning rate and weight of the entropy bonus become until the end of a training,
+            linearly; None where they stay. optimizer_name: ``adam`` or ``rmsprop``; the option ``optimizer`` sets it.
         greedy: whether to take the best action instead of sampling one, as evaluations do.
         generator: that actions are sampled with; on the CPU, so that all devices sample the same.
+        any_size: whether the weights fit machines and queues of any size; such an agent's ``layout`` can be set.
     """
 
     gamma: float = 0.99
     learning_rate: float = 0.001
+    lr_end: float | None = None
+    entropy: float = 0.0
+    entropy_end: float | None = None
+    optimizer_name: str = "adam"
+    any_size: bool = False
     greedy: bool
     generator: torch.Generator
 
@@ -111,15 +132,27 @@ class LearningAgent(nn.Module):
         return made
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Return a new optimizer: Adam, as in the thesis' implementation."""
+        """Return a new optimizer: Adam, as in the thesis' implementation, unless another one is asked for."""
+        if self.optimizer_name == "rmsprop":
+            return torch.optim.RMSprop(self.parameters(), lr=self.learning_rate, alpha=0.99, eps=1e-5)
         return torch.optim.Adam(self.parameters(), lr=self.learning_rate)
 
     def anneal(self, left: float) -> None:
-        """Adapt to the progress of the training, as a learning rate schedule does; called before each update.
+        """Adapt learning rate and entropy bonus to the progress of the training; called before each update.
 
         Args:
-            left: share of the training that is left, falling from 1 to 0. The base class ignores it.
+            left: share of the training that is left, falling from 1 to 0.
         """
+        if self.lr_end is not None:
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.lr_end + (self.learning_rate - self.lr_end) * left
+        if self.entropy_end is not None:
+            begin = self.__dict__.setdefault("_entropy_begin", self.entropy)
+            self.entropy = self.entropy_end + (begin - self.entropy_end) * left
+
+    def action_shares(self, episodes: Sequence[Episode]) -> list[Floats | None]:
+        """Return for each episode (A,) the probabilities of actions, mean over its decisions, or None."""
+        return [None] * len(episodes)
 
     def prefer(self, action: int) -> None:
         """Make the initial policy prefer an action (``training.prior``); subclasses that support this override it.
@@ -141,20 +174,21 @@ class LearningAgent(nn.Module):
 
     def act(self, observation: Floats, mask: Bools) -> int:
         """Return the action for one observation of an episode that is played alone."""
-        return int(self.decide(observation[None], mask[None], ALONE)[0])
+        return int(self.decide(observation[None].copy(), mask[None].copy(), ALONE)[0])
 
     def decide(self, observations: Floats, masks: Bools, episodes: Ints) -> Ints:
         """Return an action for each of some observations of different episodes.
 
         Args:
-            observations: (B, ...). masks: (B, A) which actions are legal. episodes: (B,) the numbers of the episodes.
+            observations: (B, ...) and masks: (B, A), which actions are legal; the agent may change both.
+            episodes: (B,) the numbers of the episodes.
 
         Returns:
             (B,).
         """
         with torch.no_grad(), self.locating_errors():
-            seen = torch.from_numpy(np.array(observations, np.float32)).flatten(1).to(self.device)
-            legal = torch.from_numpy(np.array(masks)).to(self.device)
+            seen = torch.from_numpy(observations).float().flatten(1).to(self.device)
+            legal = torch.from_numpy(masks).to(self.device)
             actions: Ints = self.choose(seen, legal, torch.from_numpy(episodes)).cpu().numpy()
         return actions
 
@@ -257,6 +291,42 @@ class PolicyLearningAgent(LearningAgent):
         if self.greedy:
             return logarithms.argmax(1)
         return draw(logarithms.softmax(1).cpu(), self.generator)
+
+    def imitate(self, episodes: Sequence[Episode], epochs: int, minibatch: int = 4096) -> float:
+        """Make the actions of some episodes probable (behaviour cloning); return the mean loss of the last pass.
+
+        Args:
+            epochs: passes over their decisions. minibatch: decisions in a step.
+
+        Raises:
+            AgentError: the loss is not finite.
+        """
+        losses: list[float] = []
+        with self.locating_errors():
+            batch = Batch.of(episodes, self.device)
+            for _ in range(epochs):
+                order = torch.randperm(len(batch), generator=self.generator).to(self.device)
+                losses = []
+                for chosen in torch.split(order, minibatch):
+                    loss = -self.chosen_logarithms(batch, chosen).mean()
+                    self.step(loss, IMITATED_GRADIENT)
+                    losses.append(loss.item())
+        self.__dict__.pop("_optimizer", None)  # its averages are those of another loss
+        return float(np.mean(losses))
+
+    def chosen_logarithms(self, batch: Batch, chosen: Tensor) -> Tensor:
+        """Return (B,) the log probabilities of the actions of (B,) decisions of a batch."""
+        logarithms = self.log_probabilities(batch.observations[chosen], batch.masks[chosen])
+        return logarithms.gather(1, batch.actions[chosen, None])[:, 0]
+
+    def action_shares(self, episodes: Sequence[Episode]) -> list[Floats | None]:
+        """Return for each episode (A,) the probabilities of actions, mean over its decisions."""
+        means: list[Floats | None] = []
+        for episode in episodes:
+            with torch.no_grad(), self.locating_errors():
+                logarithms = self.log_probabilities_of(Batch.of([episode], self.device))
+                means.append(logarithms.softmax(1).sum(0).div(max(1, len(episode))).cpu().numpy().astype(np.float64))
+        return means
 
     def policy_loss(self, batch: Batch, weights: Tensor) -> Tensor:
         """Return minus the sum of log probability x weight over the decisions of an episode, mean over the episodes.

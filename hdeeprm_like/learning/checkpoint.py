@@ -90,7 +90,7 @@ def load_weights(agent: LearningAgent, content: Mapping[str, Any], actions: Sequ
     Raises:
         AgentError: it is of another action space or architecture; the message names the first difference.
     """
-    if list(actions) != content["actions"]:
+    if list(actions) != content["actions"] and not agent.any_size:
         raise AgentError(f"{path}: {_action_difference(content['actions'], list(actions))}")
     mine, theirs = agent.state_dict(), content["parameters"]
     for name in [*mine, *theirs]:

@@ -12,11 +12,18 @@ import torch
 
 from hdeeprm_like.decision.layout import Layout, plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
-from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.agents import OPTIMIZERS, LearningAgent
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.plugins import attribute_of, import_file, import_module
 
-GENERAL = ("gamma", "hidden", "lr")  # options that are accepted for every agent, even one that has no use for them
+GENERAL = (
+    "gamma",
+    "hidden",
+    "lr",
+    "lr_end",
+    "entropy_end",
+    "optimizer",
+)  # options that are accepted for every agent, even one that has no use for them
 
 
 def load_agent_class(name: str) -> type[LearningAgent]:
@@ -108,8 +115,26 @@ def build_agent(
         agent = kind(**{name: known[name] for name in names if name in known})
     agent.gamma = float(options.get("gamma", agent.gamma))
     agent.learning_rate = float(options.get("lr", agent.learning_rate))
+    set_schedules(agent, options)
     agent.generator.manual_seed(seed)
     return agent.to(find_device(device))
+
+
+def set_schedules(agent: LearningAgent, options: Mapping[str, Any]) -> None:
+    """Take the options of every agent that tell how it learns in the course of a training.
+
+    Raises:
+        OptionsError: a value makes no sense.
+    """
+    for name in ("lr_end", "entropy_end"):
+        if name in options:
+            value = options[name]
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < float("inf"):
+                raise OptionsError(f"agent.{name} is {value!r:.80}; a number of at least 0 is needed")
+            setattr(agent, name, float(value))
+    agent.optimizer_name = options.get("optimizer", agent.optimizer_name)
+    if agent.optimizer_name not in OPTIMIZERS:
+        raise OptionsError(f"agent.optimizer {agent.optimizer_name!r:.80} is not known{did_you_mean('', OPTIMIZERS)}")
 
 
 def seed_all(seed: int) -> None:

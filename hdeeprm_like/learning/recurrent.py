@@ -50,6 +50,10 @@ class RecurrentPolicyAgent(PolicyLearningAgent):
         probabilities, memories[episodes] = self.forward_recurrent(observations, memories[episodes])
         return self.drawn(self.legal_logarithms(probabilities, masks))
 
+    def chosen_logarithms(self, batch: Batch, chosen: Tensor) -> Tensor:
+        """Return (B,) the log probabilities of the actions of (B,) decisions of a batch."""
+        return self.log_probabilities_of(batch).gather(1, batch.actions[:, None])[chosen, 0]
+
     def log_probabilities_of(self, batch: Batch) -> Tensor:
         """Return (S, A) log probabilities of the decisions of some episodes, each seen from its beginning on."""
         lengths = batch.lengths.tolist()

@@ -7,11 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.decision.episode import Episode
-from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.types import Bools, Floats, Ints
 
 STEPS = 512  # decisions per episode that a new buffer can hold; the system commits memory only where it is written
 OWN_REFERENCES = 3  # to an array that only the buffer uses: its list, the loop variable and the call's argument
+
+
+class Decides(Protocol):
+    """Who plays several episodes at once, such as a `learning.agents.LearningAgent`."""
+
+    def begin(self, episodes: Ints) -> None:
+        """Take note that episodes of these numbers begin."""
+        ...
+
+    def decide(self, observations: Floats, masks: Bools, episodes: Ints) -> Ints:
+        """Return (B,) an action for each of (B, ...) observations, of the (B,) episodes of these numbers."""
+        ...
 
 
 class EpisodeBatch(Protocol):
@@ -88,7 +99,7 @@ class RolloutBuffer:
         return list(self._arrays)
 
 
-def batched_rollout(agent: LearningAgent, batch: EpisodeBatch, buffer: RolloutBuffer | None = None) -> list[Episode]:
+def batched_rollout(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer | None = None) -> list[Episode]:
     """Run a batch of episodes to their ends; each decision of all of them takes one forward pass and one step.
 
     Args:

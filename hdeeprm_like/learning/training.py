@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.learning.agents import Batch, LearningAgent, PolicyLearningAgent
+from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.checkpoint import (
     generator_states,
     load_weights,
@@ -230,7 +230,7 @@ class _Training:
         except KeyboardInterrupt:
             self.save(before)  # unfinished episodes are not learned from; a resumed training runs them again
             raise
-        preferences = preferences_in(self.agent, played)
+        preferences = self.agent.action_shares(played)
         self.agent.anneal(1.0 - self.episode / self.options.episodes)
         losses = learn_from(self.agent, played)
         seconds = (time.perf_counter() - began) / count
@@ -327,15 +327,3 @@ def learn_from(agent: LearningAgent, played: Sequence[Episode]) -> Mapping[str, 
 def row_of(episode: Episode, seconds: float) -> dict[str, float]:
     """Return what the logs tell of an episode that took so many s."""
     return {"decisions": len(episode), REWARD: episode.reward, "end": episode.end, "seconds": seconds}
-
-
-def preferences_in(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Floats | None]:
-    """Return for each episode (A,) the policy's probabilities, mean over its decisions; None if the agent has none."""
-    if not isinstance(agent, PolicyLearningAgent):
-        return [None] * len(episodes)
-    means: list[Floats | None] = []
-    for episode in episodes:
-        with torch.no_grad(), agent.locating_errors():
-            logarithms = agent.log_probabilities_of(Batch.of([episode], agent.device))
-            means.append(logarithms.softmax(1).sum(0).div(max(1, len(episode))).cpu().numpy().astype(np.float64))
-    return means
