@@ -68,7 +68,7 @@ class Kernel(SlotPPO):
         of_job, of_all = self.rows_of.row_features, self.rows_of.shared_features
         self.job = dense([of_job + of_all, *layers, 1], activation, 0.01)
         self.wait = dense([of_all, layers[-1], 1], activation, 0.01)
-        nn.init.constant_(self.wait[-1].bias, waiting_bias)
+        nn.init.constant_(self.wait[-1].get_parameter("bias"), waiting_bias)
 
     def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return (R,) the scores of the rows, and (S,) those of waiting."""

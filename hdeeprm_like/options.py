@@ -279,10 +279,17 @@ class TraceOptions(Section):
         return self
 
 
+Load = Annotated[float, Field(gt=0.0, le=10.0)]
+
+
 class TrainingSection(Section):
     """How learning agents are trained, beyond the thesis' schema."""
 
     episodes: Annotated[int, Field(ge=1)] = Field(350, description="In all.")
+    steps: Annotated[int, Field(ge=0)] = Field(0, description="Decisions to learn from, in place of episodes.")
+    n_steps: Annotated[int, Field(ge=0)] = Field(
+        0, description="Decisions of each episode between two updates; 0 learns from whole episodes."
+    )
     envs: Annotated[int, Field(ge=1)] = Field(1, description="Episodes played at once and learned from together.")
     alike: Annotated[int, Field(ge=1)] = Field(1, description="Consecutive episodes with the same jobs.")
     fragment_jobs: Annotated[int, Field(ge=1)] | None = Field(
@@ -290,9 +297,17 @@ class TrainingSection(Section):
     )
     candidates: Annotated[int, Field(ge=1)] = Field(1, description="Each fragment is the busiest of so many.")
     compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs come up to so many times faster.")
+    load: Annotated[list[Load], Field(min_length=2, max_length=2)] | None = Field(
+        None,
+        description="Jobs come so fast that they ask for a share of the machine, drawn between these for each episode; "
+        "of fragments only in those to learn from.",
+    )
     prior: Annotated[int, Field(ge=0)] = Field(
         0,
         description="Episodes to learn from that each action plays as a constant policy; agents first prefer the best.",
+    )
+    baseline: str | None = Field(
+        None, description="Policy whose rewards on the same jobs are subtracted, from each time on, as 'sjf+easy'."
     )
     imitate: str | None = Field(
         None, description="Policy that agents imitate before they learn, as 'sjf+easy' or 'saf+reserve:32'."
@@ -306,10 +321,20 @@ class TrainingSection(Section):
     clock: Literal["batsim", "textbook"] = Field(
         "batsim", description="Of training episodes: Batsim's, or the faster one where messages take no time."
     )
-    best: Literal["reward", "mean_slowdown", "makespan"] = Field("reward", description="Decides which is best.pt.")
+    best: Literal["reward", "mean_slowdown", "bounded_slowdown", "wait", "makespan"] = Field(
+        "reward", description="Decides which is best.pt."
+    )
     held_out: Annotated[int, Field(ge=0)] = Field(
         0, description="Held-out episodes that the best agent plays at the end, and each action as a constant policy."
     )
+
+    @field_validator("load")
+    @classmethod
+    def load_rises(cls, load: list[float] | None) -> list[float] | None:
+        """Refuse a range that ends before it begins."""
+        if load is not None and load[0] > load[1]:
+            raise ValueError(f"{load}: the least load and the greatest one are needed, in this order")
+        return load
 
 
 class Options(Section):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.actions import ActionSpace
+from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
@@ -26,6 +27,7 @@ from hdeeprm_like.learning.constant_policy import best_constant_policy, constant
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import (
     CHECKPOINT,
+    References,
     TrainingOptions,
     evaluate,
     load_agent,
@@ -34,7 +36,7 @@ from hdeeprm_like.learning.training import (
 )
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 from hdeeprm_like.results.run_log import Record
-from hdeeprm_like.run.episodes import Plays, makespan, mean_slowdown
+from hdeeprm_like.run.episodes import Plays, makespan, mean_bounded_slowdown, mean_slowdown, mean_wait
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 
@@ -43,7 +45,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MEASURES: dict[str, Callable[[Any], float]] = {"mean_slowdown": mean_slowdown, "makespan": makespan}
+MEASURES: dict[str, Callable[[Any], float]] = {
+    "mean_slowdown": mean_slowdown,
+    "bounded_slowdown": mean_bounded_slowdown,
+    "wait": mean_wait,
+    "makespan": makespan,
+}
 TRAINING_FILES = (CHECKPOINT, "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
 EVALUATIONS, HELD_OUT = "evaluations.csv", "held-out.csv"
 
@@ -220,6 +227,7 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
         resume=resume,
         evaluation=learner.plays(validation),
         measures=MEASURES,
+        references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
         quiet=not progress,
     )
     if section.held_out:
@@ -228,6 +236,24 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
     files = [name for name in run["files"] if (output / name).exists()]
     write_json(output / RECORD, run | {"status": "complete", "files": files})
     return episodes
+
+
+def references_of(learner: Learner, plays: Plays) -> References:
+    """Return what plays the baseline of ``training.baseline`` on the jobs of training episodes.
+
+    Args:
+        plays: of the episodes to learn from, of which all have jobs of their own.
+    """
+    section = learner.experiment.options.training
+    assert section.baseline is not None
+    teacher = Teacher(section.baseline, plays, learner.layout)
+
+    def references(first: int, count: int) -> list[Episode]:
+        begin, end = first // section.alike, (first + count - 1) // section.alike
+        played = teacher.play(begin, end - begin + 1)
+        return [played[number // section.alike - begin] for number in range(first, first + count)]
+
+    return references
 
 
 def imitate(learner: Learner, plays: Plays, policy: str) -> None:
@@ -279,7 +305,7 @@ def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
             "device": learner.choice.device,
             "input_model": resolved_path(learner.choice.input_model),
             "output_model": resolved_path(learner.choice.output_model),
-            "episodes": how.episodes,
+            "episodes": 0 if how.steps else how.episodes,
             "envs": how.envs,
         }
     }
@@ -340,7 +366,7 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
         raise OptionsError(
             f"{before['agent']}: has changed since the training in {output} began; undo that, or begin another training"
         )
-    return learner, training_options(experiment, episodes or before["episodes"], before["envs"])
+    return learner, training_options(experiment, episodes or before["episodes"] or None, before["envs"])
 
 
 def training_options(experiment: Experiment, episodes: int | None, envs: int | None) -> TrainingOptions:
@@ -355,6 +381,8 @@ def training_options(experiment: Experiment, episodes: int | None, envs: int | N
         greedy=section.greedy,
         best=section.best,
         seed=experiment.options.seed,
+        steps=section.steps if episodes is None else 0,
+        n_steps=section.n_steps,
     )
 
 

@@ -35,11 +35,16 @@ class Advantages:
             names = ", ".join(map(repr, get_args(Scale)))
             raise OptionsError(f"agent.standardize is {self.standardize!r:.80}; one of {names} is needed")
 
-    def of(self, batch: Batch, values: Floats) -> tuple[Floats, Floats]:
-        """Return (S,) advantages and (S,) returns to learn values by, given (S,) the values of a critic."""
+    def of(self, batch: Batch, values: Floats, following: Floats) -> tuple[Floats, Floats]:
+        """Return (S,) advantages and (S,) returns to learn values by.
+
+        Args:
+            values: (S,) what a critic expects at each decision. following: (E,) what it expects after the last one.
+        """
         rewards = batch.rewards * self.reward_scale
-        advantages = generalized_advantages(rewards, values, batch.lengths, self.gamma, self.trace)
+        advantages = generalized_advantages(rewards, values, following, batch.lengths, self.gamma, self.trace)
         returns = advantages + values
+        advantages = advantages - self.reward_scale * batch.reference_returns(self.gamma)
         if self.alike > 1:
             advantages = advantages - mean_at_each_time(advantages, batch.times, batch.lengths, self.alike)
         if self.standardize == "batch":

@@ -23,8 +23,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.returns import discounted_returns, standardized
+from hdeeprm_like.learning.returns import discounted_returns, reference_returns, standardized
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.types import Bools, Floats, Ints
 
@@ -76,6 +77,14 @@ class Batch:
         """(S, A) bool, legal actions."""
         return torch.from_numpy(np.concatenate([e.masks for e in self.episodes])).to(self.device)
 
+    def reference_returns(self, gamma: float) -> Floats:
+        """Return (S,) what the baseline of each episode gained from each decision's time on; 0 without one."""
+        parts = [
+            np.zeros(len(e)) if e.reference is None else reference_returns(e.reference, e.times, gamma)
+            for e in self.episodes
+        ]
+        return np.concatenate(parts)
+
     def tensor(self, column: Floats) -> Tensor:
         """Return an array as a float32 tensor on the device."""
         return torch.from_numpy(np.asarray(column, np.float32)).to(self.device)
@@ -90,7 +99,8 @@ class LearningAgent(nn.Module):
             linearly; None where they stay. optimizer_name: ``adam`` or ``rmsprop``; the option ``optimizer`` sets it.
         greedy: whether to take the best action instead of sampling one, as evaluations do.
         generator: that actions are sampled with; on the CPU, so that all devices sample the same.
-        any_size: whether the weights fit machines and queues of any size; such an agent's ``layout`` can be set.
+        bootstraps: whether it expects what comes after the last decision, so that it may learn from parts of episodes.
+        any_size: whether the weights fit machines and queues of any size; such an agent can `fit`.
     """
 
     gamma: float = 0.99
@@ -100,6 +110,7 @@ class LearningAgent(nn.Module):
     entropy_end: float | None = None
     optimizer_name: str = "adam"
     any_size: bool = False
+    bootstraps: bool = False
     greedy: bool
     generator: torch.Generator
 
@@ -164,6 +175,14 @@ class LearningAgent(nn.Module):
             f"{code_of(type(self))}: {type(self).__name__} cannot begin with a preference; "
             f"write prefer(action), or leave out training.prior"
         )
+
+    def fit(self, layout: Layout) -> None:
+        """Play on a machine, or with a queue, of another size; for agents whose weights fit any (``any_size``).
+
+        Raises:
+            AgentError: the agent has learned for one size only, or of other features.
+        """
+        raise AgentError(f"{code_of(type(self))}: {type(self).__name__} has learned for machines of one size")
 
     def begin(self, episodes: Ints) -> None:
         """Take note that episodes begin; agents that remember what they saw forget it here. The base class has nothing.
@@ -245,7 +264,8 @@ class LearningAgent(nn.Module):
 
     def transform_rewards(self, batch: Batch) -> Floats:
         """Return (S,) the discounted returns, standardized over the batch (thesis 4.2.2)."""
-        return standardized(discounted_returns(batch.rewards, batch.lengths, self.gamma))
+        returns = discounted_returns(batch.rewards, batch.lengths, self.gamma)
+        return standardized(returns - batch.reference_returns(self.gamma))
 
     def locating_errors(self) -> AbstractContextManager[None]:
         """Return a context in which errors raised in the subclass's file are reported with file and line."""
@@ -374,6 +394,17 @@ class ValueLearningAgent(LearningAgent):
             shape = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
             raise AgentError(f"{code_of(type(self).forward_value)}: forward_value gave {shape}; {(rows, 1)} is needed")
         return values.reshape(rows)
+
+    def values_after(self, batch: Batch) -> Floats:
+        """Return (E,) what is expected after the last decision of each episode; 0 where it was over then."""
+        found = np.zeros(len(batch.lengths))
+        rows = [i for i, episode in enumerate(batch.episodes) if episode.then is not None]
+        if rows:
+            seen = [episode.then[0] for episode in batch.episodes if episode.then is not None]
+            with torch.no_grad():
+                values = self.values(torch.from_numpy(np.stack(seen)).flatten(1).to(self.device))
+            found[rows] = values.cpu().numpy()
+        return found
 
     def value_loss(self, values: Tensor, returns: Tensor) -> Tensor:
         """Return the mean Huber loss of (S,) values against (S,) returns (thesis equation 3.4)."""

@@ -1,6 +1,7 @@
 """Rollouts of many episodes in one batch, where one call advances all of them."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -29,11 +30,15 @@ class EpisodeBatch(Protocol):
     """B episodes, each waiting for a decision or over, such as ``run.runs.Runs``.
 
     Attributes:
-        observations: (B, ...) float32. rewards: (B,) of the last actions.
+        observations: (B, ...) float32.
     """
 
     observations: Floats
-    rewards: Floats
+
+    @property
+    def rewards(self) -> Floats:
+        """(B,) of the last actions."""
+        ...
 
     @property
     def masks(self) -> Bools:
@@ -50,7 +55,7 @@ class EpisodeBatch(Protocol):
         """(B,) s, simulated time of each episode."""
         ...
 
-    def step(self, actions: Ints) -> None:
+    def step(self, actions: Ints) -> object:
         """Apply (B,) actions to the episodes that are not over, and run these to their next decisions."""
         ...
 
@@ -105,13 +110,28 @@ def batched_rollout(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer |
     Args:
         buffer: whose arrays the returned episodes are views of; None for a new one.
     """
-    buffer = buffer or RolloutBuffer()
+    agent.begin(np.arange(len(batch.masks)))
+    return _played(agent, batch, buffer or RolloutBuffer(), sys.maxsize)
+
+
+def rollout_by_parts(agent: Decides, batch: EpisodeBatch, decisions: int) -> Iterator[list[Episode]]:
+    """Run a batch of episodes to their ends, and yield what has happened after each *decisions* of all of them.
+
+    Each part has an entry for every episode, without decisions if it was over before.
+    """
+    agent.begin(np.arange(len(batch.masks)))
+    buffer = RolloutBuffer()
+    while not batch.over.all():
+        yield _played(agent, batch, buffer, decisions)
+
+
+def _played(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer, decisions: int) -> list[Episode]:
+    """Let the episodes that are not over go on for so many decisions each, or to their ends."""
     count, size = batch.masks.shape
     observations, masks, actions, rewards, times = buffer.arrays(count, batch.observations.shape[1:], size)
     lengths, chosen = np.zeros(count, np.int64), np.zeros(count, np.int64)
     active, step = np.flatnonzero(~batch.over), 0
-    agent.begin(np.arange(count))
-    while len(active):
+    while len(active) and step < decisions:
         if step == actions.shape[1]:
             observations, masks, actions, rewards, times = buffer.grow()
         observed, legal = batch.observations[active], batch.masks[active]
@@ -122,7 +142,8 @@ def batched_rollout(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer |
         rewards[active, step] = batch.rewards[active]
         lengths[active] += 1
         active, step = np.flatnonzero(~batch.over), step + 1
+    then = {i: (batch.observations[i].copy(), batch.masks[i].copy()) for i in active.tolist()}
     return [
-        Episode(observations[i, :n], masks[i, :n], actions[i, :n], rewards[i, :n], times[i, :n], end)
+        Episode(observations[i, :n], masks[i, :n], actions[i, :n], rewards[i, :n], times[i, :n], end, then.get(i))
         for i, (n, end) in enumerate(zip(lengths.tolist(), batch.now.tolist(), strict=True))
     ]

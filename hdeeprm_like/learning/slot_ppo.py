@@ -70,6 +70,7 @@ class SlotPPO(PolicyLearningAgent):
     any_size = True
     learning_rate = 0.001
     shows_all = False
+    _joined: Rows | None = None  # of the episodes that are being imitated
     epochs, minibatch, clip, value_coefficient, max_grad_norm, target_kl = 3, 4096, 0.2, 0.5, 0.5, 0.0
     entropy = 0.0
 
@@ -87,19 +88,25 @@ class SlotPPO(PolicyLearningAgent):
         **plain: float,
     ) -> None:
         """Take the options in the table of this module; *plain* ones are attributes of the same names."""
-        self.layout = layout
+        self.fit(layout)
         for name, value in plain.items():
             setattr(self, name, value)
         self._advantages = Advantages(gamma, gae_lambda, alike, reward_scale, standardize)
+        self.bootstraps = critic
         self.critic = dense([self.rows_of.shared_features, 32, 1], activation) if critic else None
 
     @property
     def layout(self) -> Layout:
-        """What is seen and can be done; one for a machine of another size may be set."""
+        """What is seen and can be done."""
         return self.rows_of.layout
 
-    @layout.setter
-    def layout(self, layout: Layout) -> None:
+    def fit(self, layout: Layout) -> None:
+        """Play on a machine, or with a queue, of another size.
+
+        Raises:
+            AgentError: the agent has learned of other features.
+            OptionsError: actions do not choose jobs, or jobs are not shown.
+        """
         before, found = self.__dict__.get("rows_of"), RowsOf(layout, self.shows_all)
         if before is not None and before.names != found.names:
             raise AgentError(f"has learned to see {before.names}, not {found.names}; let it observe what it did then")
@@ -136,7 +143,9 @@ class SlotPPO(PolicyLearningAgent):
             batch = Batch.of(episodes, self.device)
             rows = self._rows_in(episodes)
             before, values = self._before_update(rows, batch.actions)
-            advantages, returns = self._advantages.of(batch, values.cpu().numpy().astype(np.float64))
+            advantages, returns = self._advantages.of(
+                batch, values.cpu().numpy().astype(np.float64), self._values_after(episodes)
+            )
             fixed = before, batch.tensor(advantages), batch.tensor(returns)
             parts: list[Tensor] = []
             for _ in range(self.epochs):
@@ -150,11 +159,19 @@ class SlotPPO(PolicyLearningAgent):
         names = ("loss", "policy_loss", "value_loss", "entropy", "clipped", "kl")
         return dict(zip(names, torch.stack(parts).double().mean(0).tolist(), strict=True))
 
+    def imitate(self, episodes: Sequence[Episode], epochs: int, minibatch: int = 4096) -> float:
+        """Make the actions of some episodes probable (behaviour cloning); return the mean loss of the last pass."""
+        self._joined = None
+        try:
+            return super().imitate(episodes, epochs, minibatch)
+        finally:
+            self._joined = None
+            self.__dict__["_kept"] = []
+
     def chosen_logarithms(self, batch: Batch, chosen: Tensor) -> Tensor:
         """Return (B,) the log probabilities of the actions of (B,) decisions of a batch."""
-        if self.__dict__.get("_all", (None,))[0] is not batch:
-            self.__dict__["_all"] = batch, Rows.joined(self._rows_of_each(batch.episodes))
-        rows = self.__dict__["_all"][1].pick(chosen)
+        rows = Rows.joined(self._rows_of_each(batch.episodes)) if self._joined is None else self._joined
+        self._joined, rows = rows, rows.pick(chosen)
         return rows.of_actions(*self.logarithms(rows), batch.actions[chosen])
 
     def action_shares(self, episodes: Sequence[Episode]) -> list[Floats | None]:
@@ -185,6 +202,16 @@ class SlotPPO(PolicyLearningAgent):
         rows = self._rows_of_each(episodes)
         self.__dict__["_kept"] = []
         return Rows.joined(rows)
+
+    def _values_after(self, episodes: Sequence[Episode]) -> Floats:
+        """Return (E,) what is expected after the last decision of each episode; 0 where it was over then."""
+        found = np.zeros(len(episodes))
+        for i, episode in enumerate(episodes):
+            if episode.then is not None and self.critic is not None:
+                seen, mask = (torch.from_numpy(part[None]).to(self.device) for part in episode.then)
+                with torch.no_grad():
+                    found[i] = self.values(self.rows_of(seen, mask)).item()
+        return found
 
     def _before_update(self, rows: Rows, actions: Tensor) -> tuple[Tensor, Tensor]:
         """Return (S,) the log probability of each action taken and (S,) the critic's values, before the update."""

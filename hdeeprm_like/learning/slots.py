@@ -173,7 +173,6 @@ class RowsOf:
         self.layout, self.shows_all = layout, shows_all
         block, self._jobs = found
         self._kept = [i for i, name in enumerate(block.features) if name != OF_THE_CLOCK]
-        self._width = len(block.features)
         nodes = layout.block(NODE)
         self._nodes = nodes if layout.nodes > 1 else None
         self._others = [
@@ -188,14 +187,14 @@ class RowsOf:
     def __call__(self, observations: Tensor, masks: Tensor) -> Rows:
         """Return the rows of (S, F) observations with (S, A) masks."""
         slots, nodes, waiting = self.layout.slots, self.layout.nodes, self.layout.waiting
-        jobs = observations[:, self._jobs].unflatten(1, (slots, self._width))
+        jobs = cells(observations[:, self._jobs], slots)
         startable = masks[:, : slots * nodes]
         shown = jobs.any(2) if self.shows_all else startable
         owner, actions = shown.nonzero(as_tuple=True)
         parts = [jobs[owner, actions % slots][:, self._kept]]
         if self._nodes:
-            block, columns = self._nodes
-            parts.append(observations[:, columns].unflatten(1, (nodes, len(block.features)))[owner, actions // slots])
+            _, columns = self._nodes
+            parts.append(cells(observations[:, columns], nodes)[owner, actions // slots])
         features = torch.cat(parts, 1)
         return Rows(
             features=torch.cat([features, spread(features)], 1),
@@ -212,9 +211,15 @@ class RowsOf:
         """Return (S, G) what all rows of a decision see."""
         parts = []
         for block, columns in self._others:
-            cells = observations[:, columns].unflatten(1, (block.count, len(block.features)))
-            parts += [cells[:, 0]] if block.count == 1 else [cells.mean(1), *cells.aminmax(dim=1)]
+            seen = cells(observations[:, columns], block.count)
+            parts += [seen[:, 0]] if block.count == 1 else [seen.mean(1), *seen.aminmax(dim=1)]
         return torch.cat(parts, 1) if parts else observations[:, :0]
+
+
+def cells(columns: Tensor, count: int) -> Tensor:
+    """Return (S, count, K) the features of each of some things, out of (S, count * K) columns; nothing is copied."""
+    split: Tensor = columns.unflatten(1, (count, -1))  # type: ignore[no-untyped-call]
+    return split
 
 
 def spread(shares: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ def follow(batch: Batch, starts: Floats, masks: Bools, actions: Ints) -> None:
         if batch.episodes[i].over:
             continue
         run = at_address(batch.first, batch.runs[i])
-        slots, now = run.core.window.slots, run.core.tables.clock[0].now  # type: ignore[attr-defined]
+        slots, now = run.core.window.slots, run.core.tables.clock[0].now
         waiting, best, least = len(slots), -1, np.inf
         for slot in range(waiting):
             if slots[slot] != NONE and masks[i, slot] and (best < 0 or starts[i, slots[slot]] < least):

@@ -5,9 +5,11 @@ import pytest
 import torch
 
 from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Block, Layout, plain_layout
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import AgentError, OptionsError
+from hdeeprm_like.learning.advantages import Advantages
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.slots import RowsOf, spread
 
@@ -104,7 +106,7 @@ def test_the_same_jobs_on_a_larger_machine_with_a_longer_queue_get_the_same_scor
     empty = torch.zeros(1, 2 * len(JOBS))
     there = torch.cat([cores, cores, jobs, empty, backlog], 1)
     before = agent.log_probabilities(seen, masks)
-    agent.layout = large
+    agent.fit(large)
     after = agent.log_probabilities(there, torch.tensor([[True, False, True, False, False, True]]))
     torch.testing.assert_close(after[0, [0, 2, 5]], before[0, [0, 2, 3]])
 
@@ -120,7 +122,7 @@ def test_other_features_than_those_learned_of_are_refused():
     agent = kernel(layout())
     other = Layout((4,), (Block("job", 2, ("requested time", "memory")),), ("a", "b", "wait"), 2)
     with pytest.raises(AgentError, match=r"has learned to see .*'cores'.*, not .*'memory'"):
-        agent.layout = other
+        agent.fit(other)
 
 
 @pytest.mark.parametrize("space", ["HDeepRM", "DeepRM"])
@@ -146,3 +148,55 @@ def test_rows_of_the_published_spaces_hold_the_features_of_the_job(space):
     assert rows.features.shape == (1, rows_of.row_features)
     assert rows.shared.shape == (1, rows_of.shared_features)
     assert len(one.names) == one.shape[0]
+
+
+def attention(one, **options):
+    return kernel(one, "agents/attention.py", hidden=8, heads=2, **options)
+
+
+def test_attention_gives_the_same_probabilities_wherever_the_empty_slots_are():
+    one = layout(4)
+    agent = attention(one)
+    for part in agent.parameters():
+        torch.nn.init.normal_(part, std=0.3)
+    jobs = torch.rand(2, len(JOBS))
+    core, backlog, none = torch.rand(4), torch.rand(1), torch.zeros(len(JOBS))
+    first = torch.cat([core, jobs[0], jobs[1], none, none, backlog])
+    other = torch.cat([core, none, jobs[0], none, jobs[1], backlog])
+    masks = torch.tensor([[True, False, False, False, True], [False, True, False, False, True]])
+    found = agent.log_probabilities(torch.stack([first, other]), masks)
+    torch.testing.assert_close(found[0, [0, 4]], found[1, [1, 4]])
+    alone = agent.log_probabilities(first[None], masks[:1])
+    torch.testing.assert_close(alone[0], found[0])
+    without = torch.cat([core, jobs[0], none, none, none, backlog])
+    assert (agent.log_probabilities(without[None], masks[:1])[0, 0] - found[0, 0]).abs() > 1e-3  # the other job counts
+
+
+def test_attention_plays_a_longer_queue_than_it_learned_from():
+    agent, longer = attention(layout(3)), layout(300)
+    agent.fit(longer)
+    seen, masks = decisions(longer, 5)
+    torch.testing.assert_close(agent.log_probabilities(seen, masks).exp().sum(1), torch.ones(5))
+
+
+@pytest.mark.parametrize("make", [kernel, attention])
+def test_the_job_worth_taking_is_learned(make):
+    one, rng = layout(4), np.random.default_rng(0)
+    agent = make(one, lr=0.01, epochs=4, minibatch=256)
+    for _ in range(40):
+        agent.learn([picks(agent, one, rng) for _ in range(4)])
+    agent.greedy = True
+    assert np.mean([picks(agent, one, rng).rewards.mean() for _ in range(4)]) > 0.9
+
+
+def picks(agent, one, rng):
+    """An episode of decisions that pay 1 for the job with the shortest request and 0 for everything else."""
+    seen = rng.random((64, one.shape[0])).astype(np.float32)
+    masks = np.ones((64, len(one.actions)), bool)
+    actions = agent.decide(seen.copy(), masks, np.arange(64))
+    begin = one.block("job")[1].start
+    shortest = seen[:, begin : begin + one.slots * len(JOBS) : len(JOBS)].argmin(1)
+    rewards = (actions == shortest).astype(float)
+    times = np.arange(64.0)
+    agent._advantages = Advantages(0.0, 1.0)  # decisions that have nothing to do with one another
+    return Episode(seen, masks, actions, rewards, times, 64.0)

@@ -60,7 +60,7 @@ def system_of(policy: Trained, machine: Platform, jobs: Workload, log: bool = Fa
     system = learner.system(machine, limits, jobs, log)
     own = learner.system(home, limits, learner.experiment.workload, log=False)
     if learner.agent.any_size:
-        learner.agent.layout = learner.space.layout(machine, limits)
+        learner.agent.fit(learner.space.layout(machine, limits))
     elif shape_of(own) != shape_of(system):
         raise OptionsError(
             f"{policy.name}: has learned on {home.cores} cores to see {shape_of(own)}; on the {machine.cores} of the "
