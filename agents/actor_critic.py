@@ -20,19 +20,29 @@ from so many decisions of every episode, and from what the critic expects to fol
 """
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hdeeprm_like.learning.advantages import Advantages, Scale
-from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
+from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, POSITIVE, SHARE, Option
+from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent, entropy
+from hdeeprm_like.learning.batch import Batch
 
 
 class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
     """Advantage actor-critic with the options in the table of this module."""
 
     bootstraps = True
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
+        "gae_lambda": SHARE,
+        "entropy": NOT_NEGATIVE,
+        "value_coefficient": NOT_NEGATIVE,
+        "reward_scale": POSITIVE,
+        "max_grad_norm": NOT_NEGATIVE,
+    }
 
     def __init__(
         self,

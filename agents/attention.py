@@ -17,7 +17,8 @@ Source: section 6.3 of the dissertation names attention over all jobs as what sh
 "Attention is all you need", 2017.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +26,8 @@ from torch.nn import functional
 
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
+from hdeeprm_like.learning.agent_options import COUNT, Option
+from hdeeprm_like.learning.slot_ppo import PPO_OPTIONS, SlotPPO, dense
 from hdeeprm_like.learning.slots import Rows
 
 
@@ -53,6 +55,7 @@ class Layer(nn.Module):
 class Attention(SlotPPO):
     """PPO with attention between all jobs in the slots, with the options in the table of this module."""
 
+    OPTIONS: ClassVar[Mapping[str, Option]] = {**PPO_OPTIONS, "heads": COUNT, "layers": COUNT}
     shows_all = True
 
     def __init__(

@@ -35,9 +35,9 @@ multiplies blocks of about equal length without them; the results are the same.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -46,8 +46,10 @@ from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.advantages import Advantages, Scale
-from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
+from hdeeprm_like.learning.advantages import SCALES, Advantages, Scale
+from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Choice, Option, Several
+from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent, entropy
+from hdeeprm_like.learning.batch import Batch
 
 SMALLEST_VARIANCE = 1e-8  # of a feature, so that one that hardly varies is not divided by almost 0
 HALVINGS = 4  # a block has all features, the first half of them, the first quarter, ... down to 1 / 2**HALVINGS
@@ -81,8 +83,6 @@ def network(sizes: Sequence[int], last_gain: float, activation: str = "tanh") ->
         sizes: of the input and of each layer's output. last_gain: of the weights of the last layer.
         activation: between the layers, a name of `ACTIVATIONS`.
     """
-    if activation not in ACTIVATIONS:
-        raise OptionsError(f"agent.activation is {activation!r:.80}; {' or '.join(map(repr, ACTIVATIONS))} is needed")
     layers: list[nn.Module] = []
     for place, (inputs, outputs) in enumerate(pairwise(sizes)):
         last = place == len(sizes) - 2
@@ -120,6 +120,23 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
 
     learning_rate = 0.0003
     bootstraps = True
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
+        "lr_decay": Choice(("linear", "none")),
+        "gae_lambda": SHARE,
+        "clip": POSITIVE,
+        "clip_value": NOT_NEGATIVE,
+        "epochs": COUNT,
+        "minibatch": COUNT,
+        "entropy": NOT_NEGATIVE,
+        "value_coefficient": NOT_NEGATIVE,
+        "max_grad_norm": NOT_NEGATIVE,
+        "target_kl": NOT_NEGATIVE,
+        "reward_scale": POSITIVE,
+        "factors": Several(COUNT),
+        "preference": NOT_NEGATIVE,
+        "standardize": Choice(SCALES),
+        "activation": Choice(tuple(ACTIVATIONS)),
+    }
 
     def __init__(
         self,
@@ -146,8 +163,6 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         factors: Sequence[int] = (),
         preference: float = 2.0,
     ) -> None:
-        if lr_decay not in ("linear", "none"):
-            raise OptionsError(f"agent.lr_decay is {lr_decay!r}; 'linear' or 'none' is needed")
         self.factors = tuple(factors) or (action_size,)
         if math.prod(self.factors) != action_size:
             raise OptionsError(f"agent.factors is {list(factors)}; the product must be the {action_size} actions")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, names_own
 from hdeeprm_like.decision.pair_names import (
@@ -20,8 +20,9 @@ from hdeeprm_like.decision.pair_names import (
     split_policy,
 )
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.formats.open import names
+from hdeeprm_like.inputs import read_json
+from hdeeprm_like.option_sections import Section, TraceOptions, TrainingSection, shown
 
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
 
@@ -49,12 +50,6 @@ ACTION_NAMES = ("policies", "jobs", "machines")
 
 Mode = Literal["sample", "integral", "change", "waits", "discounted", "end"]
 Preset = Literal["HDeepRM", "PolicySelect", "DeepRM", "CompactRM", "SMDP", "DeepBackfilling", "JobMachine"]
-
-
-class Section(BaseModel):
-    """A section of the file: no unknown keys, no silent conversions, no changes afterwards."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ActionOptions(Section):
@@ -216,7 +211,7 @@ class AgentOptions(Section):
         """Refuse layers without units in one line."""
         layers = hidden if isinstance(hidden, list) else [hidden]
         if hidden is not None and not (layers and all(type(units) is int and units > 0 for units in layers)):
-            raise ValueError(f"{hidden!r}: a number of units of at least 1, or a list of such numbers, is needed")
+            raise ValueError(f"{shown(hidden)}: a number of units of at least 1, or a list of such numbers, is needed")
         return hidden
 
     @field_validator("policy_pair")
@@ -245,98 +240,6 @@ class PybatsimOptions(Section):
     seed: Annotated[int, Field(ge=0)] | None = Field(None, description="As the original's launcher copies it here.")
 
 
-class TraceOptions(Section):
-    """How a trace becomes a workload, or a model makes one, beyond the thesis' schema."""
-
-    skip: Annotated[int, Field(ge=0)] = Field(0, description="Jobs of the trace to leave out at its beginning.")
-    max_time: Annotated[float, Field(gt=0)] | None = Field(None, description="s; longer requests are left out.")
-    max_cores: Annotated[int, Field(ge=1)] | None = Field(None, description="Larger jobs are left out.")
-    max_memory: Annotated[float, Field(gt=0)] | None = Field(None, description="MB per core.")
-    max_bandwidth: Annotated[float, Field(gt=0)] | None = Field(None, description="GB/s per core.")
-    runtimes: Literal["accuracy", "trace"] = Field(
-        "accuracy", description="Real run times: drawn by the accuracy of requests, or those of the trace."
-    )
-    missing_memory: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="MB per core of jobs whose memory is unknown; they are left out where this is missing."
-    )
-    model: Literal["lublin", "mao", "ksu"] | None = Field(
-        None, description="Jobs are drawn from a published model; no trace is read."
-    )
-    preset: str | None = Field(None, description="Published parameters of the model, as 'whole' or 'scenario-1'.")
-    parameters: dict[str, Any] = Field({}, description="Parameters of the model; 'nodes' fits it to another machine.")
-    columns: Literal["model", "hdeeprm"] = Field(
-        "model", description="Whether bandwidths, and memories if the model has none, are drawn as HDeepRM does."
-    )
-    estimates: str | dict[str, Any] | None = Field(
-        None, description="Requested times, but for ready workloads: a model by name, or 'model' and its parameters."
-    )
-
-    @model_validator(mode="after")
-    def parameters_have_a_model(self) -> "TraceOptions":
-        """Refuse parameters where nobody would read them."""
-        if self.model is None and (self.preset is not None or self.parameters or self.columns != "model"):
-            raise ValueError("preset, parameters and columns belong to a model, which is missing")
-        return self
-
-
-Load = Annotated[float, Field(gt=0.0, le=10.0)]
-
-
-class TrainingSection(Section):
-    """How learning agents are trained, beyond the thesis' schema."""
-
-    episodes: Annotated[int, Field(ge=1)] = Field(350, description="In all.")
-    steps: Annotated[int, Field(ge=0)] = Field(0, description="Decisions to learn from, in place of episodes.")
-    n_steps: Annotated[int, Field(ge=0)] = Field(
-        0, description="Decisions of each episode between two updates; 0 learns from whole episodes."
-    )
-    envs: Annotated[int, Field(ge=1)] = Field(1, description="Episodes played at once and learned from together.")
-    alike: Annotated[int, Field(ge=1)] = Field(1, description="Consecutive episodes with the same jobs.")
-    fragment_jobs: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Jobs of the fragments of the workload that episodes are; the whole workload if missing."
-    )
-    candidates: Annotated[int, Field(ge=1)] = Field(1, description="Each fragment is the busiest of so many.")
-    compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs come up to so many times faster.")
-    load: Annotated[list[Load], Field(min_length=2, max_length=2)] | None = Field(
-        None,
-        description="Jobs come so fast that they ask for a share of the machine, drawn between these for each episode; "
-        "of fragments only in those to learn from.",
-    )
-    prior: Annotated[int, Field(ge=0)] = Field(
-        0,
-        description="Episodes to learn from that each action plays as a constant policy; agents first prefer the best.",
-    )
-    baseline: str | None = Field(
-        None, description="Policy whose rewards on the same jobs are subtracted, from each time on, as 'sjf+easy'."
-    )
-    imitate: str | None = Field(
-        None, description="Policy that agents imitate before they learn, as 'sjf+easy' or 'saf+reserve:32'."
-    )
-    imitate_episodes: Annotated[int, Field(ge=1)] = Field(64, description="That the imitated policy plays for this.")
-    imitate_epochs: Annotated[int, Field(ge=1)] = Field(20, description="Passes over its decisions.")
-    checkpoint_every: Annotated[int, Field(ge=1)] = Field(100, description="Episodes between two checkpoints.")
-    evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
-    evaluation_episodes: Annotated[int, Field(ge=1)] = Field(10, description="Size of the fixed evaluation set.")
-    greedy: bool = Field(True, description="Whether tests take the most probable action instead of drawing one.")
-    clock: Literal["batsim", "textbook"] = Field(
-        "batsim", description="Of training episodes: Batsim's, or the faster one where messages take no time."
-    )
-    best: Literal["reward", "mean_slowdown", "bounded_slowdown", "wait", "makespan"] = Field(
-        "reward", description="Decides which is best.pt."
-    )
-    held_out: Annotated[int, Field(ge=0)] = Field(
-        0, description="Held-out episodes that the best agent plays at the end, and each action as a constant policy."
-    )
-
-    @field_validator("load")
-    @classmethod
-    def load_rises(cls, load: list[float] | None) -> list[float] | None:
-        """Refuse a range that ends before it begins."""
-        if load is not None and load[0] > load[1]:
-            raise ValueError(f"{load}: the least load and the greatest one are needed, in this order")
-        return load
-
-
 class Options(Section):
     """An experiment (thesis 4.3, appendix F)."""
 
@@ -346,6 +249,9 @@ class Options(Section):
     workload_file_path: str = Field("", description=f"Jobs: {names('trace', 'workload')}.")
     platform_file_path: str = Field("", description=f"Platform: {names('platform')}.")
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
+    network: bool = Field(
+        False, description="Whether the embedded simulator plays messages and latencies as Batsim does, job by job."
+    )
     policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:balanced'.")
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()
@@ -396,7 +302,8 @@ def read_options(path: Path) -> Options:
 
 def explain(problem: Any) -> str:
     """Turn one of pydantic's findings into our one line."""
-    location = ".".join(part if part.isprintable() else repr(part) for part in map(str, problem["loc"]))
+    parts = (part[:60] for part in map(str, problem["loc"]))
+    location = ".".join(part if part.isprintable() else repr(part) for part in parts)
     prefix = f"{location}: " if location else ""
     if problem["type"] == "extra_forbidden":
         *parents, name = problem["loc"]
@@ -407,13 +314,10 @@ def explain(problem: Any) -> str:
         known = [part.strip("' ") for part in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
         near = did_you_mean(str(problem["input"]), known)
         choices = "" if near.startswith("; known") else f"; known: {', '.join(known)}"
-        return f"{prefix}{problem['input']!r} is not known{near}{choices}"
+        return f"{prefix}{shown(problem['input'])} is not known{near}{choices}"
     if problem["type"] == "value_error":
         return f"{prefix}{problem['ctx']['error']}"
-    shown = repr(problem["input"])
-    if len(shown) > 60:
-        shown = shown[:57] + "..."
-    return f"{prefix}{shown}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    return f"{prefix}{shown(problem['input'])}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
 
 
 def fields_at(location: Sequence[Any]) -> list[str]:

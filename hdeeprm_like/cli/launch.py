@@ -11,11 +11,13 @@ from hdeeprm_like.cli.arguments import (
     Commands,
     add_agent_flags,
     add_input_flags,
+    add_trust_flag,
+    at_most,
     command,
-    positive,
     positive_seconds,
 )
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.limits import RUNS
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
@@ -28,13 +30,16 @@ def add_launch(commands: Commands) -> None:
     added.add_argument("--options", "-o", type=Path, required=True, metavar="EXP.json", help="the options file")
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
     add_input_flags(added)
-    added.add_argument("--runs", "-nr", type=positive, default=1, metavar="N", help="simulations in a row (default 1)")
+    added.add_argument(
+        "--runs", "-nr", type=at_most(RUNS), default=1, metavar="N", help="simulations in a row (default 1)"
+    )
     added.add_argument(
         "--simulator",
         choices=("embedded", "batsim", "batsim5", "docker"),
         default="embedded",
         help="our own in process, Batsim 4 or 5 as a program, or either in a container (default embedded)",
     )
+    add_trust_flag(added)
     add_agent_flags(added)
     added.add_argument(
         "--log-decisions",
@@ -62,7 +67,8 @@ def run_launch(options: argparse.Namespace) -> int | None:
 
     from hdeeprm_like.experiment import Overrides, load_experiment
 
-    overrides = Overrides(options.platform, options.trace, options.workload, options.seed)
+    with_batsim = options.simulator != "embedded"
+    overrides = Overrides(options.platform, options.trace, options.workload, options.seed, with_batsim)
     experiment = load_experiment(options.options, overrides)
     level = options.log_level or experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
@@ -78,8 +84,9 @@ def run_launch(options: argparse.Namespace) -> int | None:
     from hdeeprm_like.launch.in_process import launch_classic
 
     output = options.output or Path(f"run-{options.options.stem}")
-    if options.simulator == "embedded":
+    if not with_batsim:
         refuse_batsim_flags(options)
+    if not (with_batsim or experiment.options.network):
         if learner is None:
             run = launch_classic(experiment, output, options.runs, progress=not options.quiet)
         else:
@@ -116,17 +123,19 @@ def refuse_batsim_flags(options: argparse.Namespace) -> None:
 def run_with_batsim(
     options: argparse.Namespace, experiment: "Experiment", output: Path, learner: "Learner | None"
 ) -> dict[str, Any]:
-    """Simulate an experiment with Batsim as the command line says; return its record."""
-    from hdeeprm_like.launch.with_batsim import IMAGE, TIMEOUT, launch_batsim, peer_of
+    """Simulate an experiment with Batsim, or with our server in its place, as asked; return its record."""
+    from hdeeprm_like.launch.with_batsim import EMBEDDED, IMAGE, TIMEOUT, launch_batsim, peer_of
 
-    peer = peer_of(
-        options.simulator,
-        output,
-        command=options.batsim_command or "batsim",
-        image=options.image or IMAGE,
-        socket=options.socket or "",
-        timeout=options.timeout or TIMEOUT,
-    )
+    peer = EMBEDDED
+    if options.simulator != "embedded":
+        peer = peer_of(
+            options.simulator,
+            output,
+            command=options.batsim_command or "batsim",
+            image=options.image or IMAGE,
+            socket=options.socket or "",
+            timeout=options.timeout or TIMEOUT,
+        )
     if learner is None:
         return launch_batsim(experiment, output, peer, runs=options.runs, progress=not options.quiet)
     from hdeeprm_like.launch.learned import launch_learner_with_batsim

@@ -119,7 +119,7 @@ EXAMPLES: Mapping[str, Example] = {
     "kernel": trained(
         "kernel",
         "kernel",
-        "one small network for every job imitates saf+reserve and learns on, jobs of Lublin's model on 256 cores",
+        "one network for every job imitates saf+reserve and learns on, on jobs of Lublin's model",
         {
             "pool_256.csv": "platforms/pool_256.csv",
             "attention.py": "agents/attention.py",

@@ -5,12 +5,12 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.agents import Batch
+from hdeeprm_like.learning.batch import Batch
 from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time, standardized
 from hdeeprm_like.types import Floats, Ints
 
 Scale: TypeAlias = Literal["batch", "window", "none"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,6 @@ class Advantages:
     alike: int = 1
     reward_scale: float = 1.0
     standardize: Scale = "batch"
-
-    def __post_init__(self) -> None:
-        if self.standardize not in get_args(Scale):
-            names = ", ".join(map(repr, get_args(Scale)))
-            raise OptionsError(f"agent.standardize is {self.standardize!r:.80}; one of {names} is needed")
 
     def of(self, batch: Batch, values: Floats, following: Floats) -> tuple[Floats, Floats]:
         """Return (S,) advantages and (S,) returns to learn values by.

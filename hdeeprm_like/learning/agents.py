@@ -13,9 +13,7 @@ computes what it needs of them in one batched forward pass.
 import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -25,7 +23,9 @@ from torch.nn import functional
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.returns import discounted_returns, reference_returns, standardized
+from hdeeprm_like.learning.agent_options import Option
+from hdeeprm_like.learning.batch import Batch as Batch
+from hdeeprm_like.learning.returns import discounted_returns, standardized
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.types import Bools, Floats, Ints
 
@@ -36,64 +36,11 @@ IMITATED_GRADIENT = 0.5  # norm that gradients are clipped to while a baseline i
 SMALLEST = 1e-12  # least probability of a legal action, so that its logarithm is finite in float32
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """The decisions of some episodes, concatenated; S decisions, F features, A actions, E episodes.
-
-    Attributes:
-        episodes: as they were played. device: that tensors go to.
-        actions: (S,) int64. rewards: (S,) float64. times: (S,) float64, s. lengths: (E,) decisions of each episode.
-    """
-
-    episodes: Sequence[Episode]
-    device: torch.device
-    actions: Tensor
-    rewards: Floats
-    times: Floats
-    lengths: Ints
-
-    @classmethod
-    def of(cls, episodes: Sequence[Episode], device: torch.device) -> Self:
-        """Concatenate episodes."""
-        return cls(
-            episodes=episodes,
-            device=device,
-            actions=torch.from_numpy(np.concatenate([e.actions for e in episodes])).to(device),
-            rewards=np.concatenate([e.rewards for e in episodes]),
-            times=np.concatenate([e.times for e in episodes]),
-            lengths=np.array([len(e) for e in episodes], np.int64),
-        )
-
-    def __len__(self) -> int:
-        return len(self.rewards)
-
-    @cached_property
-    def observations(self) -> Tensor:
-        """(S, F) float32, flattened if they have several dimensions."""
-        return torch.from_numpy(np.concatenate([e.observations for e in self.episodes])).flatten(1).to(self.device)
-
-    @cached_property
-    def masks(self) -> Tensor:
-        """(S, A) bool, legal actions."""
-        return torch.from_numpy(np.concatenate([e.masks for e in self.episodes])).to(self.device)
-
-    def reference_returns(self, gamma: float) -> Floats:
-        """Return (S,) what the baseline of each episode gained from each decision's time on; 0 without one."""
-        parts = [
-            np.zeros(len(e)) if e.reference is None else reference_returns(e.reference, e.times, gamma)
-            for e in self.episodes
-        ]
-        return np.concatenate(parts)
-
-    def tensor(self, column: Floats) -> Tensor:
-        """Return an array as a float32 tensor on the device."""
-        return torch.from_numpy(np.asarray(column, np.float32)).to(self.device)
-
-
 class LearningAgent(nn.Module):
     """An agent with a network that learns from episodes.
 
     Attributes:
+        OPTIONS: what the options of a subclass may be, by the name of the constructor's parameter.
         gamma: discount of one decision. learning_rate: of the optimizer; the option ``lr`` sets it.
         lr_end, entropy_end: what learning rate and weight of the entropy bonus become until the end of a training,
             linearly; None where they stay. optimizer_name: ``adam`` or ``rmsprop``; the option ``optimizer`` sets it.
@@ -103,6 +50,7 @@ class LearningAgent(nn.Module):
         any_size: whether the weights fit machines and queues of any size; such an agent can `fit`.
     """
 
+    OPTIONS: ClassVar[Mapping[str, Option]] = {}
     gamma: float = 0.99
     learning_rate: float = 0.001
     lr_end: float | None = None

@@ -12,11 +12,17 @@ import torch
 
 from hdeeprm_like.decision.layout import Layout, plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
-from hdeeprm_like.learning.agents import OPTIMIZERS, LearningAgent
+from hdeeprm_like.learning.agent_options import check_options
+from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.plugins import attribute_of, import_file, import_module
 
-GENERAL = (
+SCHEDULES: Mapping[str, Option] = {
+    "lr_end": NOT_NEGATIVE,
+    "entropy_end": NOT_NEGATIVE,
+    "optimizer": Choice(OPTIMIZERS),
+}
+GENERAL = ("gamma", "hidden", "lr", *SCHEDULES)  # options that every agent accepts, even one that has no use for them
     "gamma",
     "hidden",
     "lr",
@@ -110,6 +116,10 @@ def build_agent(
         raise OptionsError(
             f"agent.{unknown[0]}: {kind.__name__} has no such option{did_you_mean(unknown[0], {*names, *GENERAL})}"
         )
+    check_options(kind.OPTIONS, kind.__init__, options, "agent")
+    for name, option in SCHEDULES.items():
+        if name in options and not option.fits(options[name]):
+            raise OptionsError(f"agent.{name} is {options[name]!r:.60}; {option.wanted} is needed")
     seed_all(seed)
     with locating_errors(kind):
         agent = kind(**{name: known[name] for name in names if name in known})
@@ -121,20 +131,11 @@ def build_agent(
 
 
 def set_schedules(agent: LearningAgent, options: Mapping[str, Any]) -> None:
-    """Take the options of every agent that tell how it learns in the course of a training.
-
-    Raises:
-        OptionsError: a value makes no sense.
-    """
+    """Take the options of every agent that tell how it learns in the course of a training."""
     for name in ("lr_end", "entropy_end"):
         if name in options:
-            value = options[name]
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < float("inf"):
-                raise OptionsError(f"agent.{name} is {value!r:.80}; a number of at least 0 is needed")
-            setattr(agent, name, float(value))
+            setattr(agent, name, float(options[name]))
     agent.optimizer_name = options.get("optimizer", agent.optimizer_name)
-    if agent.optimizer_name not in OPTIMIZERS:
-        raise OptionsError(f"agent.optimizer {agent.optimizer_name!r:.80} is not known{did_you_mean('', OPTIMIZERS)}")
 
 
 def seed_all(seed: int) -> None:

@@ -5,7 +5,8 @@ from torch import Tensor
 from torch.nn.utils import rnn
 
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent
+from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.batch import Batch
 from hdeeprm_like.learning.user_code import code_of
 from hdeeprm_like.types import Ints
 

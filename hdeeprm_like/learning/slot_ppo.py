@@ -19,9 +19,9 @@
 Beside these each agent takes ``lr``, ``gamma`` and those in `loading.GENERAL`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -29,9 +29,11 @@ from torch import Tensor, nn
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Layout
-from hdeeprm_like.errors import AgentError, OptionsError
-from hdeeprm_like.learning.advantages import Advantages, Scale
-from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent
+from hdeeprm_like.errors import AgentError
+from hdeeprm_like.learning.advantages import SCALES, Advantages, Scale
+from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Choice, Option
+from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.batch import Batch
 from hdeeprm_like.learning.slots import Rows, RowsOf
 from hdeeprm_like.learning.user_code import code_of
 from hdeeprm_like.types import Floats
@@ -46,8 +48,6 @@ def dense(sizes: Sequence[int], activation: str, last_gain: float = 1.0) -> nn.S
         sizes: of the input and of each layer's output. activation: between them, a name of `ACTIVATIONS`.
         last_gain: of the weights of the last layer.
     """
-    if activation not in ACTIVATIONS:
-        raise OptionsError(f"agent.activation is {activation!r:.80}; {' or '.join(map(repr, ACTIVATIONS))} is needed")
     layers: list[nn.Module] = []
     for place, (inputs, outputs) in enumerate(pairwise(sizes)):
         last = place == len(sizes) - 2
@@ -56,6 +56,21 @@ def dense(sizes: Sequence[int], activation: str, last_gain: float = 1.0) -> nn.S
         nn.init.zeros_(layer.bias)
         layers += [layer] if last else [layer, ACTIVATIONS[activation]()]
     return nn.Sequential(*layers)
+
+
+PPO_OPTIONS: Mapping[str, Option] = {
+    "activation": Choice(tuple(ACTIVATIONS)),
+    "gae_lambda": SHARE,
+    "clip": POSITIVE,
+    "epochs": COUNT,
+    "minibatch": COUNT,
+    "entropy": NOT_NEGATIVE,
+    "value_coefficient": NOT_NEGATIVE,
+    "max_grad_norm": NOT_NEGATIVE,
+    "target_kl": NOT_NEGATIVE,
+    "reward_scale": POSITIVE,
+    "standardize": Choice(SCALES),
+}
 
 
 class SlotPPO(PolicyLearningAgent):
@@ -67,6 +82,7 @@ class SlotPPO(PolicyLearningAgent):
         shows_all: whether the network sees all jobs in the slots, or those alone that can start.
     """
 
+    OPTIONS: ClassVar[Mapping[str, Option]] = PPO_OPTIONS
     any_size = True
     learning_rate = 0.001
     shows_all = False

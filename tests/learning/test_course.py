@@ -53,11 +53,11 @@ def test_rmsprop_is_there_for_every_agent(file):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"optimizer": "sgd"}, "agent.optimizer 'sgd' is not known"),
-        ({"lr_end": -1.0}, "agent.lr_end is -1.0; a number of at least 0"),
+        ({"optimizer": "sgd"}, "agent.optimizer is 'sgd'; 'adam' or 'rmsprop' is needed"),
+        ({"lr_end": -1.0}, "agent.lr_end is -1.0; a number from 0 is needed"),
         ({"entropy_end": "low"}, "agent.entropy_end is 'low'"),
         ({"activation": "step"}, "agent.activation is 'step'; 'tanh' or 'relu' is needed"),
-        ({"standardize": "all"}, "agent.standardize is 'all'; one of 'batch', 'window', 'none'"),
+        ({"standardize": "all"}, "agent.standardize is 'all'; 'batch' or 'window' or 'none' is needed"),
     ],
 )
 def test_what_makes_no_sense_is_one_clear_line(options, message):
