@@ -1,7 +1,9 @@
 """Advantage actor-critic, the second agent of the HDeepRM thesis (3.2.2, figure 3.5).
 
 Actor and critic share the input layer and have three hidden layers each, with LeakyReLU between them. After each batch
-of episodes Adam takes one step on the policy loss, weighted by the advantages, plus the Huber loss of the critic.
+of episodes Adam takes one step on the policy loss, weighted by the advantages, plus the Huber loss of the critic. With
+``training.n_steps``, ``"optimizer": "rmsprop"`` and ``gae_lambda`` 1 this is A2C (Mnih et al. 2016): each step learns
+from so many decisions of every episode, and from what the critic expects to follow.
 
 | option | default | meaning |
 |---|---|---|
@@ -24,14 +26,16 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hdeeprm_like.learning.advantages import Advantages, Scale
 from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, POSITIVE, SHARE, Option
-from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
-from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time, standardized
+from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent, entropy
+from hdeeprm_like.learning.batch import Batch
 
 
 class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
     """Advantage actor-critic with the options in the table of this module."""
 
+    bootstraps = True
     OPTIONS: ClassVar[Mapping[str, Option]] = {
         "gae_lambda": SHARE,
         "entropy": NOT_NEGATIVE,
@@ -54,12 +58,10 @@ class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
         standardize: bool = True,
         max_grad_norm: float = 0.5,
     ) -> None:
-        self.gae_lambda = gae_lambda
+        scale: Scale = "batch" if standardize else "none"
+        self.advantages = Advantages(gamma, gae_lambda, alike, reward_scale, scale)
         self.entropy = entropy
         self.value_coefficient = value_coefficient
-        self.alike = alike
-        self.reward_scale = reward_scale
-        self.standardize = standardize
         self.max_grad_norm = max_grad_norm
         self.input = nn.Linear(observation_size, hidden)
         self.actor = nn.ModuleList([nn.Linear(hidden, hidden) for _ in range(3)])
@@ -80,13 +82,9 @@ class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
         """Return the policy loss, the value loss and the entropy bonus."""
         values = self.values(batch.observations)
         expected = values.detach().cpu().numpy().astype(np.float64)
-        rewards = batch.rewards * self.reward_scale
-        advantages = generalized_advantages(rewards, expected, batch.lengths, self.gamma, self.gae_lambda)
-        returns = batch.tensor(advantages + expected)
-        if self.alike > 1:
-            advantages -= mean_at_each_time(advantages, batch.times, batch.lengths, self.alike)
-        weights = batch.tensor(standardized(advantages) if self.standardize else advantages)
-        logarithms = self.log_probabilities(batch.observations, batch.masks)
+        advantages, gained = self.advantages.of(batch, expected, self.values_after(batch))
+        weights, returns = batch.tensor(advantages), batch.tensor(gained)
+        logarithms = self.log_probabilities_of(batch)
         chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]
         return {
             "policy_loss": -(chosen * weights).mean(),

@@ -3,7 +3,7 @@
 Details, as in the published implementations: two networks of tanh layers with orthogonal weights; Adam with epsilon
 1e-5; clipped surrogate; advantages by GAE, standardized in each minibatch; entropy bonus; half the mean squared error
 of the values, optionally clipped; gradient clipping; learning rate falling linearly to 0. An update learns from whole
-episodes, so nothing is bootstrapped at their end.
+episodes, or from parts of them (``training.n_steps``) with what the critic expects to follow.
 
 Observations of a queue's window end with the features of empty slots, which are 0 and add nothing to a product. To save
 time on a CPU, a minibatch is sorted by how many features its observations have before these zeros, and the first layer
@@ -27,6 +27,8 @@ multiplies blocks of about equal length without them; the results are the same.
 | ``target_kl`` | 0.0 | an update stops when the policy has moved 1.5 times that far, 0 for never |
 | ``alike`` | 1 | consecutive episodes with the same jobs, whose mean advantage at each time is subtracted |
 | ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
+| ``standardize`` | ``"none"`` | over which decisions advantages are before: ``"batch"``, ``"window"`` |
+| ``activation`` | ``"tanh"`` | between layers, or ``"relu"`` |
 | ``normalize`` | false | whether features are standardized by their mean and deviation over all past updates |
 | ``factors`` | [] | sizes of the choices that an action is a combination of, as [6, 6] for 36 policy pairs |
 | ``preference`` | 2.0 | what the logits of a preferred action get more (``training.prior``) |
@@ -44,9 +46,10 @@ from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.learning.advantages import SCALES, Advantages, Scale
 from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Choice, Option, Several
-from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
-from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time
+from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent, entropy
+from hdeeprm_like.learning.batch import Batch
 
 SMALLEST_VARIANCE = 1e-8  # of a feature, so that one that hardly varies is not divided by almost 0
 HALVINGS = 4  # a block has all features, the first half of them, the first quarter, ... down to 1 / 2**HALVINGS
@@ -70,11 +73,15 @@ class Tanh(nn.Module):
         return torch.sigmoid(inputs + inputs) * 2.0 - 1.0
 
 
-def network(sizes: Sequence[int], last_gain: float) -> nn.Sequential:
-    """Return dense layers with tanh between them and orthogonal weights.
+ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": Tanh, "relu": nn.ReLU}
+
+
+def network(sizes: Sequence[int], last_gain: float, activation: str = "tanh") -> nn.Sequential:
+    """Return dense layers with orthogonal weights.
 
     Args:
         sizes: of the input and of each layer's output. last_gain: of the weights of the last layer.
+        activation: between the layers, a name of `ACTIVATIONS`.
     """
     layers: list[nn.Module] = []
     for place, (inputs, outputs) in enumerate(pairwise(sizes)):
@@ -82,7 +89,7 @@ def network(sizes: Sequence[int], last_gain: float) -> nn.Sequential:
         layer = Dense(inputs, outputs)
         nn.init.orthogonal_(layer.weight, last_gain if last else np.sqrt(2.0))
         nn.init.zeros_(layer.bias)
-        layers += [layer] if last else [layer, Tanh()]
+        layers += [layer] if last else [layer, ACTIVATIONS[activation]()]
     return nn.Sequential(*layers)
 
 
@@ -112,6 +119,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
     """Proximal policy optimization with the options in the table of this module."""
 
     learning_rate = 0.0003
+    bootstraps = True
     OPTIONS: ClassVar[Mapping[str, Option]] = {
         "lr_decay": Choice(("linear", "none")),
         "gae_lambda": SHARE,
@@ -126,6 +134,8 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         "reward_scale": POSITIVE,
         "factors": Several(COUNT),
         "preference": NOT_NEGATIVE,
+        "standardize": Choice(SCALES),
+        "activation": Choice(tuple(ACTIVATIONS)),
     }
 
     def __init__(
@@ -147,6 +157,8 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         target_kl: float = 0.0,
         alike: int = 1,
         reward_scale: float = 1.0,
+        standardize: Scale = "none",
+        activation: str = "tanh",
         normalize: bool = False,
         factors: Sequence[int] = (),
         preference: float = 2.0,
@@ -154,16 +166,18 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.factors = tuple(factors) or (action_size,)
         if math.prod(self.factors) != action_size:
             raise OptionsError(f"agent.factors is {list(factors)}; the product must be the {action_size} actions")
-        self.lr_decay, self.gae_lambda, self.clip, self.clip_value = lr_decay, gae_lambda, clip, clip_value
+        self.lr_end = 0.0 if lr_decay == "linear" else None
+        self.clip, self.clip_value = clip, clip_value
+        self.advantages = Advantages(gamma, gae_lambda, alike, reward_scale, standardize)
         self.epochs, self.minibatch, self.entropy = epochs, minibatch, entropy
         self.value_coefficient, self.max_grad_norm, self.target_kl = value_coefficient, max_grad_norm, target_kl
-        self.alike, self.reward_scale, self.normalize, self.preference = alike, reward_scale, normalize, preference
+        self.normalize, self.preference = normalize, preference
         layers = [hidden, hidden] if isinstance(hidden, int) else list(hidden)
         if not layers:
             raise OptionsError("agent.hidden is []; at least one layer is needed")
         self.shared = shared
-        self.actor = network([observation_size, *layers, sum(self.factors)], 0.01)
-        self.critic = network([observation_size, *layers, 1], 1.0)
+        self.actor = network([observation_size, *layers, sum(self.factors)], 0.01, activation)
+        self.critic = network([observation_size, *layers, 1], 1.0, activation)
         if shared:
             self.critic = nn.Sequential(*list(self.actor)[:-1], self.critic[-1])
         self.seen: Tensor
@@ -174,15 +188,11 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.register_buffer("square", torch.ones(observation_size))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Return Adam with the published epsilon."""
+        """Return Adam with the published epsilon, unless another optimizer is asked for."""
+        if self.optimizer_name != "adam":
+            return super().make_optimizer()
         fused = self.device.type in ("cpu", "cuda")
         return torch.optim.Adam(self.parameters(), lr=self.learning_rate, eps=1e-5, fused=fused)
-
-    def anneal(self, left: float) -> None:
-        """Lower the learning rate in proportion to the share of the training that is left."""
-        if self.lr_decay == "linear":
-            for group in self.optimizer.param_groups:
-                group["lr"] = self.learning_rate * left
 
     def forward_policy(self, observation: Tensor) -> Tensor:
         """Return (B, A) probabilities."""
@@ -254,12 +264,8 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
                 widths = widths_of(batch.observations)
             before, values = self._before_update(batch, widths)
             expected = values.cpu().numpy().astype(np.float64)
-            rewards = batch.rewards * self.reward_scale
-            advantages = generalized_advantages(rewards, expected, batch.lengths, self.gamma, self.gae_lambda)
-            returns = batch.tensor(advantages + expected)
-            if self.alike > 1:
-                advantages -= mean_at_each_time(advantages, batch.times, batch.lengths, self.alike)
-            fixed = before, values, batch.tensor(advantages), returns
+            advantages, returns = self.advantages.of(batch, expected, self.values_after(batch))
+            fixed = before, values, batch.tensor(advantages), batch.tensor(returns)
             parts: list[Tensor] = []
             for _ in range(self.epochs):
                 order = torch.randperm(len(batch), generator=self.generator).to(self.device)

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, Choice, Option
-from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, entropy
+from hdeeprm_like.learning.agents import PolicyLearningAgent, entropy
+from hdeeprm_like.learning.batch import Batch
 from hdeeprm_like.learning.returns import discounted_returns, mean_at_each_step
 from hdeeprm_like.types import Floats
 
@@ -67,6 +68,6 @@ class Reinforce(PolicyLearningAgent):
         weights = batch.tensor(self.transform_rewards(batch))
         parts = {"policy_loss": self.policy_loss(batch, weights)}
         if self.entropy > 0.0:
-            uncertain = entropy(self.log_probabilities(batch.observations, batch.masks))
+            uncertain = entropy(self.log_probabilities_of(batch))
             parts["entropy_loss"] = -self.entropy * uncertain.sum() / len(batch.lengths)
         return parts

@@ -24,7 +24,7 @@ from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_plat
 from hdeeprm_like.formats.swf import convert, knows_memory
 from hdeeprm_like.formats.windows import Window, usable, window, with_requested_times
 from hdeeprm_like.options import EnvOptions, Options, read_options
-from hdeeprm_like.run.episodes import Fragments
+from hdeeprm_like.run.episodes import Fragments, stretched
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,7 @@ RANDOM_POLICIES = 1  # streams of the experiment's seed, by their number
 CONVERTER = 0
 MODEL = 2
 ESTIMATES = 3
+LOAD = 4
 
 WORKLOAD_OF_RUN, PLATFORM_OF_RUN = "workload.json", "platform.xml"  # what the folder of a run holds
 
@@ -151,6 +152,8 @@ def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
     training = experiment.options.training
     if experiment.options.workload.model is not None:
         made = partial(made_jobs, experiment.options_path, experiment.options, experiment.platform)
+        if training.load is not None:
+            made = partial(loaded, made, experiment, training.load)
         return made, lambda number: made(VALIDATION + number), lambda number: made(HELD_OUT + number)
     if training.fragment_jobs is not None:
         fragments = Fragments(
@@ -160,9 +163,17 @@ def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
             training.candidates,
             training.compression,
         )
-        return fragments, fragments.validation, fragments.held_out
+        drawn = partial(loaded, fragments, experiment, training.load) if training.load is not None else fragments
+        return drawn, fragments.validation, fragments.held_out
     whole = partial(the_same, experiment.workload)
     return whole, whole, whole
+
+
+def loaded(jobs_of: JobsOf, experiment: Experiment, load: list[float], number: int) -> Workload:
+    """Return the jobs of an episode, which come so fast that they ask for a drawn share of the machine."""
+    rng = np.random.default_rng(np.random.SeedSequence(experiment.options.seed, spawn_key=(LOAD, number)))
+    machine = experiment.platform
+    return stretched(jobs_of(number), machine.cores, float(rng.uniform(load[0], load[1])), machine.reference_flops)
 
 
 def the_same(workload: Workload, number: int) -> Workload:

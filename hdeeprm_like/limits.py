@@ -18,6 +18,7 @@ CORES = Limit(1_000_000, "every core has its own place in memory, and the larges
 JOBS = Limit(2_000_000, "every job takes some 500 bytes of memory")
 WINDOWS = Limit(100_000, "every window and policy is a line of a table that is kept in memory")
 EPISODES = Limit(100_000_000, "no training takes so long")
+DECISIONS = Limit(1_000_000_000_000, "no training takes so long")
 ENVS = Limit(4096, "every episode that is played at once has its own cluster in memory")
 PROCESSES = Limit(1024, "each takes 200 MB of memory")
 SLOTS = Limit(100_000, "an observation has numbers for every slot")
@@ -39,6 +40,10 @@ OPTIONS: dict[str, Limit] = {
     "memory_units": STEPS,
     "hidden": UNITS,
     "episodes": EPISODES,
+    "steps": DECISIONS,
+    "n_steps": DECISIONS,
+    "imitate_episodes": ENVS,
+    "imitate_epochs": EPISODES,
     "envs": ENVS,
     "alike": EPISODES,
     "fragment_jobs": JOBS,

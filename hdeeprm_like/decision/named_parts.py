@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy
-from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, holds_file
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, names_own
 from hdeeprm_like.decision.observations.view import KINDS
 from hdeeprm_like.decision.presets import Actions, Space, policy_named
 from hdeeprm_like.decision.rewards import MODES, OBJECTIVES, Objective
@@ -79,8 +79,7 @@ def policy_with_own(wanted: str, folder: Path | None = None) -> Policy:
     """
     if not isinstance(wanted, str):
         raise OptionsError(f"actions: names of policies are needed, as 'sjf+easy', not {wanted!r:.80}")
-    own = ":" in wanted and not holds_file(wanted)
-    return pair_named(wanted, folder) if own else policy_named(wanted)
+    return pair_named(wanted, folder) if names_own(wanted) else policy_named(wanted)
 
 
 def objectives_named(

@@ -4,10 +4,12 @@
 ``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` knows the actual run times in place of the requested ones;
 ``"sjf@tsafrir+easy"`` orders by predicted run times and reserves by requested ones, ``"fcfs+easy@ewma"`` the other way
 round; ``"sjf@learned:FILE.json+easy"`` orders by what a learned predictor tells (see `tree_files`);
-``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones.
+``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones; ``"saf+reserve:64:600"`` starts whatever
+fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s.
 This module names them and imports nothing heavy; `engine.job_keys` and `decision.policies` compute them.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +41,7 @@ __all__ = [
     "baseline",
 ]
 
-STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
+STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED, RESERVE = range(11)
 
 MODES = {
     "strict": STRICT,
@@ -52,11 +54,18 @@ MODES = {
     "conservative": CONSERVATIVE,
     "packing": PACKING,
     "scored": SCORED,
+    "reserve": RESERVE,
 }
+
+RESERVED = (
+    "reserve"  # the mode that has options: how many cores it keeps, and the longest request, in s, that may take them
+)
+KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # of the cores, and s, unless the name tells others
 
 PERFECT = "P"  # at the end of a mode: order and reservations look at actual run times
 AT = "@"  # before the run times that an order or the reservations of a mode look at
 
+OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
 HIDDEN = "\0"  # before the number of a file whose path is put aside while a name is split
 
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
@@ -75,6 +84,8 @@ class Baseline:
             or ``learned:FILE.json``.
         placement: how cores are chosen, one of `PLACEMENT_NAMES`; empty for best fit where the mode packs, else for
             the fastest ones.
+        kept, short: of the mode ``reserve``: cores that it keeps, -1 for `KEPT_SHARE` of all, for jobs of at most so
+            many s.
 
     Raises:
         OptionsError: the mode packs and the placement scores no nodes; or learned policy and mode do not go together.
@@ -85,6 +96,8 @@ class Baseline:
     order_times: str = "requested"
     times: str = "requested"
     placement: str = ""
+    kept: int = -1
+    short: float = SHORT
 
     def __post_init__(self) -> None:
         if not self.placement:
@@ -106,12 +119,23 @@ class Baseline:
         if self.learned:
             return self.order
         if self.order_times == self.times == "actual":
-            return f"{self.order}+{self.mode}{PERFECT}"
+            return f"{self.order}+{self._mode_with_options}{PERFECT}"
         order, mode = (
             name if times == "requested" else name + AT + times
-            for name, times in ((self.order, self.order_times), (self.mode, self.times))
+            for name, times in ((self.order, self.order_times), (self._mode_with_options, self.times))
         )
         return f"{order}+{mode}"
+
+    @property
+    def _mode_with_options(self) -> str:
+        given = (
+            [] if self.kept < 0 else [str(self.kept)] if self.short == SHORT else [str(self.kept), f"{self.short:.12g}"]
+        )
+        return ":".join((self.mode, *given))
+
+    def kept_of(self, cores: int) -> int:
+        """Return how many of so many cores it keeps for short jobs."""
+        return int(cores * KEPT_SHARE) if self.kept < 0 else self.kept
 
     @property
     def name(self) -> str:
@@ -162,6 +186,11 @@ def holds_file(name: str) -> bool:
     return is_scored(name) or AT + LEARNED_PREFIX in name
 
 
+def names_own(name: str) -> bool:
+    """Tell whether a name names something of the user's own, as ``own.py:attribute`` does."""
+    return ":" in name and not holds_file(name) and f"+{RESERVED}:" not in name
+
+
 def is_baseline(name: str) -> bool:
     """Tell whether a name without a placement is meant as that of a baseline; it may still be wrong."""
     return is_scored(name) or "+" in name or AT in name or name in ORDERS or name in SHORTHANDS
@@ -189,6 +218,10 @@ def baseline(name: str) -> Baseline:
     mode, at_mode, times = (mode or "strict").partition(AT)
     if mode.endswith(PERFECT) and not (at_order or at_mode):
         mode, order_times, times = mode.removesuffix(PERFECT), "actual", "actual"
+    mode, colon, options = mode.partition(":")
+    kept, short = options_of(name, options) if mode == RESERVED and colon else (-1, SHORT)
+    if colon and mode != RESERVED:
+        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; only {RESERVED} has, as saf+{RESERVED}:64")
     order_times = order_times if at_order else order_times or "requested"  # "sjf@" is refused below
     times = times if at_mode else times or "requested"
     order_times, times = (
@@ -205,4 +238,19 @@ def baseline(name: str) -> Baseline:
     for part, known, what in parts:
         if part not in known:
             raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
-    return Baseline(order, mode, order_times, times, placement)
+    return Baseline(order, mode, order_times, times, placement, kept, short)
+
+
+def options_of(name: str, text: str) -> tuple[int, float]:
+    """Return how many cores are kept and for jobs of how many s, by ``"64"`` or ``"64:600"`` in a name.
+
+    Raises:
+        OptionsError: the text is neither.
+    """
+    match = OPTIONS.fullmatch(text)
+    if match is None:
+        raise OptionsError(
+            f"baseline {name!r:.80}: {RESERVED}:{text:.40} is not known; write how many cores are kept, and for jobs "
+            f"of how many s, as saf+{RESERVED}:64:600"
+        )
+    return int(match[1]), float(match[2] or SHORT)

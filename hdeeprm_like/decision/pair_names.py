@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, holds_file, is_baseline
+from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, holds_file, is_baseline, names_own
 from hdeeprm_like.decision.score_files import SCORED
 from hdeeprm_like.decision.tree_files import LEARNED, with_files
 from hdeeprm_like.errors import OptionsError, did_you_mean
@@ -39,7 +39,7 @@ def split_policy(text: str) -> Pair:
         ValueError: one of them does not exist.
     """
     job, _, core = text.rpartition("-")
-    if ":" not in job or holds_file(text):
+    if not names_own(job) or holds_file(text):
         return split_pair(text)
     check_name(core, CORE_POLICY_NAMES, "core policy")
     return job, core

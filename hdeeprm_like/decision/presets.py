@@ -5,13 +5,14 @@ of the five papers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions
 from hdeeprm_like.decision.job_actions import JobSlots
+from hdeeprm_like.decision.layout import Layout, plain_layout
 from hdeeprm_like.decision.names import JOB_POLICIES, baseline, is_baseline
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
@@ -183,6 +184,17 @@ class Space:
     def sample(self, platform: Platform, limits: JobLimits = NO_LIMITS) -> DecisionSystem:
         """Return the decision system of a run without jobs, which tells shapes and names."""
         return self.system(self.state(platform, None, log=False, limits=limits))
+
+    def layout(self, platform: Platform, limits: JobLimits = NO_LIMITS) -> Layout:
+        """Return what an agent sees and can do on a platform."""
+        system = self.sample(platform, limits)
+        observer, actions = system.observer, system.actions
+        plain = plain_layout(observer.shape if observer is not None else (0,), actions.names)
+        blocks = observer.blocks if isinstance(observer, View) else plain.blocks
+        if not isinstance(actions, JobSlots):
+            return replace(plain, blocks=blocks)
+        nodes = platform.nodes if system.window.arrays.params["machines"][0] else 1
+        return replace(plain, blocks=blocks, slots=system.window.slots, nodes=nodes)
 
 
 THIRD = 1.0 / 3.0

@@ -116,11 +116,27 @@ EXAMPLES: Mapping[str, Example] = {
         "PPO chooses a job and a machine for it (Hutchison et al.), nine machines, two of them with GPUs",
         {"nine_machines.csv": "platforms/nine_machines.csv"},
     ),
+    "kernel": trained(
+        "kernel",
+        "kernel",
+        "one network for every job imitates saf+reserve and learns on, on jobs of Lublin's model",
+        {
+            "pool_256.csv": "platforms/pool_256.csv",
+            "attention.py": "agents/attention.py",
+            "recurrent.py": "agents/recurrent.py",
+        },
+    ),
     "gymnasium": Example(
         "Gymnasium environments learned by sb3-contrib's MaskablePPO, and parts of your own for them",
         {
             name: f"agents/{name}"
-            for name in ("train_maskable_ppo.py", "sb3_vector.py", "own_parts.py", "own_predictor.py")
+            for name in (
+                "train_maskable_ppo.py",
+                "sb3_vector.py",
+                "sb3_network.py",
+                "own_parts.py",
+                "own_predictor.py",
+            )
         },
         ("python {folder}/train_maskable_ppo.py SMDP --steps 20000",),
         "rl",

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import inspect
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,19 +13,22 @@ from typing import TYPE_CHECKING, Any
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.actions import ActionSpace
+from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.open import has_ending_of
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.launch.imitation import Teacher
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.launch.run_by_run import RunByRun, write_lines
-from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.agents import ALONE, LearningAgent, PolicyLearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import (
     CHECKPOINT,
+    References,
     TrainingOptions,
     evaluate,
     load_agent,
@@ -33,14 +37,21 @@ from hdeeprm_like.learning.training import (
 )
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 from hdeeprm_like.results.run_log import Record
-from hdeeprm_like.run.episodes import Plays, makespan, mean_slowdown
+from hdeeprm_like.run.episodes import Plays, makespan, mean_bounded_slowdown, mean_slowdown, mean_wait
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 
 if TYPE_CHECKING:
     from hdeeprm_like.launch.with_batsim import Peer
 
-MEASURES: dict[str, Callable[[Any], float]] = {"mean_slowdown": mean_slowdown, "makespan": makespan}
+log = logging.getLogger(__name__)
+
+MEASURES: dict[str, Callable[[Any], float]] = {
+    "mean_slowdown": mean_slowdown,
+    "bounded_slowdown": mean_bounded_slowdown,
+    "wait": mean_wait,
+    "makespan": makespan,
+}
 TRAINING_FILES = (CHECKPOINT, "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
 EVALUATIONS, HELD_OUT = "evaluations.csv", "held-out.csv"
 
@@ -66,7 +77,8 @@ class Learner:
 
     Attributes:
         experiment: platform, workload and options. choice: the agent that the command line names.
-        space: observation, actions and reward. actions: the action space. agent: with its initial weights.
+        space: observation, actions and reward. actions: the action space. layout: what is seen and can be done.
+        agent: with its initial weights.
     """
 
     def __init__(self, experiment: Experiment, choice: AgentChoice) -> None:
@@ -74,23 +86,30 @@ class Learner:
         self.experiment = experiment
         self.choice = choice
         self.space = experiment.space
-        sample = self.space.sample(experiment.platform, experiment.workload.limits())
-        self.actions: ActionSpace = sample.actions
+        limits = experiment.workload.limits()
+        self.actions: ActionSpace = self.space.sample(experiment.platform, limits).actions
+        self.layout = self.space.layout(experiment.platform, limits)
         section = options.agent.model_dump(exclude={"type", "run", "policy_pair"}, exclude_none=True)
         self.agent: LearningAgent = build_agent(
             load_agent_class(choice.name),
             section,
-            sample.observer.shape if sample.observer is not None else (0,),
+            self.layout.shape,
             self.actions.size,
             choice.device,
             experiment.options.seed,
             experiment.options.training.alike,
+            self.layout,
         )
         if choice.input_model is not None:
             load_agent(self.agent, choice.input_model, self.actions.names)
 
     def system(self, platform: Platform, limits: JobLimits, jobs: Workload | None, log: bool = True) -> DecisionSystem:
-        """Return a decision system for one run; *jobs* are None where only Batsim knows those still to come."""
+        """Let the agent begin a run, and return its decision system.
+
+        Args:
+            jobs: None where only Batsim knows those still to come.
+        """
+        self.agent.begin(ALONE)
         return self.space.system(self.space.state(platform, jobs, self.experiment.policy_seed, log, limits))
 
     def plays(self, workload_of: Callable[[int], Workload], alike: int = 1) -> Plays:
@@ -207,6 +226,8 @@ def train_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bo
     if section.prior and not (output / CHECKPOINT).exists():  # also where it was killed before its first one
         plays, size = learner.plays(training), learner.actions.size
         learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
+    if section.imitate is not None and not (output / CHECKPOINT).exists():
+        imitate(learner, learner.plays(training), section.imitate)
     episodes = train(
         learner.agent,
         learner.plays(training, section.alike),
@@ -216,6 +237,7 @@ def train_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bo
         resume=resume,
         evaluation=learner.plays(validation),
         measures=MEASURES,
+        references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
         quiet=not progress,
     )
     if section.held_out:
@@ -224,6 +246,39 @@ def train_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bo
     files = [name for name in run["files"] if (output / name).exists()]
     write_json(output / RECORD, run | {"status": "complete", "files": files})
     return episodes
+
+
+def references_of(learner: Learner, plays: Plays) -> References:
+    """Return what plays the baseline of ``training.baseline`` on the jobs of training episodes.
+
+    Args:
+        plays: of the episodes to learn from, of which all have jobs of their own.
+    """
+    section = learner.experiment.options.training
+    assert section.baseline is not None
+    teacher = Teacher(section.baseline, plays, learner.layout)
+
+    def references(first: int, count: int) -> list[Episode]:
+        begin, end = first // section.alike, (first + count - 1) // section.alike
+        played = teacher.play(begin, end - begin + 1)
+        return [played[number // section.alike - begin] for number in range(first, first + count)]
+
+    return references
+
+
+def imitate(learner: Learner, plays: Plays, policy: str) -> None:
+    """Let an agent imitate a policy on episodes to learn from.
+
+    Raises:
+        OptionsError: there is no such policy, or it cannot be imitated in this decision space.
+        AgentError: the agent cannot imitate.
+    """
+    section, agent = learner.experiment.options.training, learner.agent
+    if not isinstance(agent, PolicyLearningAgent):
+        raise AgentError(f"{learner.choice.name}: has no probabilities of actions; leave out training.imitate")
+    played = Teacher(policy, plays, learner.layout).play(0, section.imitate_episodes)
+    loss = agent.imitate([episode for episode in played if len(episode)], section.imitate_epochs)
+    log.info("imitated %s on %d decisions; the mean loss is %.4f", policy, sum(map(len, played)), loss)
 
 
 def write_held_out(learner: Learner, output: Path, plays: Plays, episodes: int, how: TrainingOptions) -> None:
@@ -260,7 +315,7 @@ def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
             "device": learner.choice.device,
             "input_model": resolved_path(learner.choice.input_model),
             "output_model": resolved_path(learner.choice.output_model),
-            "episodes": how.episodes,
+            "episodes": 0 if how.steps else how.episodes,
             "envs": how.envs,
         }
     }
@@ -321,7 +376,7 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
         raise OptionsError(
             f"{before['agent']}: has changed since the training in {output} began; undo that, or begin another training"
         )
-    return learner, training_options(experiment, episodes or before["episodes"], before["envs"])
+    return learner, training_options(experiment, episodes or before["episodes"] or None, before["envs"])
 
 
 def training_options(experiment: Experiment, episodes: int | None, envs: int | None) -> TrainingOptions:
@@ -336,6 +391,8 @@ def training_options(experiment: Experiment, episodes: int | None, envs: int | N
         greedy=section.greedy,
         best=section.best,
         seed=experiment.options.seed,
+        steps=section.steps if episodes is None else 0,
+        n_steps=section.n_steps,
     )
 
 

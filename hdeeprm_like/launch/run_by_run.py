@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.learning.logs import REWARDS, TrainingLog
-from hdeeprm_like.learning.training import learn_from, preferences_in, row_of
+from hdeeprm_like.learning.training import Tally, learn_from
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 
 if TYPE_CHECKING:
@@ -42,10 +42,11 @@ class RunByRun:
         else:
             if self._log is None:
                 self._log = TrainingLog(self.output, self.learner.actions.names, tensorboard=False)
-            (preferences,) = preferences_in(agent, [episode])
+            tally = Tally()
+            tally.add(episode, *agent.action_shares([episode]))
             losses = learn_from(agent, [episode])
-            row = row_of(episode, time.perf_counter() - self._began)
-            self._log.write_episode(len(self._rewards), row, losses, preferences)
+            row = tally.row(time.perf_counter() - self._began)
+            self._log.write_episode(len(self._rewards), row, losses, tally.preference)
             self._log.flush()
         if self.log_decisions:
             write_decisions(self.output / DECISIONS, system)

@@ -13,7 +13,6 @@ computes what it needs of them in one batched forward pass.
 import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,50 +21,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agent_options import Option
+from hdeeprm_like.learning.batch import Batch as Batch
 from hdeeprm_like.learning.returns import discounted_returns, standardized
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.types import Bools, Floats, Ints
 
 SUM_TOLERANCE = 1e-3  # how far the probabilities of an observation may add up to something else than 1
+ALONE = np.zeros(1, np.int64)  # the number of an episode that is played alone
+OPTIMIZERS = ("adam", "rmsprop")
+IMITATED_GRADIENT = 0.5  # norm that gradients are clipped to while a baseline is imitated
 SMALLEST = 1e-12  # least probability of a legal action, so that its logarithm is finite in float32
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """The decisions of some episodes, concatenated; S decisions, F features, A actions, E episodes.
-
-    Attributes:
-        observations: (S, F) float32, flattened if they have several dimensions. masks: (S, A) bool, legal actions.
-        actions: (S,) int64. rewards: (S,) float64. times: (S,) float64, s. lengths: (E,) decisions of each episode.
-    """
-
-    observations: Tensor
-    masks: Tensor
-    actions: Tensor
-    rewards: Floats
-    times: Floats
-    lengths: Ints
-
-    @classmethod
-    def of(cls, episodes: Sequence[Episode], device: torch.device) -> Self:
-        """Concatenate episodes; the tensors go to the device."""
-        return cls(
-            observations=torch.from_numpy(np.concatenate([e.observations for e in episodes])).flatten(1).to(device),
-            masks=torch.from_numpy(np.concatenate([e.masks for e in episodes])).to(device),
-            actions=torch.from_numpy(np.concatenate([e.actions for e in episodes])).to(device),
-            rewards=np.concatenate([e.rewards for e in episodes]),
-            times=np.concatenate([e.times for e in episodes]),
-            lengths=np.array([len(e) for e in episodes], np.int64),
-        )
-
-    def __len__(self) -> int:
-        return len(self.rewards)
-
-    def tensor(self, column: Floats) -> Tensor:
-        """Return an array as a float32 tensor on the device of the observations."""
-        return torch.from_numpy(np.asarray(column, np.float32)).to(self.observations.device)
 
 
 class LearningAgent(nn.Module):
@@ -74,13 +42,23 @@ class LearningAgent(nn.Module):
     Attributes:
         OPTIONS: what the options of a subclass may be, by the name of the constructor's parameter.
         gamma: discount of one decision. learning_rate: of the optimizer; the option ``lr`` sets it.
+        lr_end, entropy_end: what learning rate and weight of the entropy bonus become until the end of a training,
+            linearly; None where they stay. optimizer_name: ``adam`` or ``rmsprop``; the option ``optimizer`` sets it.
         greedy: whether to take the best action instead of sampling one, as evaluations do.
         generator: that actions are sampled with; on the CPU, so that all devices sample the same.
+        bootstraps: whether it expects what comes after the last decision, so that it may learn from parts of episodes.
+        any_size: whether the weights fit machines and queues of any size; such an agent can `fit`.
     """
 
     OPTIONS: ClassVar[Mapping[str, Option]] = {}
     gamma: float = 0.99
     learning_rate: float = 0.001
+    lr_end: float | None = None
+    entropy: float = 0.0
+    entropy_end: float | None = None
+    optimizer_name: str = "adam"
+    any_size: bool = False
+    bootstraps: bool = False
     greedy: bool
     generator: torch.Generator
 
@@ -113,15 +91,27 @@ class LearningAgent(nn.Module):
         return made
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Return a new optimizer: Adam, as in the thesis' implementation."""
+        """Return a new optimizer: Adam, as in the thesis' implementation, unless another one is asked for."""
+        if self.optimizer_name == "rmsprop":
+            return torch.optim.RMSprop(self.parameters(), lr=self.learning_rate, alpha=0.99, eps=1e-5)
         return torch.optim.Adam(self.parameters(), lr=self.learning_rate)
 
     def anneal(self, left: float) -> None:
-        """Adapt to the progress of the training, as a learning rate schedule does; called before each update.
+        """Adapt learning rate and entropy bonus to the progress of the training; called before each update.
 
         Args:
-            left: share of the training that is left, falling from 1 to 0. The base class ignores it.
+            left: share of the training that is left, falling from 1 to 0.
         """
+        if self.lr_end is not None:
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.lr_end + (self.learning_rate - self.lr_end) * left
+        if self.entropy_end is not None:
+            begin = self.__dict__.setdefault("_entropy_begin", self.entropy)
+            self.entropy = self.entropy_end + (begin - self.entropy_end) * left
+
+    def action_shares(self, episodes: Sequence[Episode]) -> list[Floats | None]:
+        """Return for each episode (A,) the probabilities of actions, mean over its decisions, or None."""
+        return [None] * len(episodes)
 
     def prefer(self, action: int) -> None:
         """Make the initial policy prefer an action (``training.prior``); subclasses that support this override it.
@@ -134,16 +124,39 @@ class LearningAgent(nn.Module):
             f"write prefer(action), or leave out training.prior"
         )
 
-    def act(self, observation: Floats, mask: Bools) -> int:
-        """Return the action for one observation."""
-        return int(self.decide(observation[None], mask[None])[0])
+    def fit(self, layout: Layout) -> None:
+        """Play on a machine, or with a queue, of another size; for agents whose weights fit any (``any_size``).
 
-    def decide(self, observations: Floats, masks: Bools) -> Ints:
-        """Return (B,) an action for each of (B, ...) observations, of those that (B, A) masks say are legal."""
+        Raises:
+            AgentError: the agent has learned for one size only, or of other features.
+        """
+        raise AgentError(f"{code_of(type(self))}: {type(self).__name__} has learned for machines of one size")
+
+    def begin(self, episodes: Ints) -> None:
+        """Take note that episodes begin; agents that remember what they saw forget it here. The base class has nothing.
+
+        Args:
+            episodes: numbers by which `decide` tells which observation is whose, from 0.
+        """
+
+    def act(self, observation: Floats, mask: Bools) -> int:
+        """Return the action for one observation of an episode that is played alone."""
+        return int(self.decide(observation[None].copy(), mask[None].copy(), ALONE)[0])
+
+    def decide(self, observations: Floats, masks: Bools, episodes: Ints) -> Ints:
+        """Return an action for each of some observations of different episodes.
+
+        Args:
+            observations: (B, ...) and masks: (B, A), which actions are legal; the agent may change both.
+            episodes: (B,) the numbers of the episodes.
+
+        Returns:
+            (B,).
+        """
         with torch.no_grad(), self.locating_errors():
-            seen = torch.from_numpy(np.array(observations, np.float32)).flatten(1).to(self.device)
-            legal = torch.from_numpy(np.array(masks)).to(self.device)
-            actions: Ints = self.choose(seen, legal).cpu().numpy()
+            seen = torch.from_numpy(observations).float().flatten(1).to(self.device)
+            legal = torch.from_numpy(masks).to(self.device)
+            actions: Ints = self.choose(seen, legal, torch.from_numpy(episodes)).cpu().numpy()
         return actions
 
     def learn(self, episodes: Sequence[Episode]) -> dict[str, float]:
@@ -172,11 +185,15 @@ class LearningAgent(nn.Module):
             nn.utils.clip_grad_norm_(self.parameters(), largest_gradient)
         self.optimizer.step()
 
-    def choose(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Return (B,) actions for (B, F) observations and (B, A) masks; agents that are no policy override it."""
+    def choose(self, observations: Tensor, masks: Tensor, episodes: Tensor) -> Tensor:
+        """Return (B,) actions for (B, F) observations and (B, A) masks; agents that are no policy override it.
+
+        Args:
+            episodes: (B,) int64, the numbers of the episodes, on the CPU.
+        """
         raise AgentError(
             f"{code_of(type(self))}: {type(self).__name__} does not decide by itself; "
-            f"base it on PolicyLearningAgent too or write choose(observations, masks)"
+            f"base it on PolicyLearningAgent too or write choose(observations, masks, episodes)"
         )
 
     def loss(self, batch: Batch) -> Tensor | Mapping[str, Tensor]:
@@ -195,7 +212,8 @@ class LearningAgent(nn.Module):
 
     def transform_rewards(self, batch: Batch) -> Floats:
         """Return (S,) the discounted returns, standardized over the batch (thesis 4.2.2)."""
-        return standardized(discounted_returns(batch.rewards, batch.lengths, self.gamma))
+        returns = discounted_returns(batch.rewards, batch.lengths, self.gamma)
+        return standardized(returns - batch.reference_returns(self.gamma))
 
     def locating_errors(self) -> AbstractContextManager[None]:
         """Return a context in which errors raised in the subclass's file are reported with file and line."""
@@ -215,18 +233,68 @@ class PolicyLearningAgent(LearningAgent):
         Raises:
             AgentError: ``forward_policy`` returned a wrong shape, or numbers that are no probabilities.
         """
-        probabilities = self.forward_policy(observations)
+        return self.legal_logarithms(self.forward_policy(observations), masks)
+
+    def log_probabilities_of(self, batch: Batch) -> Tensor:
+        """Return (S, A) the same for the decisions of some episodes; agents that remember look at each as a whole."""
+        return self.log_probabilities(batch.observations, batch.masks)
+
+    def legal_logarithms(self, probabilities: Tensor, masks: Tensor) -> Tensor:
+        """Return (B, A) the logarithms of probabilities, normalized over the legal actions.
+
+        Raises:
+            AgentError: they have a wrong shape, or are no probabilities.
+        """
         self._check_probabilities(probabilities, masks)
         legal = torch.where(masks, probabilities.clamp(min=SMALLEST), 0.0)
         legal = legal / legal.sum(1, keepdim=True)
         return torch.where(masks, legal, 1.0).log().masked_fill(~masks, -torch.inf)
 
-    def choose(self, observations: Tensor, masks: Tensor) -> Tensor:
+    def choose(self, observations: Tensor, masks: Tensor, episodes: Tensor) -> Tensor:
         """Return (B,) actions: sampled by their probabilities, or the most probable ones if the agent is greedy."""
-        logarithms = self.log_probabilities(observations, masks)
+        return self.drawn(self.log_probabilities(observations, masks))
+
+    def drawn(self, logarithms: Tensor) -> Tensor:
+        """Return (B,) actions by (B, A) log probabilities."""
         if self.greedy:
             return logarithms.argmax(1)
         return draw(logarithms.softmax(1).cpu(), self.generator)
+
+    def imitate(self, episodes: Sequence[Episode], epochs: int, minibatch: int = 4096) -> float:
+        """Make the actions of some episodes probable (behaviour cloning); return the mean loss of the last pass.
+
+        Args:
+            epochs: passes over their decisions. minibatch: decisions in a step.
+
+        Raises:
+            AgentError: the loss is not finite.
+        """
+        losses: list[float] = []
+        with self.locating_errors():
+            batch = Batch.of(episodes, self.device)
+            for _ in range(epochs):
+                order = torch.randperm(len(batch), generator=self.generator).to(self.device)
+                losses = []
+                for chosen in torch.split(order, minibatch):
+                    loss = -self.chosen_logarithms(batch, chosen).mean()
+                    self.step(loss, IMITATED_GRADIENT)
+                    losses.append(loss.item())
+        self.__dict__.pop("_optimizer", None)  # its averages are those of another loss
+        return float(np.mean(losses))
+
+    def chosen_logarithms(self, batch: Batch, chosen: Tensor) -> Tensor:
+        """Return (B,) the log probabilities of the actions of (B,) decisions of a batch."""
+        logarithms = self.log_probabilities(batch.observations[chosen], batch.masks[chosen])
+        return logarithms.gather(1, batch.actions[chosen, None])[:, 0]
+
+    def action_shares(self, episodes: Sequence[Episode]) -> list[Floats | None]:
+        """Return for each episode (A,) the probabilities of actions, mean over its decisions."""
+        means: list[Floats | None] = []
+        for episode in episodes:
+            with torch.no_grad(), self.locating_errors():
+                logarithms = self.log_probabilities_of(Batch.of([episode], self.device))
+                means.append(logarithms.softmax(1).sum(0).div(max(1, len(episode))).cpu().numpy().astype(np.float64))
+        return means
 
     def policy_loss(self, batch: Batch, weights: Tensor) -> Tensor:
         """Return minus the sum of log probability x weight over the decisions of an episode, mean over the episodes.
@@ -236,7 +304,7 @@ class PolicyLearningAgent(LearningAgent):
 
         Source: thesis equation 3.3.
         """
-        logarithms = self.log_probabilities(batch.observations, batch.masks)
+        logarithms = self.log_probabilities_of(batch)
         chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]
         return -(chosen * weights).sum() / len(batch.lengths)
 
@@ -274,6 +342,17 @@ class ValueLearningAgent(LearningAgent):
             shape = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
             raise AgentError(f"{code_of(type(self).forward_value)}: forward_value gave {shape}; {(rows, 1)} is needed")
         return values.reshape(rows)
+
+    def values_after(self, batch: Batch) -> Floats:
+        """Return (E,) what is expected after the last decision of each episode; 0 where it was over then."""
+        found = np.zeros(len(batch.lengths))
+        rows = [i for i, episode in enumerate(batch.episodes) if episode.then is not None]
+        if rows:
+            seen = [episode.then[0] for episode in batch.episodes if episode.then is not None]
+            with torch.no_grad():
+                values = self.values(torch.from_numpy(np.stack(seen)).flatten(1).to(self.device))
+            found[rows] = values.cpu().numpy()
+        return found
 
     def value_loss(self, values: Tensor, returns: Tensor) -> Tensor:
         """Return the mean Huber loss of (S,) values against (S,) returns (thesis equation 3.4)."""

@@ -25,12 +25,13 @@ FORMAT = 1
 
 
 class Counters(TypedDict):
-    """What a training counts: episodes learned from, the least cost of an evaluation, and two of its options."""
+    """What a training counts: episodes and decisions learned from, the least cost of an evaluation, and two options."""
 
     episode: int
     best: float
     envs: int
     episodes: int
+    decisions: int
 
 
 def save_checkpoint(
@@ -114,7 +115,12 @@ def counters_of(content: Mapping[str, Any], path: Path) -> Counters:
     best = found.get("best")
     if type(best) is not float or math.isnan(best):
         raise AgentError(f"{path}: counters: best is {best!r:.40}; a number is needed")
-    return Counters(episode=found["episode"], best=best, envs=found["envs"], episodes=found["episodes"])
+    decisions = found.get("decisions", 0)
+    if type(decisions) is not int or decisions < 0:
+        raise AgentError(f"{path}: counters: decisions is {decisions!r:.40}; a whole number from 0 on is needed")
+    return Counters(
+        episode=found["episode"], best=best, envs=found["envs"], episodes=found["episodes"], decisions=decisions
+    )
 
 
 def load_weights(agent: LearningAgent, content: Mapping[str, Any], actions: Sequence[str], path: Path) -> None:
@@ -129,7 +135,7 @@ def load_weights(agent: LearningAgent, content: Mapping[str, Any], actions: Sequ
     names, theirs = content.get("actions"), content.get("parameters")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise AgentError(f"{path}: is a damaged checkpoint: it lists no actions")
-    if list(actions) != names:
+    if list(actions) != names and not agent.any_size:
         raise AgentError(f"{path}: {_action_difference(names, list(actions))}")
     if not isinstance(theirs, dict) or not all(isinstance(value, torch.Tensor) for value in theirs.values()):
         raise AgentError(f"{path}: is a damaged checkpoint: it holds no weights")

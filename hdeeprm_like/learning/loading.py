@@ -10,13 +10,26 @@ from typing import Any
 import numpy as np
 import torch
 
+from hdeeprm_like.decision.layout import Layout, plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
 from hdeeprm_like.learning.agent_options import check_options
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.plugins import attribute_of, import_file, import_module
 
-GENERAL = ("gamma", "hidden", "lr")  # options that are accepted for every agent, even one that has no use for them
+SCHEDULES: Mapping[str, Option] = {
+    "lr_end": NOT_NEGATIVE,
+    "entropy_end": NOT_NEGATIVE,
+    "optimizer": Choice(OPTIMIZERS),
+}
+GENERAL = ("gamma", "hidden", "lr", *SCHEDULES)  # options that every agent accepts, even one that has no use for them
+    "gamma",
+    "hidden",
+    "lr",
+    "lr_end",
+    "entropy_end",
+    "optimizer",
+)  # options that are accepted for every agent, even one that has no use for them
 
 
 def load_agent_class(name: str) -> type[LearningAgent]:
@@ -62,17 +75,19 @@ def build_agent(
     device: str = "cpu",
     seed: int = 0,
     alike: int = 1,
+    layout: Layout | None = None,
 ) -> LearningAgent:
     """Return a new agent; the parameters of its constructor are filled in by name.
 
     Args:
         options: of the ``agent`` section, without ``type`` and ``run``: ``gamma``, ``hidden``, ``lr`` and any other
-            parameter of the constructor. It may also take ``action_size``, ``observation_size``, ``observation_shape``
-            and ``alike``, which are filled in from the arguments below.
+            parameter of the constructor. It may also take ``action_size``, ``observation_size``, ``observation_shape``,
+            ``layout`` and ``alike``, which are filled in from the arguments below.
         observation_shape: of one observation. action_size: number of actions.
         device: ``cpu``, ``cuda``, ``mps``, ``auto``, or a name that torch knows.
         seed: of the initial weights and of the sampling of actions.
         alike: how many consecutive training episodes have the same jobs.
+        layout: what each column of an observation is, and what each action does; None where nobody knows.
 
     Raises:
         OptionsError: an option that the constructor needs is missing, or it has no parameter for an option.
@@ -84,6 +99,7 @@ def build_agent(
         "action_size": int(action_size),
         "observation_size": int(np.prod(observation_shape)),
         "observation_shape": tuple(observation_shape),
+        "layout": layout or plain_layout(observation_shape, [f"action {i}" for i in range(action_size)]),
     }
     if "lr" in options:
         known["learning_rate"] = options["lr"]
@@ -101,13 +117,25 @@ def build_agent(
             f"agent.{unknown[0]}: {kind.__name__} has no such option{did_you_mean(unknown[0], {*names, *GENERAL})}"
         )
     check_options(kind.OPTIONS, kind.__init__, options, "agent")
+    for name, option in SCHEDULES.items():
+        if name in options and not option.fits(options[name]):
+            raise OptionsError(f"agent.{name} is {options[name]!r:.60}; {option.wanted} is needed")
     seed_all(seed)
     with locating_errors(kind):
         agent = kind(**{name: known[name] for name in names if name in known})
     agent.gamma = float(options.get("gamma", agent.gamma))
     agent.learning_rate = float(options.get("lr", agent.learning_rate))
+    set_schedules(agent, options)
     agent.generator.manual_seed(seed)
     return agent.to(find_device(device))
+
+
+def set_schedules(agent: LearningAgent, options: Mapping[str, Any]) -> None:
+    """Take the options of every agent that tell how it learns in the course of a training."""
+    for name in ("lr_end", "entropy_end"):
+        if name in options:
+            setattr(agent, name, float(options[name]))
+    agent.optimizer_name = options.get("optimizer", agent.optimizer_name)
 
 
 def seed_all(seed: int) -> None:

@@ -6,6 +6,7 @@ holds how many decisions each episode has.
 
 import numpy as np
 
+from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.types import Floats, Ints
 
@@ -31,25 +32,28 @@ def discounted_returns(rewards: Floats, lengths: Ints, gamma: float) -> Floats:
 
 
 @compiled
-def generalized_advantages(rewards: Floats, values: Floats, lengths: Ints, gamma: float, trace: float) -> Floats:
-    """Return (S,) the generalized advantage estimate (GAE) of each decision, for episodes that ran to their ends.
+def generalized_advantages(
+    rewards: Floats, values: Floats, following: Floats, lengths: Ints, gamma: float, trace: float
+) -> Floats:
+    """Return (S,) the generalized advantage estimate (GAE) of each decision.
 
     Args:
         rewards: (S,). values: (S,) the critic's estimate of the return from each decision on. lengths: (E,).
+        following: (E,) its estimate of what comes after the last decision, 0 where the episode was over then.
         gamma: discount of one decision. trace: lambda; 0 gives one-step errors, 1 gives returns minus values.
 
     Source: Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016.
     """
     advantages = np.empty(len(rewards))
     end = 0
-    for length in lengths:
-        end += length
-        following, next_value = 0.0, 0.0  # no reward follows the last decision
-        for step in range(end - 1, end - length - 1, -1):
+    for episode in range(len(lengths)):
+        end += lengths[episode]
+        sum_of_errors, next_value = 0.0, following[episode]
+        for step in range(end - 1, end - lengths[episode] - 1, -1):
             error = rewards[step] + gamma * next_value - values[step]
-            following = error + gamma * trace * following
+            sum_of_errors = error + gamma * trace * sum_of_errors
             next_value = values[step]
-            advantages[step] = following
+            advantages[step] = sum_of_errors
     return advantages
 
 
@@ -107,3 +111,14 @@ def mean_at_each_time(returns: Floats, times: Floats, lengths: Ints, alike: int)
                 if place < ends[other]:
                     mean[step] += returns[place] / len(group)
     return mean
+
+
+def reference_returns(reference: Episode, times: Floats, gamma: float) -> Floats:
+    """Return (T,) a baseline: what a policy gained on the same jobs, from each of some times on.
+
+    Args:
+        reference: of that policy. times: (T,) s. gamma: discount of one decision.
+    """
+    returns = discounted_returns(reference.rewards, np.array([len(reference)]), gamma)
+    baseline: Floats = np.append(returns, 0.0)[np.searchsorted(reference.times, times)]
+    return baseline

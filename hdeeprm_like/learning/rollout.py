@@ -1,28 +1,44 @@
 """Rollouts of many episodes in one batch, where one call advances all of them."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.decision.episode import Episode
-from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.types import Bools, Floats, Ints
 
 STEPS = 512  # decisions per episode that a new buffer can hold; the system commits memory only where it is written
 OWN_REFERENCES = 3  # to an array that only the buffer uses: its list, the loop variable and the call's argument
 
 
+class Decides(Protocol):
+    """Who plays several episodes at once, such as a `learning.agents.LearningAgent`."""
+
+    def begin(self, episodes: Ints) -> None:
+        """Take note that episodes of these numbers begin."""
+        ...
+
+    def decide(self, observations: Floats, masks: Bools, episodes: Ints) -> Ints:
+        """Return (B,) an action for each of (B, ...) observations, of the (B,) episodes of these numbers."""
+        ...
+
+
 class EpisodeBatch(Protocol):
     """B episodes, each waiting for a decision or over, such as ``run.runs.Runs``.
 
     Attributes:
-        observations: (B, ...) float32. rewards: (B,) of the last actions.
+        observations: (B, ...) float32.
     """
 
     observations: Floats
-    rewards: Floats
+
+    @property
+    def rewards(self) -> Floats:
+        """(B,) of the last actions."""
+        ...
 
     @property
     def masks(self) -> Bools:
@@ -39,7 +55,7 @@ class EpisodeBatch(Protocol):
         """(B,) s, simulated time of each episode."""
         ...
 
-    def step(self, actions: Ints) -> None:
+    def step(self, actions: Ints) -> object:
         """Apply (B,) actions to the episodes that are not over, and run these to their next decisions."""
         ...
 
@@ -88,29 +104,46 @@ class RolloutBuffer:
         return list(self._arrays)
 
 
-def batched_rollout(agent: LearningAgent, batch: EpisodeBatch, buffer: RolloutBuffer | None = None) -> list[Episode]:
+def batched_rollout(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer | None = None) -> list[Episode]:
     """Run a batch of episodes to their ends; each decision of all of them takes one forward pass and one step.
 
     Args:
         buffer: whose arrays the returned episodes are views of; None for a new one.
     """
-    buffer = buffer or RolloutBuffer()
+    agent.begin(np.arange(len(batch.masks)))
+    return _played(agent, batch, buffer or RolloutBuffer(), sys.maxsize)
+
+
+def rollout_by_parts(agent: Decides, batch: EpisodeBatch, decisions: int) -> Iterator[list[Episode]]:
+    """Run a batch of episodes to their ends, and yield what has happened after each *decisions* of all of them.
+
+    Each part has an entry for every episode, without decisions if it was over before.
+    """
+    agent.begin(np.arange(len(batch.masks)))
+    buffer = RolloutBuffer()
+    while not batch.over.all():
+        yield _played(agent, batch, buffer, decisions)
+
+
+def _played(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer, decisions: int) -> list[Episode]:
+    """Let the episodes that are not over go on for so many decisions each, or to their ends."""
     count, size = batch.masks.shape
     observations, masks, actions, rewards, times = buffer.arrays(count, batch.observations.shape[1:], size)
     lengths, chosen = np.zeros(count, np.int64), np.zeros(count, np.int64)
     active, step = np.flatnonzero(~batch.over), 0
-    while len(active):
+    while len(active) and step < decisions:
         if step == actions.shape[1]:
             observations, masks, actions, rewards, times = buffer.grow()
         observed, legal = batch.observations[active], batch.masks[active]
         observations[active, step], masks[active, step], times[active, step] = observed, legal, batch.now[active]
-        chosen[active] = agent.decide(observed, legal)
+        chosen[active] = agent.decide(observed, legal, active)
         actions[active, step] = chosen[active]
         batch.step(chosen)
         rewards[active, step] = batch.rewards[active]
         lengths[active] += 1
         active, step = np.flatnonzero(~batch.over), step + 1
+    then = {i: (batch.observations[i].copy(), batch.masks[i].copy()) for i in active.tolist()}
     return [
-        Episode(observations[i, :n], masks[i, :n], actions[i, :n], rewards[i, :n], times[i, :n], end)
+        Episode(observations[i, :n], masks[i, :n], actions[i, :n], rewards[i, :n], times[i, :n], end, then.get(i))
         for i, (n, end) in enumerate(zip(lengths.tolist(), batch.now.tolist(), strict=True))
     ]

@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from hdeeprm_like import limits
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent
+from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.checkpoint import (
     Counters,
     counters_of,
@@ -24,7 +25,7 @@ from hdeeprm_like.learning.checkpoint import (
     save_checkpoint,
 )
 from hdeeprm_like.learning.logs import TrainingLog
-from hdeeprm_like.learning.rollout import BatchedEpisodes, RolloutBuffer, batched_rollout
+from hdeeprm_like.learning.rollout import BatchedEpisodes, RolloutBuffer, batched_rollout, rollout_by_parts
 from hdeeprm_like.types import Bools, Floats
 
 CHECKPOINT, BEST = "checkpoint.pt", "best.pt"
@@ -54,6 +55,7 @@ class Playing(Protocol):
 
 NewEpisode = Callable[[int], Playing]  # the same number always gives the same episode, at its beginning
 Measures = Mapping[str, Callable[[Playing], float]]
+References = Callable[[int, int], list[Episode]]  # from the first of consecutive training episodes and their number
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class TrainingOptions:
         best: which evaluation's weights go to ``best.pt``: "reward", the one with the greatest mean reward, or the name
             of a measure, the one with its least mean.
         seed: of the actions sampled in evaluations.
+        steps: decisions to learn from at least, in place of so many *episodes*; 0 for these.
+        n_steps: decisions of each episode between two updates; 0 to learn from whole episodes.
     """
 
     episodes: int = 350
@@ -80,13 +84,16 @@ class TrainingOptions:
     greedy: bool = True
     best: str = REWARD
     seed: int = 0
+    steps: int = 0
+    n_steps: int = 0
 
     def __post_init__(self) -> None:
         for name in ("episodes", "envs", "checkpoint_every", "evaluation_episodes"):
             if getattr(self, name) < 1:
                 raise OptionsError(f"training.{name} is {getattr(self, name)}; at least 1 is needed")
-        if self.evaluate_every < 0:
-            raise OptionsError(f"training.evaluate_every is {self.evaluate_every}; 0 for never or more is needed")
+        for name in ("evaluate_every", "steps", "n_steps"):
+            if getattr(self, name) < 0:
+                raise OptionsError(f"training.{name} is {getattr(self, name)}; 0 for never or more is needed")
 
 
 def train(
@@ -99,6 +106,7 @@ def train(
     resume: bool = False,
     evaluation: NewEpisode | None = None,
     measures: Measures | None = None,
+    references: References | None = None,
     quiet: bool = False,
     tensorboard: bool = True,
 ) -> int:
@@ -111,6 +119,7 @@ def train(
             with the same options the result is that of a training that was never interrupted.
         evaluation: makes the evaluation episode with a number, from 0; None for no evaluations.
         measures: what to compute of each evaluated episode beside its reward, by name.
+        references: plays a baseline on the jobs of training episodes, which these are compared with; None for nothing.
         quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
 
     Returns:
@@ -119,16 +128,20 @@ def train(
     Raises:
         ResultsError: the directory holds a training and *resume* is false, or it cannot be written to.
         AgentError: the agent fails or gives values of a wrong shape, or the checkpoint is of another agent.
-        OptionsError: *options.best* is no measure, or a resumed training had another number of *envs*.
+        OptionsError: *options.best* is no measure, a resumed training had another number of *envs*, or the agent cannot
+            learn from parts of episodes.
     """
-    training = _Training(agent, tuple(actions), folder, options, evaluation, measures or {})
+    if options.n_steps and not agent.bootstraps:
+        raise OptionsError(f"training.n_steps: {type(agent).__name__} has no critic to tell what follows; leave it out")
+    training = _Training(agent, tuple(actions), folder, options, evaluation, measures or {}, references)
     training.open(resume, tensorboard)
-    with tqdm(total=options.episodes, initial=training.episode, unit=" episodes", disable=quiet) as bar:
+    total, unit = (options.steps, " decisions") if options.steps else (options.episodes, " episodes")
+    with tqdm(total=total, initial=training.done, unit=unit, disable=quiet) as bar:
         try:
-            while training.episode < options.episodes:
-                before = training.episode
+            while training.done < total:
+                before = training.done
                 row = training.update(new_episode)
-                bar.update(training.episode - before)
+                bar.update(training.done - before)
                 bar.set_postfix(row, refresh=False)
         finally:
             training.close()
@@ -137,13 +150,14 @@ def train(
 
 def play_episodes(agent: LearningAgent, episodes: Sequence[Playing]) -> list[Episode]:
     """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over."""
-    active = [episode for episode in episodes if episode.advance()]
+    agent.begin(np.arange(len(episodes)))
+    active = [number for number, episode in enumerate(episodes) if episode.advance()]
     while active:
-        observations, masks = zip(*(episode.observe() for episode in active), strict=True)
-        actions = agent.decide(np.stack(observations), np.stack(masks))
-        for episode, action in zip(active, actions.tolist(), strict=True):
-            episode.act(action)
-        active = [episode for episode in active if episode.advance()]
+        observations, masks = zip(*(episodes[number].observe() for number in active), strict=True)
+        actions = agent.decide(np.stack(observations), np.stack(masks), np.array(active))
+        for number, action in zip(active, actions.tolist(), strict=True):
+            episodes[number].act(action)
+        active = [number for number in active if episodes[number].advance()]
     return [episode.episode for episode in episodes]
 
 
@@ -189,6 +203,7 @@ class _Training:
         options: TrainingOptions,
         evaluation: NewEpisode | None,
         measures: Measures,
+        references: References | None,
     ) -> None:
         self.agent = agent
         self.actions = actions
@@ -196,12 +211,24 @@ class _Training:
         self.options = options
         self.evaluation = evaluation
         self.measures = measures
+        self.references = references
         self.episode = 0  # how many have been learned from
+        self.decisions = 0  # in these
         self._buffer = RolloutBuffer()
         self.best = math.inf  # least cost of an evaluation: minus the mean reward, or the mean of a measure
         self.log: TrainingLog
         if options.best not in (REWARD, *measures):
             raise OptionsError(f"training.best is {options.best!r}; {', '.join((REWARD, *measures))} can be had")
+
+    @property
+    def done(self) -> int:
+        """What has been learned from: decisions if the training ends after so many, else episodes."""
+        return self.decisions if self.options.steps else self.episode
+
+    @property
+    def left(self) -> float:
+        """Share of the training that is left."""
+        return max(0.0, 1.0 - self.done / (self.options.steps or self.options.episodes))
 
     def open(self, resume: bool, tensorboard: bool) -> None:
         """Begin a training, or resume the one in the directory."""
@@ -212,7 +239,8 @@ class _Training:
             counters = counters_of(content, path)
             self._check_same(counters, path)
             resume_agent(self.agent, content, self.actions, path)
-            self.episode, self.best = counters["episode"], counters["best"]
+            self.episode, self.decisions = counters["episode"], counters["decisions"]
+            self.best = counters["best"]
         elif path.exists():
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
         self.log = TrainingLog(self.folder, self.actions, None if begins else self.episode, tensorboard)
@@ -222,41 +250,60 @@ class _Training:
             self.save()
 
     def update(self, new_episode: NewEpisode) -> dict[str, str]:
-        """Roll out the episodes of one update, learn from them and log them; return figures for the progress bar."""
-        began = time.perf_counter()
-        count = min(self.options.envs, self.options.episodes - self.episode)
-        before = generator_states(self.agent)
+        """Roll out some episodes, learn from them and log them; return figures for the progress bar."""
+        began, options = time.perf_counter(), self.options
+        count = options.envs if options.steps else min(options.envs, options.episodes - self.episode)
+        before, learned = generator_states(self.agent), False
+        tallies = [Tally() for _ in range(count)]
+        losses: list[Mapping[str, float]] = []
         try:
-            played = self._play(new_episode, count)
+            for played in self._parts(new_episode, count):
+                self.agent.anneal(self.left)
+                for tally, episode, shares in zip(tallies, played, self.agent.action_shares(played), strict=True):
+                    tally.add(episode, shares)
+                learned = True
+                losses.append(learn_from(self.agent, played))
+                self.decisions += sum(map(len, played))
         except KeyboardInterrupt:
-            self.save(before)  # unfinished episodes are not learned from; a resumed training runs them again
+            if not learned:
+                self.save(before)  # unfinished episodes are not learned from; a resumed training runs them again
             raise
-        preferences = preferences_in(self.agent, played)
-        self.agent.anneal(1.0 - self.episode / self.options.episodes)
-        losses = learn_from(self.agent, played)
         seconds = (time.perf_counter() - began) / count
-        for episode, preference in zip(played, preferences, strict=True):
+        means = {name: float(np.mean([one[name] for one in losses])) for name in losses[-1]}
+        for tally in tallies:
             self.episode += 1
-            self.log.write_episode(self.episode, row_of(episode, seconds), losses, preference)
+            self.log.write_episode(self.episode, tally.row(seconds), means, tally.preference)
         self._evaluate_and_save_when_due(count)
-        reward = float(np.mean([episode.reward for episode in played]))
-        return {REWARD: f"{reward:.4g}", "loss": f"{losses['loss']:.4g}"}
+        reward = float(np.mean([tally.reward for tally in tallies]))
+        return {REWARD: f"{reward:.4g}", "loss": f"{means['loss']:.4g}"}
 
-    def _play(self, new_episode: NewEpisode, count: int) -> list[Episode]:
-        """Run the next episodes to their ends, as one batch if their source can make one."""
+    def _parts(self, new_episode: NewEpisode, count: int) -> Iterator[list[Episode]]:
+        """Run the next episodes to their ends, as one batch if their source can make one; yield what to learn from."""
         batch = new_episode.batch(self.episode, count) if isinstance(new_episode, BatchedEpisodes) else None
-        if batch is not None:
-            return batched_rollout(self.agent, batch, self._buffer)
-        return play_episodes(self.agent, [new_episode(self.episode + i) for i in range(count)])
+        compared = self.references(self.episode, count) if self.references is not None else None
+        if self.options.n_steps:
+            if batch is None:
+                raise OptionsError("training.n_steps needs a decision space whose parts are all built in")
+            parts: Iterable[list[Episode]] = rollout_by_parts(self.agent, batch, self.options.n_steps)
+        elif batch is not None:
+            parts = [batched_rollout(self.agent, batch, self._buffer)]
+        else:
+            parts = [play_episodes(self.agent, [new_episode(self.episode + i) for i in range(count)])]
+        for played in parts:
+            if compared is None:
+                yield played
+            else:
+                yield [replace(one, reference=other) for one, other in zip(played, compared, strict=True)]
 
     def save(self, generators: Mapping[str, Any] | None = None) -> None:
         """Write a checkpoint; the logs are flushed to disk first, so that they hold every episode that it counts."""
         self.log.flush()
         counters = {
             "episode": self.episode,
+            "decisions": self.decisions,
             "best": self.best,
             "envs": self.options.envs,
-            "episodes": self.options.episodes,
+            "episodes": limits.EPISODES.most if self.options.steps else self.options.episodes,
         }
         save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, generators)
 
@@ -266,7 +313,7 @@ class _Training:
 
     def _evaluate_and_save_when_due(self, count: int) -> None:
         """Evaluate and save if one of the last *count* episodes was due for it by the options, or was the last."""
-        every, over = self.options.evaluate_every, self.episode >= self.options.episodes
+        every, over = self.options.evaluate_every, self.left <= 0.0
         if self.evaluation is not None and every and (over or self.episode // every > (self.episode - count) // every):
             self._evaluate(self.evaluation)
         every = self.options.checkpoint_every
@@ -325,19 +372,32 @@ def learn_from(agent: LearningAgent, played: Sequence[Episode]) -> Mapping[str, 
     return (agent.learn(episodes) if episodes else None) or {"loss": 0.0}
 
 
-def row_of(episode: Episode, seconds: float) -> dict[str, float]:
-    """Return what the logs tell of an episode that took so many s."""
-    return {"decisions": len(episode), REWARD: episode.reward, "end": episode.end, "seconds": seconds}
+@dataclass
+class Tally:
+    """What the logs tell of an episode that was learned from in one part or in several."""
 
+    decisions: int = 0
+    reward: float = 0.0
+    end: float = 0.0
+    shares: Floats | None = None
 
-def preferences_in(agent: LearningAgent, episodes: Sequence[Episode]) -> list[Floats | None]:
-    """Return for each episode (A,) the policy's probabilities, mean over its decisions; None if the agent has none."""
-    if not isinstance(agent, PolicyLearningAgent):
-        return [None] * len(episodes)
-    means: list[Floats | None] = []
-    for episode in episodes:
-        observations = torch.from_numpy(episode.observations).flatten(1).to(agent.device)
-        with torch.no_grad(), agent.locating_errors():
-            logarithms = agent.log_probabilities(observations, torch.from_numpy(episode.masks).to(agent.device))
-            means.append(logarithms.softmax(1).sum(0).div(max(1, len(episode))).cpu().numpy().astype(np.float64))
-    return means
+    def add(self, episode: Episode, shares: Floats | None) -> None:
+        """Take a part in.
+
+        Args:
+            shares: (A,) the policy's probabilities, mean over its decisions; None if it has none.
+        """
+        self.decisions += len(episode)
+        self.reward += episode.reward
+        self.end = episode.end
+        if shares is not None:
+            self.shares = len(episode) * shares + (0.0 if self.shares is None else self.shares)
+
+    def row(self, seconds: float) -> dict[str, float]:
+        """Return what the logs tell of an episode that took so many s."""
+        return {"decisions": self.decisions, REWARD: self.reward, "end": self.end, "seconds": seconds}
+
+    @property
+    def preference(self) -> Floats | None:
+        """(A,) the policy's probabilities, mean over the decisions; None if it has none."""
+        return None if self.shares is None else self.shares / max(1, self.decisions)

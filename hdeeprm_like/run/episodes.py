@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from hdeeprm_like.cluster.metrics import load
+from hdeeprm_like.cluster.metrics import bounded_slowdown, load
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.presets import Space
@@ -13,6 +13,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import Clock, Simulator
+from hdeeprm_like.types import Floats
 
 GROUP = 5  # fragments that stand together: three to learn from, one held out, one to choose agents by
 
@@ -23,6 +24,20 @@ def fragment(workload: Workload, first: int, jobs: int) -> Workload:
     columns = {field.name: getattr(workload, field.name) for field in fields(workload) if field.name != "capacity"}
     part = replace(workload, **{name: column[rows] for name, column in columns.items()})
     return replace(part, submit=part.submit - part.submit[0])
+
+
+def stretched(jobs: Workload, cores: int, load: float, reference_flops: float = 1.0) -> Workload:
+    """Return jobs that come so much faster or slower that they ask for a share *load* of so many cores.
+
+    Args:
+        reference_flops: flop/s of a core, for jobs that compute.
+    """
+    span = float(jobs.submit[-1] - jobs.submit[0])
+    if span <= 0.0:
+        return jobs
+    seconds = np.where(jobs.delay >= 0.0, jobs.delay, jobs.ops / reference_flops)
+    present = float((seconds * jobs.size).sum()) / (cores * span)
+    return replace(jobs, submit=np.floor((jobs.submit - jobs.submit[0]) * present / load))
 
 
 def demand(workload: Workload) -> int:
@@ -142,6 +157,27 @@ def mean_slowdown(play: Play) -> float:
     done = np.isfinite(tasks["finish"])
     run = tasks["finish"][done] - tasks["start"][done]
     return float(np.mean((tasks["finish"][done] - jobs["submit"][done]) / np.maximum(run, 1e-5)))
+
+
+def waits_and_runs(play: Play) -> tuple[Floats, Floats]:
+    """Return for how many s each finished job waited, and for how many it ran."""
+    tasks, jobs = play.simulator.simulation.tasks, play.system.state.tables.jobs
+    done = np.isfinite(tasks["finish"])
+    wait: Floats = np.maximum(tasks["start"][done] - jobs["submit"][done], 0.0)
+    run: Floats = tasks["finish"][done] - tasks["start"][done]
+    return wait, run
+
+
+def mean_bounded_slowdown(play: Play) -> float:
+    """Mean bounded slowdown of the finished jobs; 0 if none is."""
+    wait, run = waits_and_runs(play)
+    return float(bounded_slowdown(wait, run).mean()) if len(wait) else 0.0
+
+
+def mean_wait(play: Play) -> float:
+    """Mean wait of the finished jobs, in s; 0 if none is."""
+    wait, _ = waits_and_runs(play)
+    return float(wait.mean()) if len(wait) else 0.0
 
 
 def makespan(play: Play) -> float:

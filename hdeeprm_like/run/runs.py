@@ -229,6 +229,11 @@ class Runs:
             raise WorkloadError(NO_DECISION)
         return ended
 
+    @property
+    def rows(self) -> Batch:
+        """What compiled functions read and write of all runs."""
+        return self._batch
+
     def run(self, place: int) -> Run:
         """Return one run."""
         return self._runs[place]

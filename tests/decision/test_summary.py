@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from paper_clusters import cluster, jobs, started
 
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.observations.arrays import Layout
-from hdeeprm_like.decision.observations.summary import KINDS, features, quartile
+from hdeeprm_like.decision.observations.arrays import Sizes
+from hdeeprm_like.decision.observations.summary import KINDS, quartile
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, View
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.window import JobWindow
@@ -30,8 +30,13 @@ def test_the_kinds_have_the_sizes_of_the_thesis():
         assert len(feature_names(platform, kind)) == features(platform, kind)
 
 
+def features(platform, kind):
+    """How many columns an observation of a kind has."""
+    return OBSERVATIONS[kind].shape(Sizes(platform, 0, 1, 0, 0))[0]
+
+
 def feature_names(platform, kind):
-    return OBSERVATIONS[kind].names(Layout(platform, 0, 1, 0, 0))
+    return OBSERVATIONS[kind].names(Sizes(platform, 0, 1, 0, 0))
 
 
 def test_a_normal_observation_with_numbers_by_hand():

@@ -155,7 +155,7 @@ def test_an_agent_of_another_kind_writes_choose_and_loss():
         def __init__(self):
             self.worth = nn.Linear(PLACES + 1, ACTIONS)
 
-        def choose(self, observations, masks):
+        def choose(self, observations, masks, episodes):
             return self.worth(observations).masked_fill(~masks, -torch.inf).argmax(1)
 
         def loss(self, batch):

@@ -24,7 +24,7 @@ def test_returns_are_discounted_within_each_episode():
 def test_advantages_by_hand():
     rewards, values = np.array([1.0, 2.0]), np.array([0.5, 3.0])
     errors = [1.0 + 0.9 * 3.0 - 0.5, 2.0 - 3.0]
-    advantages = generalized_advantages(rewards, values, np.array([2]), 0.9, 0.8)
+    advantages = generalized_advantages(rewards, values, np.zeros(1), np.array([2]), 0.9, 0.8)
     assert advantages == pytest.approx([errors[0] + 0.9 * 0.8 * errors[1], errors[1]])
 
 
@@ -32,7 +32,7 @@ def test_advantages_by_hand():
 def test_advantages_with_a_full_trace_are_returns_less_values(lengths, gamma, seed):
     rng = np.random.default_rng(seed)
     rewards, values = rng.normal(size=(2, sum(lengths)))
-    advantages = generalized_advantages(rewards, values, np.array(lengths), gamma, 1.0)
+    advantages = generalized_advantages(rewards, values, np.zeros(len(lengths)), np.array(lengths), gamma, 1.0)
     assert advantages == pytest.approx(discounted_returns(rewards, np.array(lengths), gamma) - values, abs=1e-9)
 
 

@@ -38,7 +38,7 @@ class Counters:
 class Odd(PolicyLearningAgent):
     """Takes action 1 where the count is odd."""
 
-    def choose(self, observations, masks):
+    def choose(self, observations, masks, episodes):
         return observations[:, 0].long() % 2
 
 

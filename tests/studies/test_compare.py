@@ -10,7 +10,7 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.decision.observations.summary import features
+from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.studies.compare import run as comparing
@@ -206,7 +206,7 @@ def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(t
     assert main([*line, "--trust", "--output", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 1
-    own, there = features(load_platform(LEARNING), "normal"), features(pool(8), "normal")
+    own, there = (Space().sample(one).observer.shape[0] for one in (load_platform(LEARNING), pool(8)))
     assert f"on 4 cores to see {own} numbers and do 2 actions" in told[0]
     assert f"on the 8 of the windows it would see {there} numbers and do 2 actions" in told[0]
     assert not (tmp_path / "out" / "results.csv").exists()

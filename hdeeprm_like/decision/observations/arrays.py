@@ -21,6 +21,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.layout import Block, names_of
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -70,7 +71,7 @@ class ViewArrays(Bundle):
 
 
 @dataclass(frozen=True)
-class Layout:
+class Sizes:
     """What the size of an observation depends on.
 
     Attributes:
@@ -90,21 +91,31 @@ class Observation:
     """A kind of observation: all that there is to know of it. `view.OBSERVATIONS` is the table of them.
 
     Attributes:
-        name: in options. shape: of an observation. names: of its features, of an image row by row.
+        name: in options. blocks: of its columns, of an image a block of its rows.
         write: compiled function of tables, window, view and (F,) float32 to write to.
         features: what is kept of each job since its submission, see ``features``.
         orders: of the lists of waiting jobs that it looks at. lists: whether it looks at the window and running jobs.
         shows_cores: whether it shows which cores a job has; where it does not, cores of a pool need no names.
+        is_image: whether it has a row for each thing of its only block.
     """
 
     name: str
-    shape: Callable[[Layout], tuple[int, ...]]
-    names: Callable[[Layout], tuple[str, ...]]
+    blocks: Callable[[Sizes], tuple[Block, ...]]
     write: Callable[[Tables, Window, "ViewArrays", Floats], None]
     features: tuple[str, ...] = ()
     orders: tuple[int, ...] = ()
     lists: bool = True
     shows_cores: bool = True
+    is_image: bool = False
+
+    def shape(self, sizes: Sizes) -> tuple[int, ...]:
+        """Return the shape of an observation."""
+        blocks = self.blocks(sizes)
+        return (blocks[0].count, len(blocks[0].features)) if self.is_image else (sum(block.width for block in blocks),)
+
+    def names(self, sizes: Sizes) -> tuple[str, ...]:
+        """Return the name of each column, of an image row by row."""
+        return names_of(self.blocks(sizes))
 
     @cached_property
     def arrays_class(self) -> type[ViewArrays]:

@@ -16,8 +16,8 @@ time since a job's start; its text, and the agent's need, the time left.)
 
 import numpy as np
 
-from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays, share
-from hdeeprm_like.decision.observations.features import slot_names
+from hdeeprm_like.decision.layout import JOB, Block
+from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays, share
 from hdeeprm_like.decision.window.arrays import EARLY, NONE, Window
 from hdeeprm_like.decision.window.statistics import copy_ends
 from hdeeprm_like.decision.window.window import fill_slots
@@ -25,7 +25,7 @@ from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
-JOB = ("cores", "requested time", "waiting time")
+OF_JOB = ("cores", "requested time", "waiting time")
 
 
 @compiled
@@ -54,14 +54,13 @@ def write_backfilling(tables: Tables, window: Window, view: ViewArrays, out: Flo
         at += 3
 
 
-def names(layout: Layout) -> tuple[str, ...]:
-    """Return the name of each feature, ``"core 0 left"`` to ``"job 9 waiting time"``."""
-    return (*(f"core {c} left" for c in range(layout.platform.cores)), *slot_names(layout.slots, JOB))
+def blocks(sizes: Sizes) -> tuple[Block, ...]:
+    """Return what the columns are, ``"core 0 left"`` to ``"job 9 waiting time"``."""
+    return Block("core", sizes.platform.cores, ("left",)), Block(JOB, sizes.slots, OF_JOB)
 
 
 BACKFILLING = Observation(
     name="backfilling",
-    shape=lambda layout: (layout.platform.cores + len(JOB) * layout.slots,),
-    names=names,
+    blocks=blocks,
     write=write_backfilling,
 )

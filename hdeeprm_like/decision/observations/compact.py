@@ -11,8 +11,9 @@ H time steps from now on, M slots.
 Jobs begun are expected to end by their requested times, those past them within the next step.
 """
 
-from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays, log_share, share
-from hdeeprm_like.decision.observations.features import COMPACT_FEATURES, backlog_now, slot_names, write_slots
+from hdeeprm_like.decision.layout import JOB, Block
+from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays, log_share, share
+from hdeeprm_like.decision.observations.features import COMPACT_FEATURES, backlog_now, write_slots
 from hdeeprm_like.decision.observations.image import SLACK
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.statistics import copy_ends
@@ -58,16 +59,15 @@ def write_compact(tables: Tables, window: Window, view: ViewArrays, out: Floats)
     out[len(out) - 1] = log_share(params.raw, backlog_now(window.params), params.per_log_queue)
 
 
-def names(layout: Layout) -> tuple[str, ...]:
-    """Return the name of each feature, ``"step 0 used"`` to ``"backlog"``."""
-    steps = tuple(f"step {k} {what}" for k in range(layout.horizon) for what in ("used", "free"))
-    return (*steps, *slot_names(layout.slots, COMPACT_FEATURES), "backlog")
+def blocks(sizes: Sizes) -> tuple[Block, ...]:
+    """Return what the columns are, ``"step 0 used"`` to ``"backlog"``."""
+    steps = Block("step", sizes.horizon, ("used", "free"))
+    return steps, Block(JOB, sizes.slots, COMPACT_FEATURES), Block("", 1, ("backlog",))
 
 
 COMPACT = Observation(
     name="compact",
-    shape=lambda layout: (2 * layout.horizon + len(COMPACT_FEATURES) * layout.slots + 1,),
-    names=names,
+    blocks=blocks,
     write=write_compact,
     features=COMPACT_FEATURES,
     shows_cores=False,

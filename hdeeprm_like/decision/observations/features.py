@@ -98,8 +98,3 @@ def backlog_now(window: Records) -> int:
     """Return the number of waiting jobs outside a window, given its params; its slots must be filled."""
     params = window[0]
     return int(max(params.queue - params.filled - params.tail, 0))
-
-
-def slot_names(slots: int, features: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the features of all slots, ``"job 0 submission time"`` and so on."""
-    return tuple(f"job {i} {feature}" for i in range(slots) for feature in features)

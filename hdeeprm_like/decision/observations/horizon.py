@@ -19,8 +19,9 @@ are expected to end at the next event, one time step from now at the latest.
 
 import numpy as np
 
-from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays, log_share, share
-from hdeeprm_like.decision.observations.features import HORIZON_FEATURES, backlog_now, slot_names, write_slots
+from hdeeprm_like.decision.layout import JOB, Block
+from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays, log_share, share
+from hdeeprm_like.decision.observations.features import HORIZON_FEATURES, backlog_now, write_slots
 from hdeeprm_like.decision.window.arrays import EARLY, Window
 from hdeeprm_like.decision.window.statistics import copy_ends, remaining_work
 from hdeeprm_like.decision.window.window import fill_slots
@@ -86,17 +87,15 @@ def write_horizon(tables: Tables, window: Window, view: ViewArrays, out: Floats)
     write_slots(tables, window, view, out, FIRST_EVENT + 3 * params.horizon)
 
 
-def names(layout: Layout) -> tuple[str, ...]:
-    """Return the name of each feature, ``"remaining work"`` to ``"job 127 can start"``."""
+def blocks(sizes: Sizes) -> tuple[Block, ...]:
+    """Return what the columns are, ``"remaining work"`` to ``"job 127 can start"``."""
     summary = ("remaining work", *(f"next free {what}" for what in EVENT), "backlog", "queue size")
-    events = (f"event {k} {what}" for k in range(layout.horizon) for what in EVENT)
-    return (*summary, *events, *slot_names(layout.slots, HORIZON_FEATURES))
+    return Block("", 1, summary), Block("event", sizes.horizon, EVENT), Block(JOB, sizes.slots, HORIZON_FEATURES)
 
 
 HORIZON = Observation(
     name="horizon",
-    shape=lambda layout: (FIRST_EVENT + len(EVENT) * layout.horizon + len(HORIZON_FEATURES) * layout.slots,),
-    names=names,
+    blocks=blocks,
     write=write_horizon,
     features=HORIZON_FEATURES,
     shows_cores=False,

@@ -18,7 +18,8 @@ network of 000, section 5.1.1 has one more column than this, of which the text s
 
 import numpy as np
 
-from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays
+from hdeeprm_like.decision.layout import Block
+from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays
 from hdeeprm_like.decision.observations.features import backlog_now
 from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.statistics import copy_ends
@@ -96,20 +97,14 @@ def write_image(tables: Tables, window: Window, view: ViewArrays, out: Floats) -
         out[(k % horizon) * across + column + k // horizon] = 1.0
 
 
-def shape(layout: Layout) -> tuple[int, ...]:
-    """Return the number of rows and of columns."""
-    own = (layout.platform.cores + layout.memory_units) * (layout.slots + 1)
-    return layout.horizon, own - (-layout.backlog // layout.horizon)
-
-
-def names(layout: Layout) -> tuple[str, ...]:
-    """Return the name of each cell, ``"step 0 cluster core 0"`` to ``"step 19 backlog 2"``."""
+def blocks(sizes: Sizes) -> tuple[Block, ...]:
+    """Return what the cells are, ``"step 0 cluster core 0"`` to ``"step 19 backlog 2"``."""
     columns: list[str] = []
-    for what, count in (("core", layout.platform.cores), ("memory", layout.memory_units)):
-        for where in ("cluster", *(f"job {i}" for i in range(layout.slots))):
+    for what, count in (("core", sizes.platform.cores), ("memory", sizes.memory_units)):
+        for where in ("cluster", *(f"job {i}" for i in range(sizes.slots))):
             columns += [f"{where} {what} {c}" for c in range(count)]
-    columns += [f"backlog {c}" for c in range(-(-layout.backlog // layout.horizon))]
-    return tuple(f"step {k} {column}" for k in range(layout.horizon) for column in columns)
+    columns += [f"backlog {c}" for c in range(-(-sizes.backlog // sizes.horizon))]
+    return (Block("step", sizes.horizon, tuple(columns)),)
 
 
-IMAGE = Observation(name="image", shape=shape, names=names, write=write_image)
+IMAGE = Observation(name="image", blocks=blocks, write=write_image, is_image=True)

@@ -17,16 +17,16 @@ What a job asks for is for all its cores together, as a share of the most that a
 so is what a node has none of.
 """
 
-from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays, log_share, share
-from hdeeprm_like.decision.observations.features import slot_names
+from hdeeprm_like.decision.layout import JOB, NODE, Block
+from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays, log_share, share
 from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
-JOB = ("cores", "memory", "gpus", "requested time", "waiting time")
-NODE = ("cores", "memory", "gpus")
+OF_JOB = ("cores", "memory", "gpus", "requested time", "waiting time")
+OF_NODE = ("cores", "memory", "gpus")
 
 
 @compiled
@@ -65,15 +65,13 @@ def write_machines(tables: Tables, window: Window, view: ViewArrays, out: Floats
         at += 3
 
 
-def names(layout: Layout) -> tuple[str, ...]:
-    """Return the name of each feature, ``"job 0 cores"`` to ``"node 9 gpus"``."""
-    nodes = (f"node {n} {what}" for n in range(layout.platform.nodes) for what in NODE)
-    return (*slot_names(layout.slots, JOB), *nodes)
+def blocks(sizes: Sizes) -> tuple[Block, ...]:
+    """Return what the columns are, ``"job 0 cores"`` to ``"node 9 gpus"``."""
+    return Block(JOB, sizes.slots, OF_JOB), Block(NODE, sizes.platform.nodes, OF_NODE)
 
 
 MACHINES = Observation(
     name="machines",
-    shape=lambda layout: (len(JOB) * layout.slots + len(NODE) * layout.platform.nodes,),
-    names=names,
+    blocks=blocks,
     write=write_machines,
 )

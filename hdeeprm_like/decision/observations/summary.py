@@ -18,9 +18,9 @@ The share still to compute is by the user's estimate: 1 - done / requested opera
 from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
-from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
-from hdeeprm_like.decision.observations.arrays import Layout, Observation, ViewArrays
+from hdeeprm_like.decision.layout import NODE, Block
+from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import nth_job
@@ -158,31 +158,22 @@ def write_minimal(tables: Tables, window: Window, view: ViewArrays, out: Floats)
     write_queue(tables, view, out, 0)
 
 
-def names(layout: Layout, hardware: bool, cores: bool) -> tuple[str, ...]:
-    """Return the name of each feature, ``"node 0 memory"`` to ``"queue variation"``."""
-    platform, found = layout.platform, list[str]()
+def blocks(sizes: Sizes, hardware: bool, cores: bool) -> tuple[Block, ...]:
+    """Return what the columns are, ``"node 0 memory"`` to ``"queue variation"`` (thesis 3.2.3.1)."""
+    platform, found = sizes.platform, list[Block]()
     if hardware:
-        found += [f"node {n} memory" for n in range(platform.nodes)]
-        found += [f"processor {p} bandwidth" for p in range(platform.processors)]
+        found += [Block(NODE, platform.nodes, ("memory",)), Block("processor", platform.processors, ("bandwidth",))]
     if cores:
-        found += [f"core {c} {what}" for c in range(platform.cores) for what in ("speed", "power", "left")]
-    found += [f"queue {request} {statistic}" for request in REQUESTS for statistic in STATISTICS]
-    return (*found, "queue variation")
-
-
-def features(platform: Platform, kind: Kind) -> int:
-    """Return the number of features that an observation of a kind has on a platform (thesis 3.2.3.1)."""
-    hardware = platform.nodes + platform.processors if kind != "minimal" else 0
-    cores = 3 * platform.cores if kind == "normal" else 0
-    return hardware + cores + len(REQUESTS) * len(STATISTICS) + 1
+        found.append(Block("core", platform.cores, ("speed", "power", "left")))
+    queue = (f"queue {request} {statistic}" for request in REQUESTS for statistic in STATISTICS)
+    return (*found, Block("", 1, (*queue, "queue variation")))
 
 
 def summary(kind: Kind, write: Callable[[Tables, Window, ViewArrays, Floats], None]) -> Observation:
     """Return one of the three kinds."""
     return Observation(
         name=kind,
-        shape=lambda layout: (features(layout.platform, kind),),
-        names=lambda layout: names(layout, kind != "minimal", kind == "normal"),
+        blocks=lambda sizes: blocks(sizes, kind != "minimal", kind == "normal"),
         write=write,
         orders=(SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW),
         lists=False,

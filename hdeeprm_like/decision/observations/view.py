@@ -19,7 +19,8 @@ import numpy as np
 
 from hdeeprm_like import limits
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.observations.arrays import Layout, Observation, new_params
+from hdeeprm_like.decision.layout import Block
+from hdeeprm_like.decision.observations.arrays import Observation, Sizes, new_params
 from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
 from hdeeprm_like.decision.observations.backfilling import BACKFILLING
 from hdeeprm_like.decision.observations.compact import COMPACT
@@ -116,8 +117,8 @@ class View:
         state.require(needs_of_view(observation, state.limits), f"observation {kind!r}")
         self.kind = kind
         self._window = window
-        self._layout = Layout(state.platform, window.slots, horizon, backlog, memory_units)
-        shape = observation.shape(self._layout)
+        self._sizes = Sizes(state.platform, window.slots, horizon, backlog, memory_units)
+        shape = observation.shape(self._sizes)
         numbers = math.prod(shape)
         if numbers > limits.OBSERVATION.most:
             asked = f"an observation of {numbers:,} numbers"
@@ -144,7 +145,12 @@ class View:
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each feature, of an image row by row."""
-        return self.observation.names(self._layout)
+        return self.observation.names(self._sizes)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """What the columns of an observation are."""
+        return self.observation.blocks(self._sizes)
 
 
 class Written(Bundle):

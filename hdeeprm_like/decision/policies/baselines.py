@@ -13,12 +13,14 @@ from hdeeprm_like.decision.names import (
     GREEDY,
     MODES,
     PACKING,
+    RESERVE,
     SCORED,
     STRICT,
 )
 from hdeeprm_like.decision.policies.conservative import start_conservative
 from hdeeprm_like.decision.policies.easy import (
     start_all_that_fit,
+    start_beside_reserve,
     start_best_pairs,
     start_committed,
     start_in_order,
@@ -107,5 +109,6 @@ STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
     CONSERVATIVE: start_conservative,
     PACKING: start_best_pairs,
     SCORED: start_scored,
+    RESERVE: start_beside_reserve,
 }
 """How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""

@@ -1,4 +1,4 @@
-"""How an order is applied: strictly, greedily, committed, or with backfilling.
+"""How an order is applied: strictly, greedily, beside a reserve of cores, committed, or with backfilling.
 
 A job never starts where it does not fit, by cores, memory and GPUs. EASY reserves cores for the head of the queue. If
 the head asks for memory or GPUs, the reservation waits for these too, and a job that would outlive it may start only
@@ -48,6 +48,22 @@ def start_all_that_fit(tables: Tables, plans: Plans, k: int) -> None:
         if place >= tables.waiting.lists[v].blocks:
             break
         if start_if_fits(tables, plans, k, job_at(tables.waiting, v, place, i)) != NOTHING:
+            i += 1
+
+
+@compiled
+def start_beside_reserve(tables: Tables, plans: Plans, k: int) -> None:
+    """Start every job that fits, in order; but only short ones on the cores kept for them, unless nothing runs."""
+    plan, clock, v = plans.plans[k], tables.clock[0], plans.plans[k].list
+    place, i = 0, 0
+    while clock.free_cores > 0:
+        place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
+        if place >= tables.waiting.lists[v].blocks:
+            break
+        j = job_at(tables.waiting, v, place, i)
+        may = clock.running == 0 or clock.free_cores - tables.jobs[j].size >= plan.kept
+        may = may or planned_time(tables, plans, k, j) <= plan.short
+        if not may or start_if_fits(tables, plans, k, j) != NOTHING:
             i += 1
 
 

@@ -18,6 +18,7 @@ from hdeeprm_like.decision.names import (
     ORDERS,
     PACKING,
     PLACEMENTS,
+    RESERVE,
     STRICT,
     Baseline,
     number_of_times,
@@ -76,6 +77,8 @@ PLAN = np.dtype(
         ("planned", "i8"),  # jobs at the front of the queue that have a reservation,
         ("last_planned", "i8"),  # the last of these,
         ("soonest", "f8"),  # s, and before when none of them is to start
+        ("kept", "i8"),  # cores that reserve keeps
+        ("short", "f8"),  # for jobs of at most so many s
         ("stale", "i8"),  # 1 when the reservations must all be planned anew
     ],
     align=True,
@@ -125,7 +128,7 @@ def needs_of(baseline: Baseline) -> Needs:
     by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
     shortest = (SJF, min(times, OF_CANDIDATES))
     candidates = shortest if mode == EASY_SJF else by_submission.get(mode, own)
-    looks_at_ends = mode not in (STRICT, GREEDY, PACKING) or baseline.looks_back
+    looks_at_ends = mode not in (STRICT, GREEDY, PACKING, RESERVE) or baseline.looks_back
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
 
@@ -150,6 +153,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         plan["times"] = number_of_times(baseline.times, predictors)
         plan["list"], plan["candidates"] = (state.needs.orders.index(needs.orders[i]) for i in (0, -1))
         plan["changing"], plan["candidates_change"] = (changes(*needs.orders[i]) for i in (0, -1))
+        plan["kept"], plan["short"] = baseline.kept_of(state.platform.cores), baseline.short
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
     plans["held"], plans["stale"] = -1, 1
     learned = [baseline.learned for baseline in baselines]

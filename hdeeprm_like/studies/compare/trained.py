@@ -72,7 +72,9 @@ def system_of(policy: Trained, machine: Platform, jobs: Workload, log: bool = Fa
     home, limits = learner.experiment.platform, learner.experiment.workload.limits()
     system = learner.system(machine, limits, jobs, log)
     own = learner.system(home, limits, learner.experiment.workload, log=False)
-    if shape_of(own) != shape_of(system):
+    if learner.agent.any_size:
+        learner.agent.fit(learner.space.layout(machine, limits))
+    elif shape_of(own) != shape_of(system):
         raise OptionsError(
             f"{policy.name}: has learned on {home.cores} cores to see {shape_of(own)}; on the {machine.cores} of the "
             f"windows it would see {shape_of(system)}: compare on a platform of its kind, or let it observe what fits "

@@ -15,6 +15,7 @@ from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import sizes, usable, window
+from hdeeprm_like.run.episodes import stretched
 from hdeeprm_like.studies.compare.run import machine_size
 from hdeeprm_like.studies.evolution.options import EvolutionOptions, Source
 
@@ -70,12 +71,3 @@ def jobs_of_trace(source: Source, folder: Path, count: int, rng: np.random.Gener
         fitting = {name: np.minimum(getattr(found, name), cores) for name in ("processors", "requested_processors")}
         found = replace(found, **fitting)
     return cores, window(found, cores).workload
-
-
-def stretched(jobs: Workload, cores: int, load: float) -> Workload:
-    """Return jobs that come so much faster or slower that they ask for a share *load* of the machine."""
-    span = float(jobs.submit[-1] - jobs.submit[0])
-    if span <= 0.0:
-        return jobs
-    present = float((jobs.delay * jobs.size).sum()) / (cores * span)
-    return replace(jobs, submit=np.floor((jobs.submit - jobs.submit[0]) * present / load))

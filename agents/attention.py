@@ -1,0 +1,124 @@
+"""Self-attention over the whole queue: what a job is worth may depend on every other job that waits.
+
+Each waiting job in the slots is a row; layers of attention let every row look at all others of its decision, then the
+rows of those jobs that may start are scored, and waiting by a row of its own. As in the kernel network the weights
+are shared by all jobs, so there is no window to speak of: give as many slots as jobs may ever wait.
+
+| option | default | meaning |
+|---|---|---|
+| ``hidden`` | 32 | numbers that a job is described by between the layers |
+| ``heads`` | 4 | of attention in each layer |
+| ``layers`` | 1 | of attention |
+| ``waiting_bias`` | -1.0 | how much waiting is liked at first beside starting a job |
+
+The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
+
+Source: section 6.3 of the dissertation names attention over all jobs as what should follow the window; Vaswani et al.,
+"Attention is all you need", 2017.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hdeeprm_like.decision.layout import Layout
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.learning.agent_options import COUNT, Option
+from hdeeprm_like.learning.slot_ppo import PPO_OPTIONS, SlotPPO, dense
+from hdeeprm_like.learning.slots import Rows
+
+
+class Layer(nn.Module):
+    """Attention of every row to all rows of its decision, then two dense layers; both add to what was there."""
+
+    def __init__(self, size: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.before, self.between = nn.LayerNorm(size), nn.LayerNorm(size)
+        self.asked = nn.Linear(size, 3 * size)
+        self.told = nn.Linear(size, size)
+        self.dense = nn.Sequential(nn.Linear(size, 2 * size), nn.ReLU(), nn.Linear(2 * size, size))
+
+    def forward(self, rows: Tensor, there: Tensor) -> Tensor:
+        """Return (S, L, H) for (S, L, H) rows, of which (S, L) says which are there."""
+        parts = self.asked(self.before(rows)).chunk(3, 2)
+        query, key, value = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in parts)
+        seen = functional.scaled_dot_product_attention(query, key, value, there[:, None, None, :])
+        rows = rows + self.told(seen.transpose(1, 2).flatten(2))
+        added: Tensor = self.dense(self.between(rows))
+        return rows + added
+
+
+class Attention(SlotPPO):
+    """PPO with attention between all jobs in the slots, with the options in the table of this module."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]] = {**PPO_OPTIONS, "heads": COUNT, "layers": COUNT}
+    shows_all = True
+
+    def __init__(
+        self,
+        gamma: float,
+        layout: Layout,
+        hidden: int = 32,
+        heads: int = 4,
+        layers: int = 1,
+        waiting_bias: float = -1.0,
+        activation: str = "tanh",
+        critic: bool = False,
+        gae_lambda: float = 1.0,
+        clip: float = 0.2,
+        epochs: int = 3,
+        minibatch: int = 4096,
+        entropy: float = 0.0,
+        value_coefficient: float = 0.5,
+        max_grad_norm: float = 0.5,
+        target_kl: float = 0.0,
+        alike: int = 1,
+        reward_scale: float = 1.0,
+        standardize: Any = "batch",
+    ) -> None:
+        if hidden % heads:
+            raise OptionsError(f"agent.hidden is {hidden}; a multiple of the {heads} heads is needed")
+        if layout.nodes > 1:
+            raise OptionsError("attention chooses jobs, not machines for them; take the actions 'jobs'")
+        self.configure(
+            layout,
+            gamma,
+            activation=activation,
+            critic=critic,
+            gae_lambda=gae_lambda,
+            alike=alike,
+            reward_scale=reward_scale,
+            standardize=standardize,
+            clip=clip,
+            epochs=epochs,
+            minibatch=minibatch,
+            entropy=entropy,
+            value_coefficient=value_coefficient,
+            max_grad_norm=max_grad_norm,
+            target_kl=target_kl,
+        )
+        of_job, of_all = self.rows_of.row_features, self.rows_of.shared_features
+        self.job = nn.Linear(of_job + of_all, hidden)
+        self.wait = nn.Linear(of_all, hidden)
+        self.layers = nn.ModuleList([Layer(hidden, heads) for _ in range(layers)])
+        self.score = dense([hidden, 16, 1], activation, 0.01)
+        self.score_of_waiting = dense([hidden, 16, 1], activation, 0.01)
+        nn.init.constant_(self.score_of_waiting[-1].get_parameter("bias"), waiting_bias)
+
+    def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return (R,) the scores of the rows, and (S,) those of waiting."""
+        of_jobs = self.job(torch.cat([rows.features, rows.shared[rows.owner]], 1))
+        place = (
+            torch.arange(len(rows.owner), device=rows.owner.device) - (rows.counts.cumsum(0) - rows.counts)[rows.owner]
+        )
+        most = int(rows.counts.max()) if len(rows) else 0
+        padded = of_jobs.new_zeros(len(rows), most, of_jobs.shape[1]).index_put((rows.owner, place), of_jobs)
+        padded = torch.cat([self.wait(rows.shared)[:, None], padded], 1)
+        there = torch.arange(most + 1, device=padded.device) <= rows.counts[:, None]
+        for layer in self.layers:
+            padded = layer(padded, there)
+        return self.score(padded[rows.owner, place + 1])[:, 0], self.score_of_waiting(padded[:, 0])[:, 0]

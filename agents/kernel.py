@@ -1,0 +1,76 @@
+"""One small network for every job: it scores each job that may start, and one more network scores waiting.
+
+As the weights are shared by all jobs, they fit queues and machines of any size, so a trained agent plays any trace; and
+what is learned of one job holds for all others, where a network over a flat window learns each slot anew.
+
+| option | default | meaning |
+|---|---|---|
+| ``hidden`` | [32, 16] | units of the layers of the network for jobs |
+| ``waiting_bias`` | -1.0 | how much waiting is liked at first beside starting a job |
+
+The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
+
+Source: Zhang et al., "RLScheduler: an automated HPC batch job scheduler using reinforcement learning", 2020.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hdeeprm_like.decision.layout import Layout
+from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
+from hdeeprm_like.learning.slots import Rows
+
+
+class Kernel(SlotPPO):
+    """PPO with a network for each job, with the options in the table of this module."""
+
+    def __init__(
+        self,
+        gamma: float,
+        layout: Layout,
+        hidden: int | Sequence[int] = (32, 16),
+        waiting_bias: float = -1.0,
+        activation: str = "tanh",
+        critic: bool = False,
+        gae_lambda: float = 1.0,
+        clip: float = 0.2,
+        epochs: int = 3,
+        minibatch: int = 4096,
+        entropy: float = 0.0,
+        value_coefficient: float = 0.5,
+        max_grad_norm: float = 0.5,
+        target_kl: float = 0.0,
+        alike: int = 1,
+        reward_scale: float = 1.0,
+        standardize: Any = "batch",
+    ) -> None:
+        self.configure(
+            layout,
+            gamma,
+            activation=activation,
+            critic=critic,
+            gae_lambda=gae_lambda,
+            alike=alike,
+            reward_scale=reward_scale,
+            standardize=standardize,
+            clip=clip,
+            epochs=epochs,
+            minibatch=minibatch,
+            entropy=entropy,
+            value_coefficient=value_coefficient,
+            max_grad_norm=max_grad_norm,
+            target_kl=target_kl,
+        )
+        layers = [hidden, hidden] if isinstance(hidden, int) else list(hidden)
+        of_job, of_all = self.rows_of.row_features, self.rows_of.shared_features
+        self.job = dense([of_job + of_all, *layers, 1], activation, 0.01)
+        self.wait = dense([of_all, layers[-1], 1], activation, 0.01)
+        nn.init.constant_(self.wait[-1].get_parameter("bias"), waiting_bias)
+
+    def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return (R,) the scores of the rows, and (S,) those of waiting."""
+        seen = torch.cat([rows.features, rows.shared[rows.owner]], 1)
+        return self.job(seen)[:, 0], self.wait(rows.shared)[:, 0]

@@ -1,0 +1,227 @@
+"""Jobs in slots as ragged rows: what agents that choose among jobs compute with, however many jobs there are.
+
+A decision shows a window of slots, most of which are empty or cannot start. Instead of (S, M, K) numbers, most of them
+0, a batch of decisions becomes (R, K): one row for each job that is shown to the network, those of one decision
+together. With two or three jobs to choose from in the mean this is ten times less to compute than a window of 32.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+import torch
+from torch import Tensor
+
+from hdeeprm_like.decision.layout import JOB, NODE, Layout
+from hdeeprm_like.errors import OptionsError
+
+SPREAD = 1000.0  # shares of at least one over this are told apart on a logarithmic scale
+OF_THE_CLOCK = "submission time"  # grows with the age of a run, so that nothing learned of it holds elsewhere
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The choices of a batch of decisions; S decisions, R rows, those of one decision one after the other.
+
+    Attributes:
+        features: (R, K) float32 of the job of each row, and of its node if one is chosen. shared: (S, G) of the rest.
+        owner: (R,) int64 decision of each row. counts: (S,) int64 rows of each decision.
+        actions: (R,) int64 what starts the job. legal: (R,) bool whether that can be done.
+        waits: (S,) bool whether waiting is legal. waiting: its action, -1 if there is none.
+    """
+
+    features: Tensor
+    shared: Tensor
+    owner: Tensor
+    counts: Tensor
+    actions: Tensor
+    legal: Tensor
+    waits: Tensor
+    waiting: int
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Rows]") -> "Rows":
+        """Return the rows of several batches of decisions as one."""
+        before = torch.tensor([0, *(len(part) for part in parts[:-1])]).cumsum(0).tolist()
+        return cls(
+            features=torch.cat([part.features for part in parts]),
+            shared=torch.cat([part.shared for part in parts]),
+            owner=torch.cat([part.owner + first for part, first in zip(parts, before, strict=True)]),
+            counts=torch.cat([part.counts for part in parts]),
+            actions=torch.cat([part.actions for part in parts]),
+            legal=torch.cat([part.legal for part in parts]),
+            waits=torch.cat([part.waits for part in parts]),
+            waiting=parts[0].waiting,
+        )
+
+    def pick(self, decisions: Tensor) -> "Rows":
+        """Return the rows of (B,) decisions, in that order."""
+        counts = self.counts[decisions]
+        owner = torch.repeat_interleave(counts)
+        first = (self.counts.cumsum(0) - self.counts)[decisions] - (counts.cumsum(0) - counts)
+        rows = torch.arange(len(owner), device=owner.device) + first[owner]
+        return Rows(
+            self.features[rows],
+            self.shared[decisions],
+            owner,
+            counts,
+            self.actions[rows],
+            self.legal[rows],
+            self.waits[decisions],
+            self.waiting,
+        )
+
+    def chosen(self, actions: Tensor) -> Tensor:
+        """Return (S,) the row of each of (S,) actions, -1 for waiting."""
+        found = torch.full_like(actions, -1)
+        hits = (self.actions == actions[self.owner]).nonzero()[:, 0]
+        found[self.owner[hits]] = hits
+        return found
+
+    def log_probabilities(self, rows: Tensor, waits: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the logarithms of the probabilities of the rows and of waiting, for each decision by itself.
+
+        Args:
+            rows: (R,) scores. waits: (S,) scores.
+
+        Returns:
+            (R,) and (S,); minus infinity for what is not legal.
+        """
+        rows = rows.masked_fill(~self.legal, -torch.inf)
+        waits = waits.masked_fill(~self.waits, -torch.inf)
+        most = waits.detach().scatter_reduce(0, self.owner, rows.detach(), "amax")
+        total = (waits - most).exp().index_add(0, self.owner, (rows - most[self.owner]).exp())
+        level = most + total.log()
+        return rows - level[self.owner], waits - level
+
+    def of_actions(self, rows: Tensor, waits: Tensor, actions: Tensor) -> Tensor:
+        """Return (S,) what is given for the rows and for waiting, of (S,) actions."""
+        place = self.chosen(actions)
+        if not len(rows):
+            return waits
+        return torch.where(place >= 0, rows[place.clamp(min=0)], waits)
+
+    def entropy(self, rows: Tensor, waits: Tensor) -> Tensor:
+        """Return (S,) entropies in nats of the logarithms of probabilities of `log_probabilities`."""
+        parts = [-one.exp() * one.clamp(min=-1e9) for one in (rows, waits)]
+        return parts[1].index_add(0, self.owner, parts[0])
+
+    def draw(self, rows: Tensor, waits: Tensor, generator: torch.Generator) -> Tensor:
+        """Return (S,) actions, drawn by the logarithms of their probabilities."""
+        numbers = torch.rand(len(self), dtype=torch.float64, generator=generator).to(rows.device)
+        if not len(rows):
+            return torch.full_like(self.counts, self.waiting)
+        sums = rows.double().exp().cumsum(0)
+        starts = self.counts.cumsum(0) - self.counts
+        before = torch.cat([sums.new_zeros(1), sums])[starts]
+        passed = torch.zeros_like(self.counts).index_add(
+            0, self.owner, (sums - before[self.owner] <= numbers[self.owner]).long()
+        )
+        beyond = passed >= self.counts
+        drawn = torch.where(beyond, self.waiting, self.actions[(starts + passed).clamp(max=len(rows) - 1)])
+        nothing = beyond & ~self.waits
+        if not bool(nothing.any()):
+            return drawn
+        # probabilities add up to a little less than 1 now and then, and a number may lie between where none can wait
+        return torch.where(nothing, self.best(rows, waits), drawn)
+
+    def best(self, rows: Tensor, waits: Tensor) -> Tensor:
+        """Return (S,) the most probable actions; of equals the first."""
+        if not len(rows):
+            return torch.full_like(self.counts, self.waiting)
+        most = waits.scatter_reduce(0, self.owner, rows, "amax")
+        places, tops = torch.arange(len(rows), device=rows.device), rows >= most[self.owner]
+        first = torch.full_like(self.counts, len(rows)).scatter_reduce(0, self.owner[tops], places[tops], "amin")
+        return torch.where(first < len(rows), self.actions[first.clamp(max=len(rows) - 1)], self.waiting)
+
+    def dense(self, rows: Tensor, waits: Tensor, actions: int) -> Tensor:
+        """Return (S, A) what is given for the rows and for waiting; minus infinity where nothing is."""
+        out = rows.new_full((len(self), actions), -torch.inf)
+        out = out.index_put((self.owner, self.actions), rows)
+        if self.waiting < 0:
+            return out
+        return torch.cat([out[:, : self.waiting], waits[:, None]], 1)
+
+
+class RowsOf:
+    """Turns observations into rows, by what a layout says of their columns.
+
+    Columns about jobs become features of rows, each twice: as it is, and on a logarithmic scale, since shares of a
+    large machine are small. Of all other columns each row sees the same: of a block of several things, such as cores or
+    events, the mean, the least and the greatest of each feature, so that a network fits machines of any size.
+
+    Attributes:
+        layout: of observations and actions. shows_all: whether rows are made of all jobs in the slots, or of those
+            alone that can start. row_features, shared_features: how many there are, K and G.
+    """
+
+    def __init__(self, layout: Layout, shows_all: bool = False) -> None:
+        """Look at a layout.
+
+        Raises:
+            OptionsError: actions do not choose jobs, or jobs are not shown.
+        """
+        found = layout.block(JOB)
+        if not layout.slots or found is None or found[0].count != layout.slots:
+            raise OptionsError(
+                "this agent chooses among jobs that it sees; take actions 'jobs' or 'machines' and an observation that "
+                "shows jobs: compact, horizon, backfilling or machines"
+            )
+        self.layout, self.shows_all = layout, shows_all
+        block, self._jobs = found
+        self._kept = [i for i, name in enumerate(block.features) if name != OF_THE_CLOCK]
+        nodes = layout.block(NODE)
+        self._nodes = nodes if layout.nodes > 1 else None
+        self._others = [
+            (one, columns)
+            for one, columns in layout.columns
+            if one.of != JOB and not (self._nodes and one.of == NODE) and one.features
+        ]
+        self.names = tuple(block.features[i] for i in self._kept), tuple(one.features for one, _ in self._others)
+        self.row_features = 2 * (len(self._kept) + (len(self._nodes[0].features) if self._nodes else 0))
+        self.shared_features = sum(len(one.features) * (1 if one.count == 1 else 3) for one, _ in self._others)
+
+    def __call__(self, observations: Tensor, masks: Tensor) -> Rows:
+        """Return the rows of (S, F) observations with (S, A) masks."""
+        slots, nodes, waiting = self.layout.slots, self.layout.nodes, self.layout.waiting
+        jobs = cells(observations[:, self._jobs], slots)
+        startable = masks[:, : slots * nodes]
+        shown = jobs.any(2) if self.shows_all else startable
+        owner, actions = shown.nonzero(as_tuple=True)
+        parts = [jobs[owner, actions % slots][:, self._kept]]
+        if self._nodes:
+            _, columns = self._nodes
+            parts.append(cells(observations[:, columns], nodes)[owner, actions // slots])
+        features = torch.cat(parts, 1)
+        return Rows(
+            features=torch.cat([features, spread(features)], 1),
+            shared=self._shared(observations),
+            owner=owner,
+            counts=torch.bincount(owner, minlength=len(shown)),
+            actions=actions,
+            legal=startable[owner, actions],
+            waits=masks[:, waiting] if waiting >= 0 else torch.zeros_like(masks[:, 0]),
+            waiting=waiting,
+        )
+
+    def _shared(self, observations: Tensor) -> Tensor:
+        """Return (S, G) what all rows of a decision see."""
+        parts = []
+        for block, columns in self._others:
+            seen = cells(observations[:, columns], block.count)
+            parts += [seen[:, 0]] if block.count == 1 else [seen.mean(1), *seen.aminmax(dim=1)]
+        return torch.cat(parts, 1) if parts else observations[:, :0]
+
+
+def cells(columns: Tensor, count: int) -> Tensor:
+    """Return (S, count, K) the features of each of some things, out of (S, count * K) columns; nothing is copied."""
+    split: Tensor = columns.unflatten(1, (count, -1))  # type: ignore[no-untyped-call]
+    return split
+
+
+def spread(shares: Tensor) -> Tensor:
+    """Return shares from 0 to 1 on a logarithmic scale, which also goes from 0 to 1."""
+    return (shares * SPREAD).log1p() / log(1.0 + SPREAD)

@@ -1,0 +1,124 @@
+"""Sections of the options file that know nothing of decisions: how a trace becomes jobs, and how agents are trained."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from hdeeprm_like import limits
+
+
+class Section(BaseModel):
+    """A section of the file: no unknown keys, no silent conversions, no changes afterwards."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*")
+    @classmethod
+    def within_limits(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse numbers that are larger than any that could be meant."""
+        limit = limits.OPTIONS.get(info.field_name or "")
+        numbers = value if isinstance(value, list) else [value]
+        if limit is not None and any(isinstance(number, int) and number > limit.most for number in numbers):
+            raise ValueError(f"{shown(value)}: {limits.refusal(limit)}")
+        return value
+
+
+def shown(value: Any) -> str:
+    """Return a wrong value as a message quotes it."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class TraceOptions(Section):
+    """How a trace becomes a workload, or a model makes one, beyond the thesis' schema."""
+
+    skip: Annotated[int, Field(ge=0)] = Field(0, description="Jobs of the trace to leave out at its beginning.")
+    max_time: Annotated[float, Field(gt=0)] | None = Field(None, description="s; longer requests are left out.")
+    max_cores: Annotated[int, Field(ge=1)] | None = Field(None, description="Larger jobs are left out.")
+    max_memory: Annotated[float, Field(gt=0)] | None = Field(None, description="MB per core.")
+    max_bandwidth: Annotated[float, Field(gt=0)] | None = Field(None, description="GB/s per core.")
+    runtimes: Literal["accuracy", "trace"] = Field(
+        "accuracy", description="Real run times: drawn by the accuracy of requests, or those of the trace."
+    )
+    missing_memory: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="MB per core of jobs whose memory is unknown; they are left out where this is missing."
+    )
+    model: Literal["lublin", "mao", "ksu"] | None = Field(
+        None, description="Jobs are drawn from a published model; no trace is read."
+    )
+    preset: str | None = Field(None, description="Published parameters of the model, as 'whole' or 'scenario-1'.")
+    parameters: dict[str, Any] = Field({}, description="Parameters of the model; 'nodes' fits it to another machine.")
+    columns: Literal["model", "hdeeprm"] = Field(
+        "model", description="Whether bandwidths, and memories if the model has none, are drawn as HDeepRM does."
+    )
+    estimates: str | dict[str, Any] | None = Field(
+        None, description="Requested times, but for ready workloads: a model by name, or 'model' and its parameters."
+    )
+
+    @model_validator(mode="after")
+    def parameters_have_a_model(self) -> "TraceOptions":
+        """Refuse parameters where nobody would read them."""
+        if self.model is None and (self.preset is not None or self.parameters or self.columns != "model"):
+            raise ValueError("preset, parameters and columns belong to a model, which is missing")
+        return self
+
+
+Load = Annotated[float, Field(gt=0.0, le=10.0)]
+
+
+class TrainingSection(Section):
+    """How learning agents are trained, beyond the thesis' schema."""
+
+    episodes: Annotated[int, Field(ge=1)] = Field(350, description="In all.")
+    steps: Annotated[int, Field(ge=0)] = Field(0, description="Decisions to learn from, in place of episodes.")
+    n_steps: Annotated[int, Field(ge=0)] = Field(
+        0, description="Decisions of each episode between two updates; 0 learns from whole episodes."
+    )
+    envs: Annotated[int, Field(ge=1)] = Field(1, description="Episodes played at once and learned from together.")
+    alike: Annotated[int, Field(ge=1)] = Field(1, description="Consecutive episodes with the same jobs.")
+    fragment_jobs: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Jobs of the fragments of the workload that episodes are; the whole workload if missing."
+    )
+    candidates: Annotated[int, Field(ge=1)] = Field(1, description="Each fragment is the busiest of so many.")
+    compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs come up to so many times faster.")
+    load: Annotated[list[Load], Field(min_length=2, max_length=2)] | None = Field(
+        None,
+        description="Jobs come so fast that they ask for a share of the machine, drawn between these for each episode; "
+        "of fragments only in those to learn from.",
+    )
+    prior: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="Episodes to learn from that each action plays as a constant policy; agents first prefer the best.",
+    )
+    baseline: str | None = Field(
+        None, description="Policy whose rewards on the same jobs are subtracted, from each time on, as 'sjf+easy'."
+    )
+    imitate: str | None = Field(
+        None, description="Policy that agents imitate before they learn, as 'sjf+easy' or 'saf+reserve:32'."
+    )
+    imitate_episodes: Annotated[int, Field(ge=1)] = Field(64, description="That the imitated policy plays for this.")
+    imitate_epochs: Annotated[int, Field(ge=1)] = Field(20, description="Passes over its decisions.")
+    checkpoint_every: Annotated[int, Field(ge=1)] = Field(100, description="Episodes between two checkpoints.")
+    evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
+    evaluation_episodes: Annotated[int, Field(ge=1)] = Field(10, description="Size of the fixed evaluation set.")
+    greedy: bool = Field(True, description="Whether tests take the most probable action instead of drawing one.")
+    clock: Literal["batsim", "textbook"] = Field(
+        "batsim", description="Of training episodes: Batsim's, or the faster one where messages take no time."
+    )
+    best: Literal["reward", "mean_slowdown", "bounded_slowdown", "wait", "makespan"] = Field(
+        "reward", description="Decides which is best.pt."
+    )
+    held_out: Annotated[int, Field(ge=0)] = Field(
+        0, description="Held-out episodes that the best agent plays at the end, and each action as a constant policy."
+    )
+
+    @field_validator("load")
+    @classmethod
+    def load_rises(cls, load: list[float] | None) -> list[float] | None:
+        """Refuse a range that ends before it begins."""
+        if load is not None and load[0] > load[1]:
+            raise ValueError(f"{load}: the least load and the greatest one are needed, in this order")
+        return load
