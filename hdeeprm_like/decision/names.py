@@ -39,7 +39,7 @@ __all__ = [
     "baseline",
 ]
 
-STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
+STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED, SLURM = range(11)
 
 MODES = {
     "strict": STRICT,
@@ -52,6 +52,7 @@ MODES = {
     "conservative": CONSERVATIVE,
     "packing": PACKING,
     "scored": SCORED,
+    "slurm": SLURM,
 }
 
 PERFECT = "P"  # at the end of a mode: order and reservations look at actual run times
@@ -132,7 +133,7 @@ class Baseline:
     def looks_back(self) -> bool:
         """Whether it looks at what the past jobs of users tell."""
         times = number_of_times(self.order_times), number_of_times(self.times)
-        return is_scored(self.order) or self.order == "multifactor" or max(times) >= FIRST_PREDICTED
+        return is_scored(self.order) or (self.order == "multifactor" and self.mode != "slurm") or max(times) >= FIRST_PREDICTED
 
     @property
     def predictors(self) -> tuple[str, ...]:
