@@ -65,77 +65,112 @@ def pick_nodes(tables: Tables, j: int) -> bool:
             count += room > 0
     if total < demand.asked or count < demand.nodes:
         return False
-    if demand.exclusive == 1:
-        return pick_whole(tables, j)
-    if demand.nodes > 0:
-        return pick_number(tables, j, demand.nodes)
-    return pick_any(tables, j)
-
-
-@compiled
-def pick_whole(tables: Tables, j: int) -> bool:
-    """Pick whole nodes, in order, until there are enough of them and of cores."""
-    sets, demand = tables.node_sets, tables.node_sets.demands[j]
-    left, nodes = demand.asked, max(demand.nodes, 1)
-    for i in range(len(tables.nodes)):
-        n = sets.order[i]
-        if sets.room[n] > 0 and (left > 0 or nodes > 0):
-            sets.picked[n] = sets.room[n]
-            left -= sets.room[n]
-            nodes -= 1
-    return bool(left <= 0 and nodes <= 0)
-
-
-@compiled
-def pick_any(tables: Tables, j: int) -> bool:
-    """Pick the node that fits best if one can take the job, else all that nodes have, in order."""
-    sets, left, best = tables.node_sets, tables.node_sets.demands[j].asked, -1
-    for i in range(len(tables.nodes)):
-        n = sets.order[i]
-        if best >= 0 and sets.rank[n] > sets.rank[best]:
-            break
-        if sets.room[n] >= left and (best < 0 or sets.room[n] < sets.room[best]):
-            best = n
-    if best >= 0:
-        sets.picked[best] = left
+    if pick_runs(tables, j) or (demand.nodes > 0 and pick_roomiest(tables, j)):
+        if demand.exclusive == 0:
+            spread(tables, j)
         return True
-    for i in range(len(tables.nodes)):
-        n = sets.order[i]
-        taken = min(left, sets.room[n])
-        sets.picked[n] = taken
-        left -= taken
-        if left == 0:
-            return True
     return False
 
 
 @compiled
-def pick_number(tables: Tables, j: int, nodes: int) -> bool:
-    """Pick so many nodes: those that can take an equal share, in order; else those with most room."""
+def best_run(tables: Tables, left: int, nodes: int) -> tuple[int, int]:
+    """Return the first and the last node of the run that serves best what is left of a job, -1 if there is none.
+
+    A run is of nodes with consecutive numbers and one weight that all have room. The lightest come first, then those
+    that suffice, of these the smallest, and of those that do not suffice the largest.
+
+    Args:
+        left: cores. nodes: how many of them at least.
+    """
+    sets, best, best_last, best_total, best_suffices = tables.node_sets, -1, -1, 0, False
+    n = 0
+    while n < len(tables.nodes):
+        if sets.room[n] == 0 or sets.picked[n] > 0:
+            n += 1
+            continue
+        first, total = n, 0
+        while n < len(tables.nodes) and sets.room[n] > 0 and sets.picked[n] == 0 and sets.rank[n] == sets.rank[first]:
+            total += sets.room[n]
+            n += 1
+        suffices = total >= left and n - first >= nodes
+        better = best < 0 or sets.rank[first] < sets.rank[best]
+        if best >= 0 and sets.rank[first] == sets.rank[best]:
+            if suffices:
+                better = not best_suffices or total < best_total
+            else:
+                better = not best_suffices and total > best_total
+        if better:
+            best, best_last, best_total, best_suffices = first, n - 1, total, suffices
+    return best, best_last
+
+
+@compiled
+def pick_runs(tables: Tables, j: int) -> bool:
+    """Pick nodes from one run after the other until there are enough of them and of cores.
+
+    Where one node of the run suffices, the fullest of these is picked.
+    """
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
-    share = (demand.asked + nodes - 1) // nodes
-    share += (demand.task - share % demand.task) % demand.task
-    count, left = 0, demand.asked
-    for i in range(len(tables.nodes)):
-        count += sets.room[sets.order[i]] >= share
-    for _ in range(nodes):
-        best = -1
-        for i in range(len(tables.nodes)):
-            n = sets.order[i]
-            if sets.picked[n] > 0 or sets.room[n] == 0:
-                continue
-            if count >= nodes and sets.room[n] >= share:
-                best = n
+    left, nodes = demand.asked, demand.nodes
+    while left > 0 or nodes > 0:
+        first, last = best_run(tables, left, nodes)
+        if first < 0:
+            return False
+        single = -1
+        if nodes <= 1:
+            for n in range(first, last + 1):
+                if sets.room[n] >= left and (single < 0 or sets.room[n] < sets.room[single]):
+                    single = n
+        if single >= 0:
+            sets.picked[single] = sets.room[single]
+            return True
+        for n in range(first, last + 1):
+            if (left <= 0 and nodes <= 0) or (demand.nodes > 0 and nodes == 0):
                 break
-            if count < nodes and (best < 0 or sets.room[n] > sets.room[best]):
+            sets.picked[n] = sets.room[n]
+            left -= sets.room[n]
+            nodes -= 1
+        if demand.nodes > 0 and nodes == 0:
+            break
+    return bool(left <= 0)
+
+
+@compiled
+def pick_roomiest(tables: Tables, j: int) -> bool:
+    """Pick so many nodes as a job asks for, those with most room."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    left = demand.asked
+    for n in range(len(tables.nodes)):
+        sets.picked[n] = 0
+    for _ in range(demand.nodes):
+        best = -1
+        for n in range(len(tables.nodes)):
+            if sets.picked[n] == 0 and sets.room[n] > 0 and (best < 0 or sets.room[n] > sets.room[best]):
                 best = n
         if best < 0:
             return False
-        nodes -= 1
-        taken = min(left - nodes * demand.task, share if count >= nodes + 1 else sets.room[best])
-        sets.picked[best] = max(taken, 1)
-        left -= sets.picked[best]
+        sets.picked[best] = sets.room[best]
+        left -= sets.room[best]
     return bool(left <= 0)
+
+
+@compiled
+def spread(tables: Tables, j: int) -> None:
+    """Deal the tasks of a job to the picked nodes, one to each in turn."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    left, turn = demand.asked, 0
+    for n in range(len(tables.nodes)):
+        if sets.picked[n] > 0:
+            sets.room[n], sets.picked[n] = sets.picked[n], 0
+        else:
+            sets.room[n] = 0
+    while left > 0:
+        turn += demand.task
+        for n in range(len(tables.nodes)):
+            if left > 0 and sets.room[n] >= turn:
+                taken = min(demand.task, left)
+                sets.picked[n] += taken
+                left -= taken
 
 
 @inlined

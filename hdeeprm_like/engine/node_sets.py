@@ -25,13 +25,13 @@ DEMAND = np.dtype(
 )
 
 
-class NodeSets(Bundle, shared=("members", "order", "rank", "partition_nodes")):
+class NodeSets(Bundle, shared=("members", "rank", "partition_nodes")):
     """Where jobs may run; J jobs, N nodes, S sets, Q partitions.
 
     Attributes:
         demands: (J,) DEMAND.
         members: (S, N) 1 where a node belongs to a set. partition_nodes: (Q, N) the same for partitions.
-        order: (N,) nodes in the order in which they are taken. rank: (N,) their weight, as a number from 0 on.
+        rank: (N,) the weight of each node, as a number from 0 on.
         hold_node, hold_cores: nodes of the started jobs, one job after the other, and the cores there.
         holds: (1,) how many of these are used.
         allowed: (N,) scratch: 1 where the job that is placed may run.
@@ -42,7 +42,6 @@ class NodeSets(Bundle, shared=("members", "order", "rank", "partition_nodes")):
     demands: Records
     members: Ints
     partition_nodes: Ints
-    order: Ints
     rank: Ints
     hold_node: Ints
     hold_cores: Ints
@@ -79,7 +78,6 @@ def new_node_sets(platform: Platform, demands: Demands | None, sizes: Ints) -> N
         demands=rows,
         members=members.astype(np.int8),
         partition_nodes=partitions.nodes.astype(np.int8),
-        order=np.argsort(weights, kind="stable").astype(np.int32),
         rank=weights.astype(np.int32),
         hold_node=np.zeros(places, np.int32),
         hold_cores=np.zeros(places, np.int32),

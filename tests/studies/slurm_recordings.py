@@ -18,7 +18,6 @@ from hdeeprm_like.types import Floats
 
 FOLDER = Path(__file__).parent.parent / "golden" / "slurm" / "queues"
 RUNS = ("cores", "fairshare", "linear", "partitions", "shallow", "shapes")
-BEFORE = {}
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ def recording(name: str, folder: Path) -> Recording:
     told = json.loads(path.read_text())
     told["slurm"]["qos"] = {"normal": 0, "high": 100}
     told["slurm"]["shares"] = {"physics": 2, "biology": 2, "chemistry": 1}
+    told["slurm"]["scheduling"] |= json.loads((FOLDER / name / "clocks.json").read_text())
     path.write_text(json.dumps(told))
     platform = load_platform(path)
     with (FOLDER / name / "jobs.csv").open() as file:

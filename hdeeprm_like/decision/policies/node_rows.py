@@ -54,10 +54,15 @@ SLURM = np.dtype(
         ("fair", "f8"),  # PriorityWeightFairshare
         ("half_life", "f8"),  # s, PriorityDecayHalfLife, infinite where nothing fades
         ("period", "f8"),  # s, PriorityCalcPeriod
+        ("delay", "f8"),  # s between two looks of the main scheduler, batch_sched_delay
+        ("main_phase", "f8"),  # s, it looks at this time and whole seconds later,
+        ("backfill_phase", "f8"),  # and backfill at this one and whole intervals later
+        ("next_main", "f8"),  # s, when the main scheduler may look again
         ("next_backfill", "f8"),  # s, when the next pass may begin
         ("next_period", "f8"),  # s, when priorities are computed again
         ("as_of", "f8"),  # s, until when usage is booked
-        ("seen", "i8"),  # changes of the cluster before the last pass began,
+        ("main_seen", "i8"),  # changes of the cluster before the main scheduler looked last,
+        ("seen", "i8"),  # before the last pass began,
         ("booked", "i8"),  # that usage is booked for,
         ("ranked", "i8"),  # and that have their first priority
         ("users", "i8"),  # who the tree of shares has
@@ -137,6 +142,10 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     params["resolution"] = max(number(parameters.get("bf_resolution"), 60.0), 1.0)
     params["most"] = number(parameters.get("bf_max_job_test"), 500.0)
     params["most_of_user"] = number(parameters.get("bf_max_job_user"), 0.0)
+    params["delay"] = number(parameters.get("batch_sched_delay"), 3.0)
+    params["main_phase"], params["backfill_phase"] = (
+        number(settings.get(name), 0.0) for name in ("main_phase", "backfill_phase")
+    )
     params["depth"] = number(parameters.get("default_queue_depth"), 100.0)
     params["age"], params["max_age"] = weight("Age"), max(number(settings.get("PriorityMaxAge"), 7 * 86400.0), 1.0)
     params["fair"] = weight("Fairshare")

@@ -31,6 +31,7 @@ from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, Tab
 from hdeeprm_like.types import Ints, Records
 
 GROUPING = 30.0  # s, ends of running jobs that count as one, at first
+JUST = 1e-5  # s within which two dates are one
 TIER = 2.0**33  # more than any priority
 
 
@@ -41,17 +42,35 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     book_usage(tables, plans)
     if plans.plans[k].order == MULTIFACTOR:
         prioritize(tables, plans, k)
-    look_now(tables, plans)
-    start_strictly(tables, plans, k, rows.depth)
-    if clock.now >= rows.next_backfill and clock.changes != rows.seen:
+    if clock.changes != rows.main_seen and is_time(clock.now, rows.next_main, rows.main_phase, 1.0):
+        look_now(tables, plans)
+        rows.main_seen = clock.changes
+        rows.next_main = clock.now + rows.delay
+        start_strictly(tables, plans, k, rows.depth)
+    if clock.changes != rows.seen and is_time(clock.now, rows.next_backfill, rows.backfill_phase, rows.interval):
+        look_now(tables, plans)
         rows.seen = clock.changes
-        rows.next_backfill = clock.now + rows.interval
+        rows.next_backfill = clock.now + 0.5 * rows.interval
         backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
+        if clock.changes != rows.main_seen:
+            clock.wake_at = min(clock.wake_at, next_look(clock.now, rows.next_main, rows.main_phase, 1.0))
         if clock.changes != rows.seen:
-            clock.wake_at = rows.next_backfill
+            clock.wake_at = min(clock.wake_at, next_look(clock.now, rows.next_backfill, rows.backfill_phase, rows.interval))
         if rows.age > 0.0 or rows.fair > 0.0:
             clock.wake_at = min(clock.wake_at, rows.next_period)
+
+
+@inlined
+def next_look(now: float, earliest: float, phase: float, period: float) -> float:
+    """Return the first date from now and from another one on that is whole periods after a phase."""
+    return float(phase + period * np.ceil((max(now, earliest) - phase - JUST) / period))
+
+
+@inlined
+def is_time(now: float, earliest: float, phase: float, period: float) -> bool:
+    """Tell whether who wakes up each period looks now."""
+    return bool(next_look(now, earliest, phase, period) <= now + JUST)
 
 
 @compiled

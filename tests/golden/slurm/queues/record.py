@@ -7,6 +7,7 @@ The jobs sleep; what Slurm did with them is real.
 
 import csv
 import io
+import json
 import os
 import random
 import re
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -256,7 +258,7 @@ def record(number: int, run: str) -> None:
     own = "\n".join([settings, *lines, f"PartitionName={partitions}"]) + "\n"
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
-    (folder / "gres.conf").write_text("NodeName=g[1-2] Name=gpu Count=4\n" if run == "partitions" else "")
+    (folder / "gres.conf").write_text("NodeName=g[1-2] Name=gpu Count=4 Flags=CountOnly\n" if run == "partitions" else "")
     environment = {"SLURM_CONF": str(conf)}
     call("sacctmgr", "-i", "add", "cluster", run, **environment)
     if "high" not in call("sacctmgr", "-n", "show", "qos", "format=name", **environment):
@@ -298,27 +300,67 @@ def arguments(job: dict[str, object]) -> list[str]:
     return ["--parsable", f"--uid={job['user']}", "--chdir=/tmp", "--output=/dev/null", *found, "--wrap", f"exec sleep {job['end']}"]
 
 
+def times_of(log: str) -> dict[str, dict[str, object]]:
+    """Return when each job came, started and ended by the log of slurmctld, in s since the first came, and who started it."""
+    found: dict[str, dict[str, object]] = {}
+    begin = 0.0
+    for moment, text in re.findall(r"^\[(\S+)\] (.*)$", log, re.MULTILINE):
+        number = re.search(r"JobId=(\d+)", text)
+        if number is None:
+            continue
+        job = found.setdefault(number[1], {})
+        date = datetime.fromisoformat(moment).timestamp()
+        if "submit_batch_job" in text:
+            begin = begin or date
+            job["submit"] = round(date - begin, 3)
+        elif "sched: Allocate" in text or "backfill: _start_job: Started" in text:
+            job |= {"start": round(date - begin, 3), "by": "backfill" if "backfill" in text else "main"}
+        elif text.startswith("_job_complete") and text.endswith("done"):
+            job["end"] = round(date - begin, 3)
+    return found
+
+
+def clocks_of(log: str, interval: float, period: float) -> dict[str, float]:
+    """Return when the daemon's threads wake up, in s since the first job came: what no scheduler could know.
+
+    The main scheduler does so each second at this fraction of it, backfill each *interval*, and the thread that computes
+    priorities each *period*.
+    """
+    lines = [
+        (datetime.fromisoformat(moment).timestamp(), text)
+        for moment, text in re.findall(r"^\[(\S+)\] (.*)$", log, re.MULTILINE)
+    ]
+
+    def first(words: str) -> float:
+        return next((date for date, text in lines if words in text), begin)
+
+    begin = next(date for date, text in lines if "submit_batch_job" in text)
+    return {
+        "main_phase": round((first("sched: Allocate") - begin) % 1.0, 3),
+        "backfill_phase": round((first("backfill: _start_job: Started") - begin) % interval, 3),
+        "first_calc": round(first("_read_last_decay_ran") - begin + period, 3),
+    }
+
+
 def write(run: str, jobs: list[dict[str, object]], own: str, folder: Path, environment: dict[str, str]) -> None:
     """Write what became of the jobs."""
-    told = call("sacct", "-a", "-X", "-P", "-n", "--format=JobIDRaw,Submit,Start,End,NCPUS,NodeList,State",
-                "-S", "now-1hours", SLURM_TIME_FORMAT="%s", **environment)  # fmt: skip
+    told = call("sacct", "-a", "-X", "-P", "-n", "--format=JobIDRaw,NCPUS,NodeList,State", "-S", "now-1hours",
+                **environment)  # fmt: skip
     rows = {line.split("|")[0]: line.split("|") for line in told.splitlines()}
-    log = (folder / "slurmctld.log").read_text()
-    by = {number: "backfill" for number in re.findall(r"backfill: Started JobId=(\d+)", log)}
-    by |= {number: "main" for number in re.findall(r"sched: Allocate JobId=(\d+)", log) if number not in by}
-    begin = min(int(row[1]) for row in rows.values())
+    times = times_of((folder / "slurmctld.log").read_text())
     (HERE / run).mkdir(exist_ok=True)
     out = io.StringIO()
     table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     table.writeheader()
     for job in jobs:
-        _, submit, begun, end, cpus, hosts, state = rows[str(job["job"])]
-        job |= {"submit": int(submit) - begin, "start": int(begun) - begin, "end": int(end) - begin}
-        job |= {"cpus": cpus, "hosts": hosts, "state": state, "by": by.get(str(job["job"]), "submission")}
-        table.writerow(job)
+        _, cpus, hosts, state = rows[str(job["job"])]
+        table.writerow(job | {"cpus": cpus, "hosts": hosts, "state": state} | times[str(job["job"])])
     (HERE / run / "jobs.csv").write_text(out.getvalue())
+    period = 60.0 * int((re.findall(r"PriorityCalcPeriod=(\d+)", own) or ["5"])[0])
+    interval = float(re.findall(r"bf_interval=(\d+)", own)[0])
+    clocks = clocks_of((folder / "slurmctld.log").read_text(), interval, period)
+    (HERE / run / "clocks.json").write_text(json.dumps(clocks, indent=2) + "\n")
     (HERE / run / "slurm.conf").write_text(own)
-    shutil.copy(folder / "slurmctld.log", FOLDER / f"{run}.log")
 
 
 if __name__ == "__main__":
