@@ -23,9 +23,9 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Network, Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.formats.partitions_json import read_partitions
+from hdeeprm_like.inputs import read_json
 
 MOST_CORES = 1_000_000
 SLURM = "slurm"  # the key of partitions, and of what Slurm schedules by
