@@ -133,7 +133,11 @@ class Baseline:
     def looks_back(self) -> bool:
         """Whether it looks at what the past jobs of users tell."""
         times = number_of_times(self.order_times), number_of_times(self.times)
-        return is_scored(self.order) or (self.order == "multifactor" and self.mode != "slurm") or max(times) >= FIRST_PREDICTED
+        return (
+            is_scored(self.order)
+            or (self.order == "multifactor" and self.mode != "slurm")
+            or max(times) >= FIRST_PREDICTED
+        )
 
     @property
     def predictors(self) -> tuple[str, ...]:

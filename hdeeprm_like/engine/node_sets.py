@@ -76,8 +76,8 @@ def new_node_sets(platform: Platform, demands: Demands | None, sizes: Ints) -> N
     weights = np.unique(partitions.weights, return_inverse=True)[1]
     return NodeSets(
         demands=rows,
-        members=members.astype(np.int8),
-        partition_nodes=partitions.nodes.astype(np.int8),
+        members=np.ascontiguousarray(members, np.int8),
+        partition_nodes=np.ascontiguousarray(partitions.nodes, np.int8),
         rank=weights.astype(np.int32),
         hold_node=np.zeros(places, np.int32),
         hold_cores=np.zeros(places, np.int32),

@@ -17,7 +17,7 @@ from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 from hdeeprm_like.types import Floats
 
 FOLDER = Path(__file__).parent.parent / "golden" / "slurm" / "queues"
-RUNS = ("cores", "fairshare", "linear", "partitions", "shallow", "shapes")
+RUNS = ("cores", "fairshare", "linear", "partitions", "shallow", "shapes", "usual")
 
 
 @dataclass(frozen=True)

@@ -88,29 +88,17 @@ def start_on_allowed(tables: Tables, plans: Plans, j: int) -> bool:
 
 
 @compiled
-def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int, span: float) -> float:
-    """Return when the allowed nodes are expected to have room for a job, by the running jobs alone; infinite for never.
-
-    Args:
-        span: s; jobs that end within it count as ending together, and it doubles each time. Slurm begins with 30.
-    """
-    sets, nodes = tables.node_sets, plans.node_plans
+def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return when the allowed nodes are expected to have room for a job, by the running jobs alone; infinite for never."""
+    nodes = plans.node_plans
     as_now(tables, plans)
     if pick_nodes(tables, j):
         return float(tables.clock[0].now)
     if nodes.state[0].releases < 0:
         nodes.state[0].releases = sort_releases(tables, plans, k)
-    count, i = nodes.state[0].releases, 0
-    while i < count:
-        latest, helps = plans.release_ends[i] + span, False
-        while i < count and (not helps or plans.release_ends[i] <= latest):
-            helps = release(tables, plans.releases[i]) or helps
-            if not helps:
-                latest = plans.release_ends[i] + span
-            i += 1
-        if helps and pick_nodes(tables, j):
-            return float(plans.release_ends[i - 1])
-        span *= 2.0
+    for i in range(nodes.state[0].releases):
+        if release(tables, plans.releases[i]) and pick_nodes(tables, j):
+            return float(plans.release_ends[i])
     return np.inf
 
 
@@ -151,16 +139,16 @@ def runs_into(tables: Tables, plans: Plans, begin: float, end: float) -> bool:
 
 
 @compiled
-def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float, span: float) -> float:
+def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
     """Return when a job can start beside the running jobs and what is reserved, and pick its nodes; infinite for never.
 
     Args:
-        time: s that it is taken to run. span: as of `soonest_on_allowed`.
+        time: s that it is taken to run.
     """
     start = tables.clock[0].now
     while True:
         allow_until(tables, plans, j, start, start + time)
-        found = soonest_on_allowed(tables, plans, k, j, span)
+        found = soonest_on_allowed(tables, plans, k, j)
         later = next_end(plans, start)
         if found <= start:
             return float(start)
@@ -253,7 +241,7 @@ def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) 
             if start_on_allowed(tables, plans, j):
                 continue
         if wants:
-            begin = soonest(tables, plans, k, j, time, 0.0)
+            begin = soonest(tables, plans, k, j, time)
             if begin < np.inf:
                 plans.node_plans.taken[q] += 1
                 reserve_picked(tables, plans, begin, begin + time)
@@ -321,7 +309,7 @@ def reserve_heads(tables: Tables, plans: Plans, k: int) -> None:
         time, now = planned_time(tables, plans, k, j), tables.clock[0].now
         allow_until(tables, plans, j, now, now + time)
         if not start_on_allowed(tables, plans, j):
-            begin = soonest(tables, plans, k, j, time, 0.0)
+            begin = soonest(tables, plans, k, j, time)
             plans.node_plans.taken[q] = 1
             if begin < np.inf:
                 reserve_picked(tables, plans, begin, begin + time)

@@ -55,6 +55,8 @@ SLURM = np.dtype(
         ("half_life", "f8"),  # s, PriorityDecayHalfLife, infinite where nothing fades
         ("period", "f8"),  # s, PriorityCalcPeriod
         ("delay", "f8"),  # s between two looks of the main scheduler, batch_sched_delay
+        ("full", "f8"),  # s between two looks that do not wait for that, sched_interval
+        ("next_full", "f8"),  # s, when the next one is
         ("main_phase", "f8"),  # s, it looks at this time and whole seconds later,
         ("backfill_phase", "f8"),  # and backfill at this one and whole intervals later
         ("next_main", "f8"),  # s, when the main scheduler may look again
@@ -143,6 +145,8 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     params["most"] = number(parameters.get("bf_max_job_test"), 500.0)
     params["most_of_user"] = number(parameters.get("bf_max_job_user"), 0.0)
     params["delay"] = number(parameters.get("batch_sched_delay"), 3.0)
+    params["full"] = max(number(parameters.get("sched_interval"), 60.0), 1.0)
+    params["next_full"] = number(settings.get("first_full"), 0.0)
     params["main_phase"], params["backfill_phase"] = (
         number(settings.get(name), 0.0) for name in ("main_phase", "backfill_phase")
     )

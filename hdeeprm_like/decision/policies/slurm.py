@@ -3,7 +3,7 @@
 At each instant the main scheduler starts jobs in the order of tier and priority, and the first of a partition that
 cannot start closes the nodes of that partition to those behind. At intervals, if anything has changed, backfill goes
 through the queue, starts what runs into no reservation, and reserves nodes for what cannot start. Reservations are of
-whole nodes and last as long as the job may; running jobs that end close together count as ending together. Priorities
+whole nodes and last as long as the job may. Priorities
 are computed when a job comes, and again for all at intervals of ``PriorityCalcPeriod``, as is Fair Tree's fair share.
 
 Source: the documentation of Slurm 22.05: "Multifactor Priority Plugin", "Fair Tree Fairshare Algorithm", "slurm.conf",
@@ -30,7 +30,6 @@ from hdeeprm_like.engine.numbers import MULTIFACTOR
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, Tables
 from hdeeprm_like.types import Ints, Records
 
-GROUPING = 30.0  # s, ends of running jobs that count as one, at first
 JUST = 1e-5  # s within which two dates are one
 TIER = 2.0**33  # more than any priority
 
@@ -42,6 +41,9 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     book_usage(tables, plans)
     if plans.plans[k].order == MULTIFACTOR:
         prioritize(tables, plans, k)
+    if clock.now >= rows.next_full:
+        rows.next_full += rows.full * np.ceil((clock.now - rows.next_full) / rows.full + 1e-9)
+        rows.next_main = clock.now
     if clock.changes != rows.main_seen and is_time(clock.now, rows.next_main, rows.main_phase, 1.0):
         look_now(tables, plans)
         rows.main_seen = clock.changes
@@ -54,9 +56,12 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
         if clock.changes != rows.main_seen:
-            clock.wake_at = min(clock.wake_at, next_look(clock.now, rows.next_main, rows.main_phase, 1.0))
+            soon = min(rows.next_main, rows.next_full)
+            clock.wake_at = min(clock.wake_at, next_look(clock.now, soon, rows.main_phase, 1.0))
         if clock.changes != rows.seen:
-            clock.wake_at = min(clock.wake_at, next_look(clock.now, rows.next_backfill, rows.backfill_phase, rows.interval))
+            clock.wake_at = min(
+                clock.wake_at, next_look(clock.now, rows.next_backfill, rows.backfill_phase, rows.interval)
+            )
         if rows.age > 0.0 or rows.fair > 0.0:
             clock.wake_at = min(clock.wake_at, rows.next_period)
 
@@ -93,7 +98,7 @@ def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
             allow_until(tables, plans, j, now, now + time)
             if start_on_allowed(tables, plans, j):
                 continue
-        begin = soonest(tables, plans, k, j, time, GROUPING)
+        begin = soonest(tables, plans, k, j, time)
         if begin <= now + rows.window:
             first = np.floor(begin / rows.resolution) * rows.resolution
             end = np.ceil((begin + time) / rows.resolution) * rows.resolution

@@ -15,15 +15,21 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 
 HERE = Path(__file__).parent
 FOLDER = Path("/tmp/slurm-record")
+ONE_BY_ONE = Lock()
 USERS = {"games": "physics", "mail": "physics", "news": "biology", "backup": "biology", "lp": "chemistry"}
 DATABASE_PORT, CONTROL_PORT = 17980, 17900
 LOAD = 1.6  # of the cores, while jobs are submitted
-SPAN = 150  # s in which they are
+SPANS = {"cores": 150, "linear": 150, "fairshare": 300}  # s in which they are
+USUAL_SPAN = 240
+SECONDS = {"cores": 14, "linear": 14}  # that jobs run on average
+USUAL_SECONDS = 40
 
 COMMON = """\
 ClusterName={name}
@@ -74,7 +80,7 @@ PartitionName=batch Nodes=n[1-6] Default=YES MaxTime=60""",
     "fairshare": (
         """SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-SchedulerParameters=bf_interval=10,bf_resolution=10,bf_window=60,bf_max_job_test=100,bf_continue
+SchedulerParameters=bf_interval=30,bf_resolution=10,bf_window=60,bf_max_job_test=100,bf_continue
 PriorityWeightAge=100
 PriorityMaxAge=0-00:10
 PriorityWeightFairshare=100000
@@ -97,7 +103,7 @@ PartitionName=batch Nodes=n[1-8] Default=YES MaxTime=60""",
         """SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 AccountingStorageTRES=gres/gpu
-SchedulerParameters=bf_interval=5,bf_resolution=1,bf_window=120,bf_max_job_test=200,bf_continue
+SchedulerParameters=bf_interval=30,bf_resolution=1,bf_window=120,bf_max_job_test=200,bf_continue
 PriorityWeightAge=1000
 PriorityMaxAge=0-00:10
 PriorityWeightPartition=2000
@@ -113,17 +119,28 @@ PartitionName=gpu Nodes=g[1-2] MaxTime=60 PriorityTier=20 PriorityJobFactor=20""
     "shallow": (
         """SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-SchedulerParameters=bf_interval=15,bf_resolution=30,bf_window=60,bf_max_job_test=12,bf_max_job_user=3,default_queue_depth=20
+SchedulerParameters=bf_interval=30,bf_resolution=30,bf_window=60,bf_max_job_test=12,bf_max_job_user=3,default_queue_depth=20
 PriorityWeightAge=500
 PriorityMaxAge=0-00:05
 PriorityWeightJobSize=2000
 PartitionName=batch Nodes=n[1-6] Default=YES MaxTime=60""",
         [("n", 6, 8, 4000, "")],
     ),
+    "usual": (
+        """SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+PriorityWeightAge=1000
+PriorityMaxAge=0-00:10
+PriorityWeightJobSize=500
+PriorityWeightQOS=300
+DefMemPerCPU=100
+PartitionName=batch Nodes=n[1-6] Default=YES MaxTime=60""",
+        [("n", 6, 8, 4000, "")],
+    ),
     "shapes": (
         """SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-SchedulerParameters=bf_interval=5,bf_resolution=1,bf_window=120,bf_max_job_test=200,bf_continue
+SchedulerParameters=bf_interval=30,bf_resolution=1,bf_window=120,bf_max_job_test=200,bf_continue
 PriorityWeightAge=1000
 PriorityMaxAge=0-00:10
 PriorityWeightJobSize=1000
@@ -144,12 +161,13 @@ def one_job(run: str, draw: random.Random, cores: int) -> dict[str, object]:
     user = draw.choices(list(USERS), [5, 1, 3, 2, 2])[0]
     job: dict[str, object] = dict.fromkeys(COLUMNS, "")
     tasks = draw.choices([1, 2, 4, 8, 12, 16, 24], [6, 5, 6, 5, 3, 3, 1])[0]
-    seconds = int(min(2 + draw.expovariate(1 / 14), 60))
+    mean = SECONDS.get(run, USUAL_SECONDS)
+    seconds = int(min(2 + draw.expovariate(1 / mean), 4 * mean))
     job |= {"user": user, "account": USERS[user], "qos": "normal", "partition": "batch", "nice": 0, "tasks": tasks}
     job |= {"limit": max(1, round(seconds / 60 * draw.choice([1, 2, 4, 8]) + 0.5)), "end": seconds}
-    if run == "cores" and draw.random() < 0.2:
+    if run in ("cores", "usual") and draw.random() < 0.2:
         job |= {"qos": "high"}
-    if run in ("cores", "shapes") and draw.random() < 0.4:
+    if run in ("cores", "usual", "shapes") and draw.random() < 0.4:
         job |= {"memory_per_cpu": draw.choice([50, 200, 400, 800])}
     if run == "linear":
         job |= {"tasks": "", "nodes": draw.choices([1, 2, 3, 4, 6, 8], [8, 6, 3, 3, 2, 1])[0]}
@@ -159,7 +177,7 @@ def one_job(run: str, draw: random.Random, cores: int) -> dict[str, object]:
         kind = draw.choices(["batch", "urgent", "all", "gpu"], [6, 2, 3, 3])[0]
         job |= {"partition": kind, "qos": draw.choice(["normal", "normal", "high"])}
         if kind == "urgent":
-            job |= {"tasks": min(tasks, 16), "limit": 1, "end": min(seconds, 25)}
+            job |= {"tasks": min(tasks, 16), "limit": 2, "end": min(seconds, 60)}
         if kind == "gpu":
             job |= {"gpus_per_node": draw.choice([1, 1, 2, 4]), "nodes": 1, "tasks": draw.choice([1, 2, 4, 8])}
         if kind == "batch" and draw.random() < 0.2:
@@ -184,11 +202,12 @@ def jobs_of(run: str, cores: int, count: int = 100) -> list[dict[str, object]]:
     """Draw the jobs of a run, with the s after its begin at which each is submitted."""
     draw = random.Random(f"jobs of {run}")
     jobs, work, each = [], 0.0, 4 if run == "linear" else 1
-    while work < LOAD * cores * SPAN and len(jobs) < 2 * count:
+    span = SPANS.get(run, USUAL_SPAN)
+    while work < LOAD * cores * span and len(jobs) < 2 * count:
         jobs.append(one_job(run, draw, cores))
         size = int(jobs[-1]["tasks"] or 0) * int(jobs[-1]["cpus_per_task"] or 1) or int(jobs[-1]["nodes"]) * each
         work += size * int(jobs[-1]["end"])
-    for job, at in zip(jobs, sorted(draw.uniform(0, SPAN) for _ in jobs), strict=True):
+    for job, at in zip(jobs, sorted(draw.uniform(0, span) for _ in jobs), strict=True):
         job["submit"] = at
     return jobs
 
@@ -216,10 +235,24 @@ def start_services() -> list[subprocess.Popen[bytes]]:
     munge = [f"--{name}={FOLDER / file}" for name, file in (*files, ("seed-file", "munge.seed"))]
     services = [start("munged", "--foreground", "--force", *munge)]
     data = FOLDER / "database"
-    call("mariadb-install-db", "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal", "--user=root")
+    call(
+        "mariadb-install-db",
+        "--no-defaults",
+        f"--datadir={data}",
+        "--auth-root-authentication-method=normal",
+        "--user=root",
+    )
     socket = FOLDER / "database.sock"
     services.append(
-        start("mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={socket}", f"--port={DATABASE_PORT + 1}", "--bind-address=127.0.0.1", "--user=root")
+        start(
+            "mariadbd",
+            "--no-defaults",
+            f"--datadir={data}",
+            f"--socket={socket}",
+            f"--port={DATABASE_PORT + 1}",
+            "--bind-address=127.0.0.1",
+            "--user=root",
+        )
     )
     while not socket.exists():
         time.sleep(0.2)
@@ -235,6 +268,19 @@ def start_services() -> list[subprocess.Popen[bytes]]:
     services.append(start("slurmdbd", "-D", SLURM_CONF=str(FOLDER / "slurm.conf")))
     time.sleep(5)
     return services
+
+
+def add_users(run: str, environment: dict[str, str]) -> None:
+    """Tell the database of the users of a run."""
+    call("sacctmgr", "-i", "add", "cluster", run, **environment)
+    if "high" not in call("sacctmgr", "-n", "show", "qos", "format=name", **environment):
+        call("sacctmgr", "-i", "add", "qos", "high", "Priority=100", **environment)
+    for account in dict.fromkeys(USERS.values()):
+        shares = {"physics": "2", "biology": "2", "chemistry": "1"}[account]
+        call("sacctmgr", "-i", "add", "account", account, f"cluster={run}", f"fairshare={shares}", **environment)
+    for user, account in USERS.items():
+        call("sacctmgr", "-i", "add", "user", user, f"account={account}", f"cluster={run}", "qos=normal,high",
+             "defaultqos=normal", **environment)  # fmt: skip
 
 
 def record(number: int, run: str) -> None:
@@ -258,21 +304,16 @@ def record(number: int, run: str) -> None:
     own = "\n".join([settings, *lines, f"PartitionName={partitions}"]) + "\n"
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
-    (folder / "gres.conf").write_text("NodeName=g[1-2] Name=gpu Count=4 Flags=CountOnly\n" if run == "partitions" else "")
+    (folder / "gres.conf").write_text(
+        "NodeName=g[1-2] Name=gpu Count=4 Flags=CountOnly\n" if run == "partitions" else ""
+    )
     environment = {"SLURM_CONF": str(conf)}
-    call("sacctmgr", "-i", "add", "cluster", run, **environment)
-    if "high" not in call("sacctmgr", "-n", "show", "qos", "format=name", **environment):
-        call("sacctmgr", "-i", "add", "qos", "high", "Priority=100", **environment)
-    for account in dict.fromkeys(USERS.values()):
-        shares = {"physics": "2", "biology": "2", "chemistry": "1"}[account]
-        call("sacctmgr", "-i", "add", "account", account, f"cluster={run}", f"fairshare={shares}", **environment)
-    for user, account in USERS.items():
-        call("sacctmgr", "-i", "add", "user", user, f"account={account}", f"cluster={run}", "qos=normal,high",
-             "defaultqos=normal", **environment)  # fmt: skip
+    with ONE_BY_ONE:
+        add_users(run, environment)
     daemons = [start("slurmctld", "-D", "-f", str(conf), **environment)]
     time.sleep(3)
     daemons += [start("slurmd", "-D", "-f", str(conf), "-N", host, **environment) for host in hosts]
-    while call("sinfo", "-h", "-N", "-o", "%T", **environment).split().count("idle") < len(hosts):
+    while len({line for line in call("sinfo", "-h", "-N", "-o", "%N %T", **environment).splitlines() if "idle" in line}) < len(hosts):
         time.sleep(1)
     time.sleep(10)
     jobs, begin = jobs_of(run, cores), time.time()
@@ -297,7 +338,15 @@ def arguments(job: dict[str, object]) -> list[str]:
     }
     found = [f"--{name}={job[key]}" for key, name in names.items() if job[key] not in ("", 0)]
     found += ["--exclusive"] if job["exclusive"] else []
-    return ["--parsable", f"--uid={job['user']}", "--chdir=/tmp", "--output=/dev/null", *found, "--wrap", f"exec sleep {job['end']}"]
+    return [
+        "--parsable",
+        f"--uid={job['user']}",
+        "--chdir=/tmp",
+        "--output=/dev/null",
+        *found,
+        "--wrap",
+        f"exec sleep {job['end']}",
+    ]
 
 
 def times_of(log: str) -> dict[str, dict[str, object]]:
@@ -338,6 +387,7 @@ def clocks_of(log: str, interval: float, period: float) -> dict[str, float]:
     return {
         "main_phase": round((first("sched: Allocate") - begin) % 1.0, 3),
         "backfill_phase": round((first("backfill: _start_job: Started") - begin) % interval, 3),
+        "first_full": round(first("_read_last_decay_ran") - begin + 60.0, 3),
         "first_calc": round(first("_read_last_decay_ran") - begin + period, 3),
     }
 
@@ -357,7 +407,7 @@ def write(run: str, jobs: list[dict[str, object]], own: str, folder: Path, envir
         table.writerow(job | {"cpus": cpus, "hosts": hosts, "state": state} | times[str(job["job"])])
     (HERE / run / "jobs.csv").write_text(out.getvalue())
     period = 60.0 * int((re.findall(r"PriorityCalcPeriod=(\d+)", own) or ["5"])[0])
-    interval = float(re.findall(r"bf_interval=(\d+)", own)[0])
+    interval = float((re.findall(r"bf_interval=(\d+)", own) or ["30"])[0])
     clocks = clocks_of((folder / "slurmctld.log").read_text(), interval, period)
     (HERE / run / "clocks.json").write_text(json.dumps(clocks, indent=2) + "\n")
     (HERE / run / "slurm.conf").write_text(own)
@@ -366,9 +416,9 @@ def write(run: str, jobs: list[dict[str, object]], own: str, folder: Path, envir
 if __name__ == "__main__":
     services = start_services()
     try:
-        for number, run in enumerate(RUNS):
-            if run in (sys.argv[1:] or RUNS):
-                record(number, run)
+        chosen = [(number, run) for number, run in enumerate(RUNS) if run in (sys.argv[1:] or RUNS)]
+        with ThreadPoolExecutor(len(chosen)) as threads:  # they wait nearly all of the time
+            list(threads.map(record, *zip(*chosen, strict=True)))
     finally:
         for service in reversed(services):
             service.terminate()
