@@ -157,6 +157,7 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.prediction import add_predict
     from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
     from hdeeprm_like.cli.slurm import add_slurm
+    from hdeeprm_like.cli.whatif import add_whatif
     from hdeeprm_like.cli.workloads import add_workload_commands
 
     top = Parser(
@@ -170,6 +171,7 @@ def parser() -> "Parser":
     add_visual(commands)
     add_metrics(commands)
     add_compare(commands)
+    add_whatif(commands)
     add_explain(commands)
     add_jobstat(commands)
     add_predict(commands)

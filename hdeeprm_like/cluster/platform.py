@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.pstates import P0, POWER_SHARE, SPEED_SHARE
 from hdeeprm_like.types import Floats, Ints
 
@@ -51,6 +52,7 @@ class Platform:
         core_names: (C,) host names.
         network: the links, None where they are not known.
         node_gpus: (N,) GPUs of each node, shared by its cores; none where left out.
+        partitions: sets of nodes that jobs ask for; None where all jobs may run everywhere.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Platform:
     core_names: tuple[str, ...]
     network: Network | None = field(default=None)
     node_gpus: Floats = field(default_factory=lambda: np.zeros(0))
+    partitions: Partitions | None = None
 
     def __post_init__(self) -> None:
         if len(self.node_gpus) == 0:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
 
@@ -55,6 +56,7 @@ class Workload:
         capacity: cores of the machine that the workload was made for (``nb_res``).
         gpus: (J,) GPUs per core, a fraction where cores share one (``gpus`` over ``res``); none where left out.
         user: (J,) a number for who submitted each, -1 where nobody knows.
+        demands: what jobs ask for on a platform with partitions; None for nothing of the kind.
     """
 
     ids: tuple[str, ...]
@@ -71,6 +73,7 @@ class Workload:
     capacity: int
     gpus: Floats = field(default_factory=lambda: np.zeros(0))
     user: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    demands: Demands | None = None
 
     def __post_init__(self) -> None:
         if len(self.gpus) == 0:

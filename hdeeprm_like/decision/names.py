@@ -41,7 +41,8 @@ __all__ = [
     "baseline",
 ]
 
-STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED, RESERVE = range(11)
+STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
+RESERVE, SLURM = 10, 11
 
 MODES = {
     "strict": STRICT,
@@ -55,6 +56,7 @@ MODES = {
     "packing": PACKING,
     "scored": SCORED,
     "reserve": RESERVE,
+    "slurm": SLURM,
 }
 
 RESERVED = (
@@ -156,7 +158,11 @@ class Baseline:
     def looks_back(self) -> bool:
         """Whether it looks at what the past jobs of users tell."""
         times = number_of_times(self.order_times), number_of_times(self.times)
-        return is_scored(self.order) or self.order == "multifactor" or max(times) >= FIRST_PREDICTED
+        return (
+            is_scored(self.order)
+            or (self.order == "multifactor" and self.mode != "slurm")
+            or max(times) >= FIRST_PREDICTED
+        )
 
     @property
     def predictors(self) -> tuple[str, ...]:

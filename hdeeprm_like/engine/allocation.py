@@ -3,8 +3,11 @@
 The core policies are those of the thesis (table 3.2), the lowest processors with room, and the packings.
 """
 
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
+from hdeeprm_like.engine.node_places import has_nodes, note_holds
+from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import (
     BEST_FIT,
     FIRST_FIT,
@@ -112,8 +115,62 @@ def take_cores(tables: Tables, policy: int, j: int, p: int, rival: int, wanted: 
     return taken
 
 
+@by_type
+def cores_chosen(tables: BundleType, policy: object, j: object) -> object:
+    """Book cores of the nodes of a partition where there are partitions, else cores anywhere."""
+    return choose_anywhere if no_partitions(tables) else choose_on_nodes
+
+
 @compiled
 def choose_cores(tables: Tables, policy: int, j: int) -> int:
+    """Book the cores that a job gets.
+
+    Returns:
+        NOTHING and the cores in ``allocation[placed : placed + size]``, or what the job lacks (CORES, MEMORY or
+        GPUS) and nothing booked.
+    """
+    return int(cores_chosen(tables, policy, j))
+
+
+@compiled
+def choose_on_nodes(tables: Tables, policy: int, j: int) -> int:
+    """Book cores on the nodes of a job's set, whatever the core policy says; a job of whole nodes gets all of theirs.
+
+    Returns:
+        As of `choose_cores`.
+    """
+    if not has_nodes(tables, j):
+        return CORES
+    book_picked(tables, j)
+    return NOTHING
+
+
+@compiled
+def book_picked(tables: Tables, j: int) -> None:
+    """Book the cores in ``NodeSets.picked`` for a job."""
+    picks, sets, size = 0, tables.node_sets, 0
+    for n in range(len(tables.nodes)):
+        size += sets.picked[n]
+    tables.jobs[j].size = size
+    note_holds(tables, j)
+    for n in range(len(tables.nodes)):
+        p, left = tables.nodes[n].first_processor, sets.picked[n]
+        while left > 0:
+            taken = min(left, tables.loads[p].free)
+            if taken > 0:
+                note_before(tables, picks, p)
+                picks += 1
+                book(tables, p, taken, j)
+                rank(tables, p)
+                left -= taken
+            p += 1
+    write_allocation(tables, FIRST_FIT, j, picks)
+    for i in range(picks):
+        tables.loads[tables.picks[i].processor].picked = 0
+
+
+@compiled
+def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
     """Book the cores that a policy takes for a job, one after the other as each changes what the next finds.
 
     Returns:

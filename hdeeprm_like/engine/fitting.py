@@ -4,11 +4,25 @@ Compiled functions on ``Tables``.
 """
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.lifecycle import places
-from hdeeprm_like.engine.processor_index import node_fits
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.node_places import has_nodes, may_run_on
+from hdeeprm_like.engine.node_sets import no_partitions
+from hdeeprm_like.engine.processor_index import node_fits, places
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
+
+
+@by_type
+def may_use(tables: BundleType, j: object, n: object) -> object:
+    """Tell whether a job may run on a node by its partition and constraint."""
+    return uses_any if no_partitions(tables) else may_run_on
+
+
+@inlined
+def uses_any(tables: Tables, j: int, n: int) -> bool:
+    """Tell that a job may run on all nodes."""
+    return True
 
 
 @compiled
@@ -17,6 +31,8 @@ def fits_on(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
     job, free = tables.jobs[j], 0
     for p in range(first_processor[n], first_processor[n + 1]):
         free += tables.loads[p].free
+    if not may_use(tables, j, n):
+        return False
     return bool(job.size <= free and node_fits(tables, n, job.size * job.memory, job.size * job.gpus))
 
 
@@ -38,6 +54,18 @@ def fits_some_node(tables: Tables, first_processor: Ints, j: int) -> bool:
 @compiled
 def fits(tables: Tables, j: int) -> bool:
     """Tell whether a job can start now on cores anywhere."""
+    return bool(fits_now(tables, j))
+
+
+@by_type
+def fits_now(tables: BundleType, j: object) -> object:
+    """Tell whether a job can start now."""
+    return fits_anywhere if no_partitions(tables) else has_nodes
+
+
+@inlined
+def fits_anywhere(tables: Tables, j: int) -> bool:
+    """Tell whether a job can start now where it may run on all nodes."""
     job = tables.jobs[j]
     only_cores = job.memory <= 0.0 and job.gpus <= 0.0
     return bool(job.size <= tables.clock[0].free_cores and (only_cores or has_places(tables, j)))

@@ -7,9 +7,11 @@ import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.processor_index import counts_cores, rank
+from hdeeprm_like.engine.bundles import Bundle, BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.node_places import has_nodes_when_idle
+from hdeeprm_like.engine.node_sets import no_partitions
+from hdeeprm_like.engine.processor_index import counts_cores, places, rank
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
 from hdeeprm_like.engine.tables import (
     COMPLETED,
@@ -233,20 +235,6 @@ def end_job(tables: Tables, j: int) -> None:
         rank(tables, p)
 
 
-@inlined
-def places(cores: float, memory: float, gpus: float, core_memory: float, core_gpus: float) -> float:
-    """Return for how many cores of a job there is room on a node.
-
-    Args:
-        cores, memory, gpus: what the node has, MB. core_memory, core_gpus: what each core of the job takes.
-    """
-    if core_memory > 0.0:
-        cores = min(cores, max(np.floor(memory / core_memory), 0.0))
-    if core_gpus > 0.0:
-        cores = min(cores, max(np.floor(gpus / core_gpus), 0.0))
-    return cores
-
-
 @compiled
 def holds_when_idle(tables: Tables, size: int, memory: float, gpus: float) -> bool:
     """Tell whether the nodes of the empty platform have room for so many cores with so many MB and GPUs each."""
@@ -278,9 +266,27 @@ def lacking_on_one_node(tables: Tables, j: int) -> int:
     return lacks
 
 
+@by_type
+def lacks_when_idle(tables: BundleType, j: object) -> object:
+    """Return what a job would lack on the empty platform, or on the nodes of its partition."""
+    return lacking_anywhere if no_partitions(tables) else lacking_on_nodes
+
+
 @compiled
 def lacking_when_idle(tables: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform: NOTHING, CORES, MEMORY or GPUS alone."""
+    return int(lacks_when_idle(tables, j))
+
+
+@compiled
+def lacking_on_nodes(tables: Tables, j: int) -> int:
+    """Return CORES if the nodes of a job's partition and constraint could not hold it were they idle, else NOTHING."""
+    return NOTHING if has_nodes_when_idle(tables, j) else CORES
+
+
+@compiled
+def lacking_anywhere(tables: Tables, j: int) -> int:
+    """Return what a job would lack on the empty platform where it may run on all nodes."""
     job = tables.jobs[j]
     if job.size > len(tables.core_job):
         return CORES

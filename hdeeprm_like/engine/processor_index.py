@@ -43,6 +43,20 @@ def processor_key(tables: Tables, policy: int, p: int) -> float:
 
 
 @inlined
+def places(cores: float, memory: float, gpus: float, core_memory: float, core_gpus: float) -> float:
+    """Return for how many cores of a job there is room on a node.
+
+    Args:
+        cores, memory, gpus: what the node has, MB. core_memory, core_gpus: what each core of the job takes.
+    """
+    if core_memory > 0.0:
+        cores = min(cores, max(np.floor(memory / core_memory), 0.0))
+    if core_gpus > 0.0:
+        cores = min(cores, max(np.floor(gpus / core_gpus), 0.0))
+    return cores
+
+
+@inlined
 def node_fits(tables: Tables, n: int, memory: float, gpus: float) -> bool:
     """Tell whether a node has so many MB and GPUs free, but for the rounding errors of what its jobs took."""
     node, room = tables.nodes[n], tables.node_loads[n]

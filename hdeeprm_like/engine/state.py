@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import lifecycle
+from hdeeprm_like.engine.node_sets import most_cores, new_node_sets
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
 from hdeeprm_like.engine.processor_index import rank_all
 from hdeeprm_like.engine.running_jobs import BY_START
@@ -97,6 +98,7 @@ class State:
 
     Attributes:
         platform: what exists.
+        jobs: that will be submitted, None where they become known on the way.
         limits: the largest request of a single job, for scaling.
         tables: the rows behind it, see ``Tables``.
         known: rows of ``tables.jobs`` that hold a job, submitted or not.
@@ -138,11 +140,12 @@ class State:
                 raise ValueError("the limits of jobs that are not known must be given")
             limits = jobs.limits()
         self.platform = platform
+        self.jobs = jobs
         self.limits = limits
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
         self.named = named
-        self._places = 1 if jobs is None else int(np.minimum(jobs.size, platform.cores).sum()) + 1
+        self._places = 1 if jobs is None else int(most_cores(platform, jobs.demands, jobs.size).sum()) + 1
         self._changed = lifecycle.PstateChanges(
             cores=np.zeros(platform.cores, np.int32),
             pstates=np.zeros(platform.cores, np.int8),
@@ -154,7 +157,9 @@ class State:
         self.needs = needs
         self.knows_run_times = jobs is not None
         rows = 1 if log else 0
-        self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows)
+        sizes = np.zeros(0, np.int64) if jobs is None else jobs.size
+        node_sets = new_node_sets(platform, None if jobs is None else jobs.demands, sizes)
+        self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows, node_sets)
         self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
         rank_all(self.tables)
         if jobs is not None:
@@ -416,7 +421,7 @@ def cores_of(tables: Tables, job: int) -> Ints:
 def countable(platform: Platform, jobs: Workload | None) -> bool:
     """Tell whether it makes no difference which cores the jobs have; those that are not known must ask for no more."""
     asked = jobs is not None and (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
-    return platform.processors == 1 and not asked
+    return platform.processors == 1 and platform.partitions is None and not asked
 
 
 def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:

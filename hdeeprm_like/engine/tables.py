@@ -14,6 +14,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
 from hdeeprm_like.engine.job_lists import make_room as make_room_in
+from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import NUMBER_OF_ORDERS, REQUESTED
 from hdeeprm_like.types import Ints, Records
 
@@ -186,6 +187,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         touched: (P,) processors whose cores may have changed P-state in this instant.
         picks: (P,) PICK, scratch: the processors with cores booked for the job being placed.
         log: what happened when; empty to keep no log.
+        node_sets: where jobs may run, absent on a platform without partitions.
     """
 
     clock: Records
@@ -210,6 +212,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     touched: Ints
     picks: Records
     log: Records
+    node_sets: NodeSets
 
 
 def rows_of_processors(platform: Platform) -> Records:
@@ -242,6 +245,7 @@ def new_tables(
     ends: tuple[tuple[int, int], ...],
     seed: int,
     log: int,
+    node_sets: NodeSets,
 ) -> Tables:
     """Return the tables of an idle cluster; its tree is still to be written.
 
@@ -249,6 +253,7 @@ def new_tables(
         jobs: rows for jobs. places: cores that all those jobs take together.
         orders: of the lists of waiting jobs, and the run times that each looks at. ends: of the running ones.
         seed: of the random policies. log: entries of the log to begin with, 0 for no log.
+        node_sets: where the jobs may run.
     """
     loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
     loads["free"] = platform.processor_cores
@@ -290,6 +295,7 @@ def new_tables(
         touched=np.zeros(platform.processors, np.int32),
         picks=np.zeros(platform.processors, PICK),
         log=np.zeros(log, LOG),
+        node_sets=node_sets,
     )
 
 

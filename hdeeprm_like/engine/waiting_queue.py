@@ -2,12 +2,32 @@
 
 import numpy as np
 
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_keys import known_time, lasting_key
 from hdeeprm_like.engine.job_lists import insert, job_at, remove
+from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RANDOM_JOB
 from hdeeprm_like.engine.splitmix64 import STRIDE, uniform
 from hdeeprm_like.engine.tables import WAITING, Tables
+
+
+@by_type
+def asks_more(tables: BundleType, j: object) -> object:
+    """Tell whether a job asks for more than cores that may be anywhere."""
+    return asks_on_nodes if no_partitions(tables) else asks_for_nodes
+
+
+@inlined
+def asks_on_nodes(tables: Tables, j: int) -> bool:
+    """Tell whether a job asks for memory or GPUs."""
+    return bool(tables.jobs[j].memory > 0.0 or tables.jobs[j].gpus > 0.0)
+
+
+@inlined
+def asks_for_nodes(tables: Tables, j: int) -> bool:
+    """Tell that with partitions each job asks for certain nodes."""
+    return True
 
 
 @compiled
@@ -17,7 +37,7 @@ def enqueue(tables: Tables, j: int) -> None:
     job.status, job.place = WAITING, clock.waiting
     tables.members[clock.waiting] = j
     clock.waiting += 1
-    if job.memory > 0.0 or job.gpus > 0.0:
+    if asks_more(tables, j):
         clock.demanding += 1
     for v in range(len(tables.waiting.lists)):
         row = tables.waiting.lists[v]
@@ -35,7 +55,7 @@ def dequeue(tables: Tables, j: int) -> None:
     last = tables.members[clock.waiting]
     tables.members[job.place] = last
     tables.jobs[last].place = job.place
-    if job.memory > 0.0 or job.gpus > 0.0:
+    if asks_more(tables, j):
         clock.demanding -= 1
     for v in range(len(tables.waiting.lists)):
         remove(tables.waiting, v, j)

@@ -11,7 +11,6 @@ one's own need no change to the package. Four places are read, the later wins wh
 """
 
 import json
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,12 +24,11 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Network, Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.json_value import JsonValue
+from hdeeprm_like.formats.partitions_json import read_partitions
 from hdeeprm_like.inputs import read_json
 
-log = logging.getLogger(__name__)
-
 MOST_CORES = 1_000_000
-CARRIED = "slurm"  # what importers know of a cluster and nobody reads yet
+SLURM = "slurm"  # the key of partitions, and of what Slurm schedules by
 MB_IN_GB = 1000
 
 FILES = {
@@ -90,16 +88,17 @@ def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
         PlatformError: a file cannot be read or holds a mistake; the line names the file, the JSON path and the remedy.
     """
     root = JsonValue(read_json(path, PlatformError), path, PlatformError)
-    keys = root.fields(["clusters", "global_links"], ["types", CARRIED])
-    if CARRIED in keys:
-        log.warning("%s: what is under %r, as partitions and features, is not simulated yet", path, CARRIED)
+    keys = root.fields(["clusters", "global_links"], ["types", SLURM])
     known = _types_beside(path.parent, read_types())
     for extra in types:
         known = _types_given(extra, known)
     if "types" in keys:
         known = _types_of_kinds(keys["types"], known)
     _check_references(known)
-    return _build(path, keys, known)
+    platform = _build(path, keys, known)
+    if SLURM not in keys:
+        return platform
+    return replace(platform, partitions=read_partitions(keys[SLURM], platform.nodes))
 
 
 @cache

@@ -50,7 +50,7 @@ def schedule_of(simulator: Simulator, jobs: Workload) -> Schedule:
         jobs.submit[ran],
         tasks["start"][ran],
         tasks["finish"][ran],
-        jobs.size[ran],
+        simulator.state.tables.jobs["size"][: len(jobs)][ran].astype(np.int64),
         simulator.state.platform.cores,
         requested_time=jobs.requested_time[ran],
         user=jobs.user[ran] if (jobs.user >= 0).any() else None,

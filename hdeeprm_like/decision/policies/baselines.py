@@ -15,6 +15,7 @@ from hdeeprm_like.decision.names import (
     PACKING,
     RESERVE,
     SCORED,
+    SLURM,
     STRICT,
 )
 from hdeeprm_like.decision.policies.conservative import start_conservative
@@ -26,13 +27,16 @@ from hdeeprm_like.decision.policies.easy import (
     start_in_order,
     start_with_backfilling,
 )
+from hdeeprm_like.decision.policies.node_plans import start_on_nodes
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import start_scored
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.decision.policies.slurm import start_like_slurm
+from hdeeprm_like.engine.compiled import by_type, compiled
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
+from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
@@ -67,9 +71,16 @@ def decide_by(modes: tuple[str, ...]) -> Callable[[Tables, Plans, int], None]:
     for mode in reversed(modes[:-1]):
         start = either(MODES[mode], STARTS[MODES[mode]], start)
 
+    @by_type
+    def start_of(tables, plans, k):  # type: ignore[no-untyped-def]
+        """Start jobs where they may run anywhere, or where there are partitions."""
+        if no_partitions(tables):
+            return start
+        return start_on_nodes if plans.fields["slurm"][0].kind == "NoSlurmRows" else start_by_partitions
+
     def decide(tables, plans, k):  # type: ignore[no-untyped-def]
         if open_decision(tables, plans, k):
-            start(tables, plans, k)
+            start_of(tables, plans, k)
             close_decision(tables, plans, k)
 
     decide.__qualname__ = f"decide_by_{'_'.join(modes)}"  # machine code is kept by this name
@@ -86,6 +97,15 @@ def either(mode: int, start: Callable[..., None], otherwise: Callable[..., None]
             otherwise(tables, plans, k)
 
     return compiled(start_by_mode)
+
+
+@compiled
+def start_by_partitions(tables: Tables, plans: Plans, k: int) -> None:
+    """Start what baseline *k* starts where one of them is like Slurm."""
+    if plans.plans[k].mode == SLURM:
+        start_like_slurm(tables, plans, k)
+    else:
+        start_on_nodes(tables, plans, k)
 
 
 @compiled
@@ -110,5 +130,6 @@ STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
     PACKING: start_best_pairs,
     SCORED: start_scored,
     RESERVE: start_beside_reserve,
+    SLURM: start_in_order,  # without partitions it is refused, see `plans.slurm_rows_of`
 }
 """How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""

@@ -16,9 +16,10 @@ from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
-from hdeeprm_like.engine.lifecycle import places, start_job
+from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.packing import ALIKE, best_node
+from hdeeprm_like.engine.processor_index import places
 from hdeeprm_like.engine.tables import CORES, NOTHING, WAITING, Tables
 
 

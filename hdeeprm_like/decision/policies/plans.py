@@ -19,6 +19,7 @@ from hdeeprm_like.decision.names import (
     PACKING,
     PLACEMENTS,
     RESERVE,
+    SLURM,
     STRICT,
     Baseline,
     number_of_times,
@@ -26,12 +27,14 @@ from hdeeprm_like.decision.names import (
 from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
 from hdeeprm_like.decision.policies.lookahead import Ahead, let_run, new_ahead
+from hdeeprm_like.decision.policies.node_rows import NodePlans, SlurmRows, new_node_plans, new_slurm_rows
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
 from hdeeprm_like.decision.score_files import ScoredPolicy
 from hdeeprm_like.decision.tree_files import predictor
 from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import (
     ACTUAL,
     BY_SCORE,
@@ -96,7 +99,8 @@ class Plans(Bundle):
         queue, releases: (J + 1,) scratch: waiting jobs in order, and running ones by expected end, in this decision.
         release_ends: (J + 1,) s, when these are expected to end.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
-        history: what is known of users. scores: of learned policies. ahead: what these play. Absent where nobody looks.
+        history: what is known of users. scores: of learned policies. ahead: what these play.
+        node_plans: reservations of nodes. slurm: its priorities. Absent where nobody looks.
     """
 
     plans: Records
@@ -113,6 +117,8 @@ class Plans(Bundle):
     history: History
     scores: Scores
     ahead: Ahead
+    node_plans: NodePlans
+    slurm: SlurmRows
 
 
 def order_of(baseline: Baseline) -> int:
@@ -154,6 +160,8 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         plan["list"], plan["candidates"] = (state.needs.orders.index(needs.orders[i]) for i in (0, -1))
         plan["changing"], plan["candidates_change"] = (changes(*needs.orders[i]) for i in (0, -1))
         plan["kept"], plan["short"] = baseline.kept_of(state.platform.cores), baseline.short
+        if plan["mode"] == SLURM:
+            plan["changing"] = plan["candidates_change"] = 0  # it sorts the queue itself, and not at each decision
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
     plans["held"], plans["stale"] = -1, 1
     learned = [baseline.learned for baseline in baselines]
@@ -174,7 +182,26 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         history=history_of(state, baselines, predictors),
         scores=new_scores(learned, jobs, DEMANDS) if any(learned) else absent(Scores),
         ahead=new_ahead(jobs, *played_by(learned)) if any(learned) else absent(Ahead),
+        node_plans=new_node_plans(state.tables.node_sets, jobs),
+        slurm=slurm_rows_of(state, baselines),
     )
+
+
+def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
+    """Return what Slurm's scheduler knows; absent if no baseline is like it.
+
+    Raises:
+        OptionsError: the platform has no partitions, or the jobs do not say which they ask for.
+    """
+    slurm = [baseline for baseline in baselines if baseline.mode == "slurm"]
+    if not slurm:
+        return absent(SlurmRows)
+    if state.platform.partitions is None or state.jobs is None or not isinstance(state.tables.node_sets, NodeSets):
+        raise OptionsError(
+            f"{slurm[0].name}: needs a platform with partitions and jobs that ask for them, as "
+            "hdeeprm-like import and hdeeprm-like whatif make them"
+        )
+    return new_slurm_rows(state.platform, state.jobs, state.tables.node_sets)
 
 
 def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:

@@ -27,9 +27,10 @@ from hdeeprm_like.decision.window.arrays import (
 )
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.fitting import fits_some_node, has_places
+from hdeeprm_like.engine.fitting import fits_now, fits_some_node
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.waiting_queue import asks_more
 from hdeeprm_like.types import Ints
 
 
@@ -100,9 +101,7 @@ def refill_slots(tables: Tables, window: Window) -> None:
         window.slots[i], window.wants[i] = NONE, NEVER
     if tables.clock[0].demanding > 0:
         for i in range(head + tail):
-            if window.slots[i] != NONE and (
-                tables.jobs[window.slots[i]].memory > 0.0 or tables.jobs[window.slots[i]].gpus > 0.0
-            ):
+            if window.slots[i] != NONE and asks_more(tables, window.slots[i]):
                 window.wants[i] = -window.wants[i]
     params.stale, params.filled, params.least = 0, filled, least_wanted(window.wants)
 
@@ -158,7 +157,7 @@ def place_whole(tables: Tables, window: Window) -> int:
 def fits_slot(tables: Tables, window: Window, i: int) -> bool:
     """Tell whether the job in a slot can start now on cores anywhere; the slots must be filled."""
     wants, free = window.wants[i], tables.clock[0].free_cores
-    return bool(wants <= free and (wants >= 0 or (-wants <= free and has_places(tables, window.slots[i]))))
+    return bool(wants <= free and (wants >= 0 or (-wants <= free and fits_now(tables, window.slots[i]))))
 
 
 @compiled

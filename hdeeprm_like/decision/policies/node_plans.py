@@ -1,0 +1,315 @@
+"""How baselines start jobs on a platform with partitions: with reservations of whole nodes.
+
+One pass over the queue serves all of them. They differ in how many jobs of a partition that cannot start get nodes
+reserved: none (greedy), the first (EASY), all (conservative). Where the order is strict, the first job of a partition
+that cannot start closes all nodes of that partition for those behind it; so does Slurm's main scheduler.
+
+A reservation holds whole nodes, from when the job is expected to start for as long as it asks for, and others that
+would run into it get none of these nodes. Slurm's backfill does the same. No job behind the last one that there are
+cores for now is looked at: it cannot start, and what is reserved for it nobody else needs to know.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.names import COMMIT, CONSERVATIVE, GREEDY, PACKING, SCORED, STRICT
+from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.releases import sort_releases
+from hdeeprm_like.decision.policies.scored import sort_by_score
+from hdeeprm_like.decision.policies.scores import STAGES
+from hdeeprm_like.engine.allocation import book_picked
+from hdeeprm_like.engine.bundles import BundleType, copy_entries
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.lifecycle import start_job
+from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
+from hdeeprm_like.engine.tables import WAITING, Tables
+
+
+@compiled
+def look_now(tables: Tables, plans: Plans) -> None:
+    """Write what is free now on each node, and how many cores in each set, on all nodes and on idle ones."""
+    sets, nodes = tables.node_sets, plans.node_plans
+    look_at_nodes(tables)
+    count = len(tables.nodes)
+    copy_entries(plans.node_cores, 0, sets.cores, 0, count)
+    copy_entries(plans.node_memory, 0, sets.memory, 0, count)
+    copy_entries(plans.node_gpus, 0, sets.gpus, 0, count)
+    for s in range(len(nodes.free)):
+        free, idle = 0, 0
+        for n in range(count):
+            if sets.members[s, n] == 1:
+                free += sets.cores[n]
+                if sets.cores[n] == tables.nodes[n].cores:
+                    idle += sets.cores[n]
+        nodes.free[s], nodes.idle[s] = free, idle
+    nodes.state[0].releases = -1
+
+
+@inlined
+def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
+    """Tell whether the nodes of a job's set have enough free cores now; where they are, and all else, is not looked at."""
+    demand = tables.node_sets.demands[j]
+    if demand.exclusive == 1:
+        return bool(demand.asked <= plans.node_plans.idle[demand.set])
+    return bool(demand.asked <= plans.node_plans.free[demand.set])
+
+
+@compiled
+def allow_until(tables: Tables, plans: Plans, j: int, begin: float, end: float) -> None:
+    """Allow a job the nodes of its set that are not reserved at any time between two dates."""
+    sets, nodes = tables.node_sets, plans.node_plans
+    copy_entries(sets.allowed, 0, sets.members[sets.demands[j].set], 0, len(tables.nodes))
+    for r in range(nodes.state[0].reservations):
+        if nodes.begins[r] < end and nodes.ends[r] > begin:
+            for n in range(len(tables.nodes)):
+                sets.allowed[n] &= 1 - nodes.reserved[r, n]
+
+
+@inlined
+def as_now(tables: Tables, plans: Plans) -> None:
+    """Look at what is free on the nodes now."""
+    sets, count = tables.node_sets, len(tables.nodes)
+    copy_entries(sets.cores, 0, plans.node_cores, 0, count)
+    copy_entries(sets.memory, 0, plans.node_memory, 0, count)
+    copy_entries(sets.gpus, 0, plans.node_gpus, 0, count)
+
+
+@compiled
+def start_on_allowed(tables: Tables, plans: Plans, j: int) -> bool:
+    """Start a job on the allowed nodes if there is room for it."""
+    tables.clock[0].decisions += 1
+    as_now(tables, plans)
+    if not pick_nodes(tables, j):
+        return False
+    book_picked(tables, j)
+    start_job(tables, j)
+    look_now(tables, plans)
+    return True
+
+
+@compiled
+def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return when the allowed nodes are expected to have room for a job, by the running jobs alone; infinite for never."""
+    nodes = plans.node_plans
+    as_now(tables, plans)
+    if pick_nodes(tables, j):
+        return float(tables.clock[0].now)
+    if nodes.state[0].releases < 0:
+        nodes.state[0].releases = sort_releases(tables, plans, k)
+    for i in range(nodes.state[0].releases):
+        if release(tables, plans.releases[i]) and pick_nodes(tables, j):
+            return float(plans.release_ends[i])
+    return np.inf
+
+
+@inlined
+def release(tables: Tables, j: int) -> bool:
+    """Take a running job off the nodes that are looked at; return whether one of them is allowed."""
+    sets, job, helps = tables.node_sets, tables.jobs[j], False
+    first = sets.demands[j].first_hold
+    for i in range(first, first + sets.demands[j].held):
+        n, cores = sets.hold_node[i], sets.hold_cores[i]
+        sets.cores[n] += cores
+        sets.memory[n] += cores * job.memory
+        sets.gpus[n] += cores * job.gpus
+        helps = helps or sets.allowed[n] == 1
+    return helps
+
+
+@inlined
+def next_end(plans: Plans, time: float) -> float:
+    """Return when the first reservation ends after a time; infinite if none does."""
+    found = np.inf
+    for r in range(plans.node_plans.state[0].reservations):
+        if plans.node_plans.ends[r] > time:
+            found = min(found, plans.node_plans.ends[r])
+    return found
+
+
+@compiled
+def runs_into(tables: Tables, plans: Plans, begin: float, end: float) -> bool:
+    """Tell whether a picked node is reserved at some time between two dates."""
+    nodes = plans.node_plans
+    for r in range(nodes.state[0].reservations):
+        if nodes.begins[r] < end and nodes.ends[r] > begin:
+            for n in range(len(tables.nodes)):
+                if nodes.reserved[r, n] == 1 and tables.node_sets.picked[n] > 0:
+                    return True
+    return False
+
+
+@compiled
+def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
+    """Return when a job can start beside the running jobs and what is reserved, and pick its nodes; infinite for never.
+
+    Args:
+        time: s that it is taken to run.
+    """
+    start = tables.clock[0].now
+    while True:
+        allow_until(tables, plans, j, start, start + time)
+        found = soonest_on_allowed(tables, plans, k, j)
+        later = next_end(plans, start)
+        if found <= start:
+            return float(start)
+        if later < found:
+            start = later
+        elif found == np.inf:
+            return np.inf
+        elif runs_into(tables, plans, found, found + time):
+            start = found
+        else:
+            return float(found)
+
+
+@compiled
+def reserve_picked(tables: Tables, plans: Plans, begin: float, end: float) -> None:
+    """Reserve the picked nodes, if there is room for one more reservation."""
+    nodes = plans.node_plans
+    r = nodes.state[0].reservations
+    if r == len(nodes.begins):
+        return
+    nodes.state[0].reservations += 1
+    nodes.begins[r], nodes.ends[r] = begin, end
+    for n in range(len(tables.nodes)):
+        nodes.reserved[r, n] = 1 if tables.node_sets.picked[n] > 0 else 0
+
+
+@compiled
+def close_partition(tables: Tables, plans: Plans, q: int) -> None:
+    """Let no job behind have a node of a partition."""
+    for n in range(len(tables.nodes)):
+        tables.node_sets.picked[n] = tables.node_sets.partition_nodes[q, n]
+    reserve_picked(tables, plans, -np.inf, np.inf)
+
+
+@inlined
+def forget_reservations(tables: Tables, plans: Plans) -> None:
+    """Begin a pass over the queue."""
+    nodes = plans.node_plans
+    nodes.state[0].reservations = 0
+    for q in range(len(nodes.taken)):
+        nodes.taken[q] = 0
+
+
+@compiled
+def last_with_cores(tables: Tables, plans: Plans, count: int) -> int:
+    """Return the last place in ``Plans.queue`` of a job that there are cores for now, -1 if there is none."""
+    last = count - 1
+    while last >= 0 and not has_cores(tables, plans, plans.queue[last]):
+        last -= 1
+    return last
+
+
+@compiled
+def start_strictly(tables: Tables, plans: Plans, k: int, most: int) -> None:
+    """Start jobs in order; the first of a partition that does not fit closes all its nodes to those behind.
+
+    Args:
+        most: jobs that are looked at.
+    """
+    forget_reservations(tables, plans)
+    count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
+    last = last_with_cores(tables, plans, count)
+    for i in range(last + 1):
+        j = plans.queue[i]
+        q = tables.node_sets.demands[j].partition
+        if plans.node_plans.taken[q] == 1:
+            continue
+        allow_until(tables, plans, j, 0.0, np.inf)
+        if not (has_cores(tables, plans, j) and start_on_allowed(tables, plans, j)):
+            plans.node_plans.taken[q] = 1
+            close_partition(tables, plans, q)
+
+
+@compiled
+def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) -> None:
+    """Start jobs in order that run into no reservation; those of a partition that cannot start get one, *depth* of them."""
+    forget_reservations(tables, plans)
+    plan, now = plans.plans[k], tables.clock[0].now
+    count = copy_jobs(tables.waiting, plan.list, plans.queue)
+    last = last_with_cores(tables, plans, count)
+    for i in range(last + 1):
+        j = plans.queue[i]
+        q = tables.node_sets.demands[j].partition
+        cores, wants = has_cores(tables, plans, j), plans.node_plans.taken[q] < depth
+        if not cores and not wants:
+            continue
+        time = planned_time(tables, plans, k, j)
+        if cores:
+            allow_until(tables, plans, j, now, now + time)
+            if start_on_allowed(tables, plans, j):
+                continue
+        if wants:
+            begin = soonest(tables, plans, k, j, time)
+            if begin < np.inf:
+                plans.node_plans.taken[q] += 1
+                reserve_picked(tables, plans, begin, begin + time)
+
+
+@compiled
+def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
+    """Start jobs that run into no reservation in the order of the candidates, behind the heads of EASY."""
+    plan, now = plans.plans[k], tables.clock[0].now
+    count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
+    for i in range(count):
+        j = plans.queue[i]
+        if tables.jobs[j].status == WAITING and has_cores(tables, plans, j):
+            allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
+            start_on_allowed(tables, plans, j)
+
+
+@by_type
+def sort_learned(tables: BundleType, plans: BundleType, k: object) -> object:
+    """Sort the queue of a learned policy."""
+    return sort_nothing if plans.fields["scores"][0].kind == "NoScores" else sort_scored
+
+
+@inlined
+def sort_nothing(tables: Tables, plans: Plans, k: int) -> None:
+    """Do nothing."""
+
+
+@compiled
+def sort_scored(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the queue by the scores of policy *k*, if it is a learned one."""
+    if plans.plans[k].mode == SCORED:
+        sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
+
+
+@compiled
+def start_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
+    """Start what baseline *k* starts where there are partitions."""
+    plan = plans.plans[k]
+    sort_learned(tables, plans, k)
+    look_now(tables, plans)
+    if plan.mode == STRICT or plan.mode == COMMIT:
+        start_strictly(tables, plans, k, tables.clock[0].waiting)
+    elif plan.mode == GREEDY or plan.mode == PACKING:
+        start_around_reservations(tables, plans, k, 0)
+    elif plan.mode == CONSERVATIVE:
+        start_around_reservations(tables, plans, k, len(plans.queue))
+    elif plan.candidates == plan.list:
+        start_around_reservations(tables, plans, k, 1)
+    else:
+        reserve_heads(tables, plans, k)
+        start_candidates(tables, plans, k)
+
+
+@compiled
+def reserve_heads(tables: Tables, plans: Plans, k: int) -> None:
+    """Start the jobs of each partition up to the first that does not fit, and reserve nodes for that one."""
+    forget_reservations(tables, plans)
+    count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
+    for i in range(count):
+        j = plans.queue[i]
+        q = tables.node_sets.demands[j].partition
+        if plans.node_plans.taken[q] == 1:
+            continue
+        time, now = planned_time(tables, plans, k, j), tables.clock[0].now
+        allow_until(tables, plans, j, now, now + time)
+        if not start_on_allowed(tables, plans, j):
+            begin = soonest(tables, plans, k, j, time)
+            plans.node_plans.taken[q] = 1
+            if begin < np.inf:
+                reserve_picked(tables, plans, begin, begin + time)

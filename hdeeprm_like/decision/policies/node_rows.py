@@ -1,0 +1,234 @@
+"""What baselines remember on a platform with partitions: reservations of nodes, and Slurm's priorities."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.partitions import Demands
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.engine.bundles import Bundle, absent
+from hdeeprm_like.engine.node_sets import NodeSets
+from hdeeprm_like.types import Floats, Ints, Records
+
+MOST_RESERVATIONS = 1000  # at once; whoever would get one more goes without
+
+NODE_STATE = np.dtype(
+    [
+        ("reservations", "i8"),  # used entries of NodePlans.begins
+        ("releases", "i8"),  # used entries of Plans.releases, -1 where they must be found again
+    ],
+    align=True,
+)
+
+
+class NodePlans(Bundle):
+    """Reservations of whole nodes; N nodes, S sets, Q partitions, R reservations.
+
+    Attributes:
+        state: (1,) NODE_STATE. begins, ends: (R,) s. reserved: (R, N) 1 for the nodes of each.
+        taken: (Q,) jobs of each partition that have a reservation in this pass over the queue.
+        free, idle: (S,) cores of each set that are free now, and those of them on nodes without jobs.
+    """
+
+    state: Records
+    begins: Floats
+    ends: Floats
+    reserved: Ints
+    taken: Ints
+    free: Ints
+    idle: Ints
+
+
+SLURM = np.dtype(
+    [
+        ("interval", "f8"),  # s, bf_interval
+        ("window", "f8"),  # s, bf_window
+        ("resolution", "f8"),  # s, bf_resolution
+        ("most", "i8"),  # bf_max_job_test
+        ("most_of_user", "i8"),  # bf_max_job_user, 0 for no limit
+        ("depth", "i8"),  # default_queue_depth
+        ("age", "f8"),  # PriorityWeightAge
+        ("max_age", "f8"),  # s, PriorityMaxAge
+        ("fair", "f8"),  # PriorityWeightFairshare
+        ("half_life", "f8"),  # s, PriorityDecayHalfLife, infinite where nothing fades
+        ("period", "f8"),  # s, PriorityCalcPeriod
+        ("delay", "f8"),  # s between two looks of the main scheduler, batch_sched_delay
+        ("full", "f8"),  # s between two looks that do not wait for that, sched_interval
+        ("next_full", "f8"),  # s, when the next one is
+        ("main_phase", "f8"),  # s, it looks at this time and whole seconds later,
+        ("backfill_phase", "f8"),  # and backfill at this one and whole intervals later
+        ("next_main", "f8"),  # s, when the main scheduler may look again
+        ("next_backfill", "f8"),  # s, when the next pass may begin
+        ("next_period", "f8"),  # s, when priorities are computed again
+        ("as_of", "f8"),  # s, until when usage is booked
+        ("main_seen", "i8"),  # changes of the cluster before the main scheduler looked last,
+        ("seen", "i8"),  # before the last pass began,
+        ("booked", "i8"),  # that usage is booked for,
+        ("ranked", "i8"),  # and that have their first priority
+        ("users", "i8"),  # who the tree of shares has
+    ],
+    align=True,
+)
+
+OWNER = np.dtype(
+    [
+        ("account", "i4"),
+        ("tested", "i4"),  # jobs of this user that the pass has looked at
+        ("share", "f8"),
+        ("used", "f8"),  # core s, fading
+        ("cores", "f8"),  # that run now
+        ("level", "f8"),  # share over usage, among those of the account
+        ("factor", "f8"),  # Fair Tree's, from 0 to 1
+    ],
+    align=True,
+)
+
+
+class SlurmRows(Bundle):
+    """What Slurm's scheduler knows besides; J jobs, U users of accounts, A accounts.
+
+    Attributes:
+        params: (1,) SLURM. owner: (J,) the user of an account that each job belongs to.
+        fixed: (J,) what of its priority never changes. tier: (J,) that of its partition.
+        priority: (J,) as it was computed last.
+        owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
+    """
+
+    params: Records
+    owner: Ints
+    fixed: Floats
+    tier: Floats
+    priority: Floats
+    owners: Records
+    accounts: Records
+    order: Ints
+    account_order: Ints
+
+
+def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
+    """Return the plans of baselines that have reserved nothing; absent without partitions."""
+    if not isinstance(sets, NodeSets):
+        return absent(NodePlans)
+    count, nodes = sets.members.shape
+    partitions = len(sets.partition_nodes)
+    most = min(jobs, MOST_RESERVATIONS) + partitions
+    return NodePlans(
+        state=np.zeros(1, NODE_STATE),
+        begins=np.zeros(most),
+        ends=np.zeros(most),
+        reserved=np.zeros((most, nodes), np.int8),
+        taken=np.zeros(partitions, np.int64),
+        free=np.zeros(count, np.int64),
+        idle=np.zeros(count, np.int64),
+    )
+
+
+def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmRows:
+    """Return what Slurm's scheduler knows of jobs before the first comes.
+
+    What a platform does not set is as in Slurm without these settings.
+    """
+    partitions, demands = platform.partitions, jobs.demands
+    assert partitions is not None and demands is not None
+    settings = partitions.settings
+    parameters: Mapping[str, Any] = settings.get("SchedulerParameters") or {}
+
+    def weight(name: str) -> float:
+        return number(settings.get(f"PriorityWeight{name}"), 0.0)
+
+    params = np.zeros(1, SLURM)
+    params["interval"] = max(number(parameters.get("bf_interval"), 30.0), 1.0)
+    params["window"] = number(parameters.get("bf_window"), 1440.0) * 60.0
+    params["resolution"] = max(number(parameters.get("bf_resolution"), 60.0), 1.0)
+    params["most"] = number(parameters.get("bf_max_job_test"), 500.0)
+    params["most_of_user"] = number(parameters.get("bf_max_job_user"), 0.0)
+    params["delay"] = number(parameters.get("batch_sched_delay"), 3.0)
+    params["full"] = max(number(parameters.get("sched_interval"), 60.0), 1.0)
+    params["next_full"] = number(settings.get("first_full"), 0.0)
+    params["main_phase"], params["backfill_phase"] = (
+        number(settings.get(name), 0.0) for name in ("main_phase", "backfill_phase")
+    )
+    params["depth"] = number(parameters.get("default_queue_depth"), 100.0)
+    params["age"], params["max_age"] = weight("Age"), max(number(settings.get("PriorityMaxAge"), 7 * 86400.0), 1.0)
+    params["fair"] = weight("Fairshare")
+    half_life = number(settings.get("PriorityDecayHalfLife"), 7 * 86400.0)
+    params["half_life"] = half_life if half_life > 0 else np.inf
+    params["period"] = max(number(settings.get("PriorityCalcPeriod"), 300.0), 1.0)
+    params["next_period"] = number(settings.get("first_calc"), float(params["period"][0]))
+    owner, owners, accounts = owners_of(demands, jobs.user, settings.get("shares") or {})
+    params["users"] = len(owners) + (1 if settings.get("root_user", True) else 0)
+    nodes = np.where(demands.nodes > 0, demands.nodes, least_nodes(sets, jobs.size))
+    size = (nodes / platform.nodes + jobs.size / platform.cores) / 2.0
+    if str(settings.get("PriorityFavorSmall", "NO")).upper() == "YES":
+        size = ((platform.nodes - nodes) / platform.nodes + (platform.cores - jobs.size) / platform.cores) / 2.0
+    part = partitions.factors / max(float(partitions.factors.max()), 1.0)
+    of_job = sets.demands["partition"]
+    ranks: Mapping[str, Any] = settings.get("qos") or {}
+    most = max([number(value, 0.0) for value in ranks.values()], default=0.0)
+    quality = np.array([number(ranks.get(name), 0.0) / most if most > 0 else 0.0 for name in demands.qos])
+    fixed = weight("JobSize") * size + weight("Partition") * part[of_job] + weight("QOS") * quality
+    fixed += tres(platform, jobs, sets, settings.get("PriorityWeightTRES") or {}) - demands.nice
+    return SlurmRows(
+        params=params,
+        owner=owner,
+        fixed=fixed,
+        tier=partitions.tiers[of_job],
+        priority=np.zeros(len(jobs)),
+        owners=owners,
+        accounts=accounts,
+        order=np.arange(len(owners)),
+        account_order=np.arange(len(accounts)),
+    )
+
+
+def number(value: object, otherwise: float) -> float:
+    """Return a setting as a number, or another where it is none."""
+    return float(value) if isinstance(value, int | float) else otherwise
+
+
+def least_nodes(sets: NodeSets, sizes: Ints) -> Ints:
+    """Return (J,) how many nodes Slurm takes each job to ask for: one, unless it gets whole nodes."""
+    return np.ones(len(sizes), np.int64)
+
+
+def tres(platform: Platform, jobs: Workload, sets: NodeSets, weights: Mapping[str, Any]) -> Floats:
+    """Return (J,) the term of PriorityWeightTRES: weights times the share of what the job's partition has."""
+    members = sets.partition_nodes.astype(np.float64)
+    cores = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes)
+    has = {"cpu": members @ cores, "mem": members @ platform.node_memory, "gres/gpu": members @ platform.node_gpus}
+    asks = {"cpu": jobs.size, "mem": jobs.memory * jobs.size, "gres/gpu": jobs.gpus_of_job}
+    total = np.zeros(len(jobs))
+    for name, weight in weights.items():
+        key = name.lower()
+        if key in has:
+            there = has[key][sets.demands["partition"]]
+            total += number(weight, 0.0) * np.where(there > 0, asks[key] / np.maximum(there, 1e-300), 0.0)
+    return total
+
+
+def owners_of(demands: Demands, user: Ints, shares: Mapping[str, Any]) -> tuple[Ints, Records, Records]:
+    """Return (J,) the user of an account of each job, (U,) and (A,) OWNER with equal shares but for those told.
+
+    Args:
+        shares: of accounts by name.
+    """
+    names = sorted(set(demands.account))
+    numbers = {name: place for place, name in enumerate(names)}
+    pairs: dict[tuple[str, int], int] = {}
+    owner = np.zeros(len(user), np.int32)
+    for job, pair in enumerate(zip(demands.account, user.tolist(), strict=True)):
+        owner[job] = pairs.setdefault(pair, len(pairs))
+    owners, accounts = np.zeros(max(len(pairs), 1), OWNER), np.zeros(max(len(names), 1), OWNER)
+    owners["account"] = [numbers[name] for name, _ in pairs] or [0]
+    accounts["share"] = [number(shares.get(name), 1.0) for name in names] or [1.0]
+    accounts["share"] /= max(accounts["share"].sum(), 1e-300)
+    owners["share"] = 1.0 / np.bincount(owners["account"], minlength=len(accounts))[owners["account"]]
+    owners["factor"] = 1.0
+    return owner, owners, accounts
+
+
+def keeps(baselines: Sequence[str]) -> bool:
+    """Tell whether one of some modes is Slurm's."""
+    return "slurm" in baselines

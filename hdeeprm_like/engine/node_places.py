@@ -1,0 +1,213 @@
+"""Which nodes a job gets where a platform has partitions: those of its set with room, light ones first.
+
+What a job finds on the nodes is in columns of cores, MB and GPUs, so that the same functions place jobs now and in a
+plan of the future. As Slurm does, a job that one node can take goes to the fullest such node of the lightest weight;
+others take all that nodes have, in the order of these. Placing looks at all nodes: O(N).
+"""
+
+from hdeeprm_like.cluster.workload import ROUNDING
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.processor_index import places
+from hdeeprm_like.engine.tables import Tables
+
+
+@compiled
+def look_at_nodes(tables: Tables) -> None:
+    """Write what is free on each node now."""
+    sets = tables.node_sets
+    for n in range(len(tables.nodes)):
+        node, left, free = tables.nodes[n], tables.node_loads[n], 0
+        for p in range(node.first_processor, node.first_processor + node.processors):
+            free += tables.loads[p].free
+        sets.cores[n] = free
+        sets.memory[n] = left.free_memory + node.memory * ROUNDING
+        sets.gpus[n] = left.free_gpus + node.gpus * ROUNDING
+
+
+@inlined
+def allow_set(tables: Tables, j: int) -> None:
+    """Let a job run on all nodes of its set."""
+    sets = tables.node_sets
+    s = sets.demands[j].set
+    for n in range(len(tables.nodes)):
+        sets.allowed[n] = sets.members[s, n]
+
+
+@inlined
+def room_on(tables: Tables, n: int, j: int) -> int:
+    """Return how many cores of a node a job can have by what is free there, in whole tasks."""
+    sets, job, demand = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j]
+    cores = sets.cores[n]
+    if demand.exclusive == 1:
+        if cores < tables.nodes[n].cores:
+            return 0
+        needed = max(min(float(cores), float(demand.asked) / max(demand.nodes, 1)), 1.0)
+        fits = places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus) >= min(needed, float(cores))
+        return int(cores) if fits else 0
+    room = int(places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus))
+    return room - room % demand.task
+
+
+@compiled
+def pick_nodes(tables: Tables, j: int) -> bool:
+    """Pick nodes for a job among the allowed ones, by what is free on them; False if there is no room for it.
+
+    The cores that it gets are in ``NodeSets.picked``.
+    """
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    total, count = 0, 0
+    for n in range(len(tables.nodes)):
+        sets.picked[n] = sets.room[n] = 0
+        if sets.allowed[n] == 1:
+            room = room_on(tables, n, j)
+            sets.room[n] = room
+            total += room
+            count += room > 0
+    if total < demand.asked or count < demand.nodes:
+        return False
+    if pick_runs(tables, j) or (demand.nodes > 0 and pick_roomiest(tables, j)):
+        if demand.exclusive == 0:
+            spread(tables, j)
+        return True
+    return False
+
+
+@compiled
+def best_run(tables: Tables, left: int, nodes: int) -> tuple[int, int]:
+    """Return the first and the last node of the run that serves best what is left of a job, -1 if there is none.
+
+    A run is of nodes with consecutive numbers and one weight that all have room. The lightest come first, then those
+    that suffice, of these the smallest, and of those that do not suffice the largest.
+
+    Args:
+        left: cores. nodes: how many of them at least.
+    """
+    sets, best, best_last, best_total, best_suffices = tables.node_sets, -1, -1, 0, False
+    n = 0
+    while n < len(tables.nodes):
+        if sets.room[n] == 0 or sets.picked[n] > 0:
+            n += 1
+            continue
+        first, total = n, 0
+        while n < len(tables.nodes) and sets.room[n] > 0 and sets.picked[n] == 0 and sets.rank[n] == sets.rank[first]:
+            total += sets.room[n]
+            n += 1
+        suffices = total >= left and n - first >= nodes
+        better = best < 0 or sets.rank[first] < sets.rank[best]
+        if best >= 0 and sets.rank[first] == sets.rank[best]:
+            if suffices:
+                better = not best_suffices or total < best_total
+            else:
+                better = not best_suffices and total > best_total
+        if better:
+            best, best_last, best_total, best_suffices = first, n - 1, total, suffices
+    return best, best_last
+
+
+@compiled
+def pick_runs(tables: Tables, j: int) -> bool:
+    """Pick nodes from one run after the other until there are enough of them and of cores.
+
+    Where one node of the run suffices, the fullest of these is picked.
+    """
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    left, nodes = demand.asked, demand.nodes
+    while left > 0 or nodes > 0:
+        first, last = best_run(tables, left, nodes)
+        if first < 0:
+            return False
+        single = -1
+        if nodes <= 1:
+            for n in range(first, last + 1):
+                if sets.room[n] >= left and (single < 0 or sets.room[n] < sets.room[single]):
+                    single = n
+        if single >= 0:
+            sets.picked[single] = sets.room[single]
+            return True
+        for n in range(first, last + 1):
+            if (left <= 0 and nodes <= 0) or (demand.nodes > 0 and nodes == 0):
+                break
+            sets.picked[n] = sets.room[n]
+            left -= sets.room[n]
+            nodes -= 1
+        if demand.nodes > 0 and nodes == 0:
+            break
+    return bool(left <= 0)
+
+
+@compiled
+def pick_roomiest(tables: Tables, j: int) -> bool:
+    """Pick so many nodes as a job asks for, those with most room."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    left = demand.asked
+    for n in range(len(tables.nodes)):
+        sets.picked[n] = 0
+    for _ in range(demand.nodes):
+        best = -1
+        for n in range(len(tables.nodes)):
+            if sets.picked[n] == 0 and sets.room[n] > 0 and (best < 0 or sets.room[n] > sets.room[best]):
+                best = n
+        if best < 0:
+            return False
+        sets.picked[best] = sets.room[best]
+        left -= sets.room[best]
+    return bool(left <= 0)
+
+
+@compiled
+def spread(tables: Tables, j: int) -> None:
+    """Deal the tasks of a job to the picked nodes, one to each in turn."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    left, turn = demand.asked, 0
+    for n in range(len(tables.nodes)):
+        if sets.picked[n] > 0:
+            sets.room[n], sets.picked[n] = sets.picked[n], 0
+        else:
+            sets.room[n] = 0
+    while left > 0:
+        turn += demand.task
+        for n in range(len(tables.nodes)):
+            if left > 0 and sets.room[n] >= turn:
+                taken = min(demand.task, left)
+                sets.picked[n] += taken
+                left -= taken
+
+
+@inlined
+def may_run_on(tables: Tables, j: int, n: int) -> bool:
+    """Tell whether a node belongs to the set of a job."""
+    return bool(tables.node_sets.members[tables.node_sets.demands[j].set, n] == 1)
+
+
+@compiled
+def has_nodes(tables: Tables, j: int) -> bool:
+    """Tell whether the nodes of a job's set have room for it now."""
+    look_at_nodes(tables)
+    allow_set(tables, j)
+    return pick_nodes(tables, j)
+
+
+@compiled
+def has_nodes_when_idle(tables: Tables, j: int) -> bool:
+    """Tell whether the nodes of a job's set have room for it when nothing runs."""
+    sets = tables.node_sets
+    for n in range(len(tables.nodes)):
+        node = tables.nodes[n]
+        sets.cores[n] = node.cores
+        sets.memory[n], sets.gpus[n] = node.memory * (1.0 + ROUNDING), node.gpus * (1.0 + ROUNDING)
+    allow_set(tables, j)
+    return pick_nodes(tables, j)
+
+
+@inlined
+def note_holds(tables: Tables, j: int) -> None:
+    """Write down which nodes a job gets, and how many cores of each."""
+    sets = tables.node_sets
+    demand, at = sets.demands[j], sets.holds[0]
+    demand.first_hold = at
+    for n in range(len(tables.nodes)):
+        if sets.picked[n] > 0:
+            sets.hold_node[at], sets.hold_cores[at] = n, sets.picked[n]
+            at += 1
+    demand.held = at - demand.first_hold
+    sets.holds[0] = at

@@ -1,0 +1,107 @@
+"""The partitions of a platform file: what importers write under ``"slurm"``.
+
+``nodes`` names the hosts of each group of nodes in the order of the platform, with features and weight;
+``partitions`` names the hosts of each partition and its settings; ``scheduling`` has priority weights and parameters,
+all under Slurm's own names. ``qos`` (name to priority) and ``shares`` (account to share) may be added by hand: no
+configuration file of Slurm tells them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.partitions import Partitions
+from hdeeprm_like.formats.json_value import JsonValue
+from hdeeprm_like.types import Ints
+
+
+def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
+    """Return the partitions of a platform of so many nodes; None if it tells of none.
+
+    Raises:
+        PlatformError: hosts are missing, unknown or of another number than the platform's nodes.
+    """
+    keys = value.fields([], ["nodes", "partitions", "scheduling", "qos", "shares"])
+    if "partitions" not in keys or not keys["partitions"].value or "nodes" not in keys:
+        return None
+    numbers: dict[str, int] = {}
+    features: list[frozenset[str]] = []
+    weights: list[float] = []
+    for group in keys["nodes"].elements():
+        own = group.entries()
+        if "hosts" not in own:
+            raise group.wrong("key 'hosts' is missing")
+        tags = own["features"].value if "features" in own else []
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            raise own["features"].wrong("must be a list of texts")
+        for host in hosts_of(own["hosts"]):
+            if host in numbers:
+                raise own["hosts"].wrong(f"host {host[:40]!r} is there already")
+            numbers[host] = len(numbers)
+            features.append(frozenset(tags))
+            weights.append(float(_number(own.get("weight"), 1.0)))
+    if len(numbers) != nodes:
+        raise keys["nodes"].wrong(f"names {len(numbers)} hosts; the platform has {nodes} nodes")
+    found = keys["partitions"].elements()
+    told = [_partition(one, numbers) for one in found]
+    names = [name for name, _, _ in told]
+    if len(set(names)) < len(names):
+        raise keys["partitions"].wrong("a name is there twice")
+    members = np.zeros((len(told), nodes), np.bool_)
+    for row, (_, rows, _) in enumerate(told):
+        members[row, rows] = True
+    settings = [own for _, _, own in told]
+    scheduling = keys["scheduling"].entries() if "scheduling" in keys else {}
+    more = {key: keys[key].entries() for key in ("qos", "shares") if key in keys}
+    linear = "scheduling" in keys and scheduling.get("SelectType", keys["scheduling"]).value == "select/linear"
+    defaults = [row for row, own in enumerate(settings) if str(own.get("Default", "NO")).upper() == "YES"]
+    return Partitions(
+        names=tuple(names),
+        nodes=members,
+        tiers=np.array([_setting(own, "PriorityTier") for own in settings]),
+        factors=np.array([_setting(own, "PriorityJobFactor") for own in settings]),
+        exclusive=np.array([linear or str(own.get("OverSubscribe", "")).upper() == "EXCLUSIVE" for own in settings]),
+        features=tuple(features),
+        weights=np.array(weights),
+        default=defaults[0] if defaults else 0,
+        settings={name: one.value for name, one in scheduling.items()}
+        | {name: {key: one.value for key, one in own.items()} for name, own in more.items()},
+    )
+
+
+def hosts_of(value: JsonValue) -> Sequence[str]:
+    """Return the names of a list of hosts: ``n[1-4,7]``.
+
+    Raises:
+        PlatformError: it is none.
+    """
+    from hostlist import BadHostlist, expand_hostlist
+
+    try:
+        hosts: Sequence[str] = expand_hostlist(value.text())
+    except BadHostlist as error:
+        raise value.wrong(f"is no list of hosts: {error}") from None
+    return hosts
+
+
+def _partition(value: JsonValue, numbers: Mapping[str, int]) -> tuple[str, Ints, dict[str, Any]]:
+    keys = value.entries()
+    for key in ("name", "hosts"):
+        if key not in keys:
+            raise value.wrong(f"key {key!r} is missing")
+    hosts = hosts_of(keys["hosts"]) if keys["hosts"].value else ()
+    unknown = next((host for host in hosts if host not in numbers), None)
+    if unknown is not None:
+        raise keys["hosts"].wrong(f"host {unknown[:40]!r} is none of the nodes")
+    rows = np.array([numbers[host] for host in hosts], np.int64)
+    return keys["name"].text(), rows, {key: one.value for key, one in keys.items() if key not in ("name", "hosts")}
+
+
+def _number(value: JsonValue | None, otherwise: float) -> float:
+    return otherwise if value is None or not value.value else value.positive()
+
+
+def _setting(own: Mapping[str, Any], name: str) -> float:
+    value = own.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 1.0

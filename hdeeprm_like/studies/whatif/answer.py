@@ -1,0 +1,254 @@
+"""Simulates a log under policies and changes, and compares each with the policy that the machine has now.
+
+All are compared on the same jobs: those that can run under all of them. Intervals are those of the bootstrap over
+blocks of time, in which jobs that come together stay together: jobs of one week wait for each other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster import metrics
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import Baseline, baseline
+from hdeeprm_like.engine.state import countable
+from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.run.schedules import run_to_end
+from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
+from hdeeprm_like.studies.whatif.changes import Change, with_nodes
+from hdeeprm_like.studies.whatif.fidelity import Fidelity, fidelity_of
+from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition
+from hdeeprm_like.types import Bools, Floats, Ints
+
+WEEK = 7 * 86400.0  # s
+FEWEST_BLOCKS, MOST_BLOCKS = 10, 60
+MOST_SINGLE_NODES = 4096  # cores of a pool that may be nodes of their own
+SIZES = (1, 2, 8, 32, 128, 512, 2048)  # cores, where classes of size begin
+PERCENTILES = {"wait_median": 50.0, "wait_p95": 95.0, "wait_p99": 99.0}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of the jobs of a log; (J,) in the order of the log, NaN for those that never ran.
+
+    Attributes:
+        policy, change: names; no change is an empty one. cores: of the machine. energy: J.
+        submit, start, finish: s. size: cores that each had.
+    """
+
+    policy: str
+    change: str
+    cores: int
+    energy: float
+    submit: Floats
+    start: Floats
+    finish: Floats
+    size: Ints
+
+    @property
+    def name(self) -> str:
+        """The policy, and the change if there is one."""
+        return f"{self.policy}, {self.change}" if self.change else self.policy
+
+    @property
+    def wait(self) -> Floats:
+        """(J,) s."""
+        return self.start - self.submit
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that is told.
+
+    Attributes:
+        fidelity: how well the model retells the log; None where the log tells no waits.
+        rows: figures of each outcome. groups: of each by partition, account, size and hour. people: who wins and loses.
+        jobs: that are compared. never: those that could not run, by outcome. blocks: of time.
+    """
+
+    fidelity: Fidelity | None
+    rows: list[dict[str, Any]]
+    groups: list[dict[str, Any]]
+    people: list[dict[str, Any]]
+    jobs: int
+    blocks: int
+    never: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | None = None) -> Outcome:
+    """Return what becomes of a log under a policy and a change.
+
+    Raises:
+        OptionsError: the policy needs nodes, and the machine is a large pool of cores.
+    """
+    if change is not None:
+        machine, log = change.of_machine(machine), change.of_log(log)
+    if policy.mode == "slurm" and machine.partitions is None:
+        machine, log = _for_slurm(machine, policy), asking_for_all(log)
+    jobs = log.jobs
+    named = not countable(machine, jobs)
+    simulator = run_to_end(machine, jobs, PolicyActions([policy]), "textbook", named=named, epoch=log.epoch)
+    tasks, rows = simulator.simulation.tasks, simulator.state.tables.jobs
+    ran = np.isfinite(tasks["finish"])
+    return Outcome(
+        policy=policy.name,
+        change="" if change is None else change.name,
+        cores=machine.cores,
+        energy=simulator.state.joules,
+        submit=jobs.submit,
+        start=np.where(ran, tasks["start"], np.nan),
+        finish=np.where(ran, tasks["finish"], np.nan),
+        size=rows["size"][: len(jobs)].astype(np.int64),
+    )
+
+
+def _for_slurm(machine: Platform, policy: Baseline) -> Platform:
+    if machine.nodes > 1:
+        return in_one_partition(machine)
+    if machine.cores > MOST_SINGLE_NODES:
+        raise OptionsError(
+            f"{policy.name}: reserves whole nodes, and of this machine only its {machine.cores:,} cores are known; "
+            "give the platform that hdeeprm-like import slurm-conf makes"
+        )
+    return in_one_partition(with_nodes(pool(1), np.zeros(machine.cores, np.int64)))
+
+
+def answer(machine: Platform, log: Log, now: str, policies: Sequence[str], changes: Sequence[Change]) -> Answer:
+    """Simulate all, and compare.
+
+    Args:
+        now: the policy of the machine now. policies: others. changes: tried with the policy of now.
+
+    Raises:
+        OptionsError: a policy is not known. WorkloadError: no job could run.
+    """
+    present = baseline(now)
+    outcomes = [simulate(machine, log, present)]
+    for name in policies:
+        policy = baseline(name)
+        if policy.name not in [outcome.name for outcome in outcomes]:
+            outcomes.append(simulate(machine, log, policy))
+    outcomes += [simulate(machine, log, present, change) for change in changes]
+    ran = np.isfinite(np.array([outcome.finish for outcome in outcomes])).all(axis=0)
+    if not ran.any():
+        raise WorkloadError("no job of the log could run on this machine")
+    never = {one.name: int(np.isnan(one.finish).sum()) for one in outcomes if np.isnan(one.finish).any()}
+    blocks = blocks_of(log.jobs.submit)
+    rows = [row_of(one, outcomes[0], ran, blocks) for one in outcomes]
+    words = groups_of(log)
+    return Answer(
+        fidelity=fidelity_of(log, outcomes[0]),
+        rows=rows,
+        groups=[
+            line
+            for one in outcomes[1:]
+            for kind, names in words.items()
+            for line in by(kind, names, one, outcomes[0], ran)
+        ],
+        people=[line for one in outcomes[1:] for line in wins_and_losses(log, one, outcomes[0], ran)],
+        jobs=int(ran.sum()),
+        blocks=int(blocks.max()) + 1,
+        never=never,
+        notes=log.notes,
+    )
+
+
+def blocks_of(submit: Floats) -> Ints:
+    """Return (J,) the block of time of each job: a week, or a tenth of a log of less than ten weeks."""
+    span = max(float(submit[-1] - submit[0]), 1.0)
+    count = int(np.clip(np.ceil(span / WEEK), FEWEST_BLOCKS, MOST_BLOCKS))
+    return np.minimum(((submit - submit[0]) / span * count).astype(np.int64), count - 1)
+
+
+def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, Any]:
+    """Return the figures of an outcome, and its mean wait and bounded slowdown over those of now with intervals."""
+    wait = one.wait[ran]
+    run = (one.finish - one.start)[ran]
+    slowdown = metrics.bounded_slowdown(wait, run)
+    before = metrics.bounded_slowdown(now.wait[ran], (now.finish - now.start)[ran])
+    row: dict[str, Any] = {"name": one.name, "policy": one.policy, "change": one.change, "wait": float(wait.mean())}
+    row |= {name: float(np.percentile(wait, rank)) for name, rank in PERCENTILES.items()}
+    row["bounded_slowdown"] = float(slowdown.mean())
+    row["utilization"] = metrics.utilization(
+        one.submit[ran], one.start[ran], one.finish[ran], np.minimum(one.size[ran], one.cores), one.cores
+    )
+    row["energy"], row["cores"] = one.energy, one.cores
+    for name, after, previous in (("wait", wait, now.wait[ran]), ("bounded_slowdown", slowdown, before)):
+        ratio, low, high = ratio_of(after, previous, blocks[ran])
+        row |= {f"{name}_ratio": ratio, f"{name}_low": low, f"{name}_high": high}
+    row["longer"] = float((wait > now.wait[ran] + 60.0).mean())
+    row["shorter"] = float((wait < now.wait[ran] - 60.0).mean())
+    return row
+
+
+def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float, float]:
+    """Return the mean of one figure over that of another, and its interval over blocks of time; NaN over nothing."""
+    numbers = np.unique(blocks, return_inverse=True)[1]
+    sums = np.column_stack([np.bincount(numbers, weights=column) for column in (after, before)])
+    total = sums.sum(axis=0)
+    if total[1] <= 0.0:
+        return np.nan, np.nan, np.nan
+    if len(sums) < 2:
+        return float(total[0] / total[1]), np.nan, np.nan
+    means = resampled_means(sums)
+    ratios = means[:, 0] / np.maximum(means[:, 1], 1e-300)
+    outside = 50.0 * (1.0 - CONFIDENCE)
+    low, high = np.percentile(ratios, [outside, 100.0 - outside])
+    return float(total[0] / total[1]), float(low), float(high)
+
+
+def groups_of(log: Log) -> dict[str, Sequence[str]]:
+    """Return (J,) the group that each job belongs to, by kind."""
+    size = np.searchsorted(SIZES, log.jobs.size, side="right") - 1
+    ends = [
+        *(f"{low} to {high - 1} cores" for low, high in zip(SIZES, SIZES[1:], strict=False)),
+        f"{SIZES[-1]} cores on",
+    ]
+    ends[0] = "1 core"
+    hours = ((log.jobs.submit + log.epoch) // 3600 % 24).astype(np.int64)
+    found: dict[str, Sequence[str]] = {"size": [ends[max(one, 0)] for one in size.tolist()]}
+    found["hour"] = [f"{hour:02}:00" for hour in hours.tolist()]
+    for kind, name in (("partition", "Partition"), ("account", "Account")):
+        if any(log.words[name]):
+            found[kind] = [word or "not told" for word in log.words[name]]
+    return found
+
+
+def by(kind: str, names: Sequence[str], one: Outcome, now: Outcome, ran: Bools) -> list[dict[str, Any]]:
+    """Return the mean wait of each group, now and in an outcome."""
+    known, numbers = np.unique(np.array(names), return_inverse=True)
+    jobs = np.bincount(numbers[ran], minlength=len(known))
+    waits = [np.bincount(numbers[ran], weights=each.wait[ran], minlength=len(known)) for each in (now, one)]
+    return [
+        {
+            **{"name": one.name, "kind": kind, "group": str(known[row]), "jobs": int(jobs[row])},
+            **{"wait_now": waits[0][row] / jobs[row], "wait": waits[1][row] / jobs[row]},
+        }
+        for row in np.flatnonzero(jobs).tolist()
+    ]
+
+
+def wins_and_losses(log: Log, one: Outcome, now: Outcome, ran: Bools) -> list[dict[str, Any]]:
+    """Return what each user gains or loses, those who lose most first."""
+    users = [user or "not told" for user in log.words["User"]]
+    lines = by("user", users, one, now, ran)
+    for line in lines:
+        line["hours"] = (line["wait"] - line["wait_now"]) * line["jobs"] / 3600.0
+    return sorted(lines, key=lambda line: -line["hours"])
+
+
+def as_tables(found: Answer) -> dict[str, Any]:
+    """Return an answer as it is written to JSON."""
+    return {
+        "jobs": found.jobs,
+        "blocks": found.blocks,
+        "never_ran": found.never,
+        "notes": list(found.notes),
+        "fidelity": None if found.fidelity is None else found.fidelity.as_json(),
+        "outcomes": found.rows,
+    }

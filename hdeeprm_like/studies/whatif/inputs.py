@@ -1,0 +1,251 @@
+"""A log and a machine as `whatif` needs them: jobs with all they ask for, and when they really started."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from hdeeprm_like.cluster.partitions import Demands, Partitions, no_demands
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace, load_workload
+from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.windows import usable, window, with_requested_times
+from hdeeprm_like.inputs import read_text
+from hdeeprm_like.types import Floats, Ints
+
+WORDS = ("Partition", "Constraints", "Account", "QOS", "User")  # columns that importers write beside a trace
+UNKNOWN = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """The jobs of a log, in the order of their submission.
+
+    Attributes:
+        jobs: as they are simulated; their times begin with the first of them.
+        wait: (J,) s that each really waited, NaN where the log does not tell.
+        epoch: s since 1970 when the times show 0; 0 where the log does not tell.
+        words: what the log tells of each job by `WORDS`, empty where nobody knows. notes: what else there is to know.
+    """
+
+    jobs: Workload
+    wait: Floats
+    epoch: float
+    words: Mapping[str, Sequence[str]]
+    notes: tuple[str, ...] = ()
+
+    def take(self, rows: Ints) -> "Log":
+        """Return some of the jobs."""
+        jobs, chosen = self.jobs, rows.tolist()
+        columns = ("submit", "size", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth")
+        taken = replace(
+            jobs,
+            ids=tuple([jobs.ids[row] for row in chosen]),
+            profiles=tuple([jobs.profiles[row] for row in chosen]),
+            **{name: getattr(jobs, name)[rows] for name in (*columns, "walltime", "gpus", "user")},
+            demands=None if jobs.demands is None else jobs.demands.take(rows),
+        )
+        words = {name: [column[row] for row in chosen] for name, column in self.words.items()}
+        return replace(self, jobs=taken, wait=self.wait[rows], words=words)
+
+
+def load_machine(path: Path) -> Platform:
+    """Return the machine of a file.
+
+    Raises:
+        PlatformError: the file cannot be used.
+    """
+    return load_platform(path)
+
+
+def machine_of_cores(cores: int) -> Platform:
+    """Return a machine of which nothing is known but its cores: they are all alike."""
+    return pool(cores)
+
+
+def load_log(path: Path, machine: Platform) -> Log:
+    """Read a log for a machine: ``jobs.swf`` with its ``jobs.extra.csv``, or the CSV that importers write.
+
+    Raises:
+        WorkloadError: it cannot be used, or asks for partitions that the machine has not.
+    """
+    if has_ending_of(path, "trace"):
+        log = _of_trace(path, machine)
+    elif path.name.endswith((".csv", ".csv.gz")):
+        log = _of_csv(path, machine)
+    else:
+        raise WorkloadError(f"{path}: a trace (.swf, .swf.gz) or the .csv that hdeeprm-like import writes is needed")
+    return with_demands(log, machine)
+
+
+def _of_trace(path: Path, machine: Platform) -> Log:
+    whole = load_trace(path)
+    trace = with_requested_times(usable(whole))
+    if len(trace) == 0:
+        raise WorkloadError(f"{path}: no job of it ran for some time on some processors")
+    trace = take(trace, np.lexsort((np.arange(len(trace)), trace.submit)))
+    found = window(trace, max(machine.cores, int(np.maximum(trace.processors, trace.requested_processors).max())))
+    jobs = found.workload
+    more = _extra(path, trace)
+    memory = np.where(trace.requested_memory > 0, trace.requested_memory * 1.024e-3, 0.0)
+    if machine.processors == 1:
+        memory = np.zeros(len(jobs))  # of a pool nobody knows how much it has
+    gpus = more.get("GPUs")
+    jobs = replace(
+        jobs,
+        memory=np.floor(memory),
+        gpus=np.zeros(len(jobs)) if gpus is None or not machine.node_gpus.any() else _numbers(gpus) / jobs.size,
+    )
+    wait = np.where(trace.wait >= 0.0, trace.wait, np.nan)
+    words = {name: more[name] if name in more else [UNKNOWN] * len(jobs) for name in WORDS}
+    words["User"] = words["User"] if any(words["User"]) else [str(user) if user >= 0 else "" for user in jobs.user]
+    for name, column in (("Account", trace.group), ("Partition", trace.partition)):
+        if not any(words[name]):
+            words[name] = [str(value) if value >= 0 else UNKNOWN for value in column.tolist()]
+    notes = (f"{len(whole) - len(trace):,} jobs that ran for no time are left out",) if len(whole) > len(trace) else ()
+    return Log(jobs, wait, found.epoch + _start_of(trace), words, notes)
+
+
+def _start_of(trace: Trace) -> float:
+    for line in trace.header:
+        name, _, value = line.lstrip("; ").partition(":")
+        if name.strip() == "UnixStartTime" and value.strip().isdigit():
+            return float(value)
+    return 0.0
+
+
+def _extra(path: Path, trace: Trace) -> dict[str, list[str]]:
+    """Return the columns of ``jobs.extra.csv`` for the jobs of a trace, if it is there."""
+    ending = ".swf.gz" if path.name.endswith(".swf.gz") else ".swf"
+    name = path.name.removesuffix(ending)
+    beside = [path.with_name(f"{name}.extra.csv{packed}") for packed in ("", ".gz")]
+    file = next((one for one in beside if one.is_file()), None)
+    if file is None:
+        return {}
+    columns = _columns(file, ("Job", *WORDS, "GPUs"))
+    if "Job" not in columns:
+        raise WorkloadError(f"{file}: column 'Job' is missing; the file that hdeeprm-like import writes is needed")
+    rows = {number: row for row, number in enumerate(columns["Job"])}
+    try:
+        chosen = [rows[str(number)] for number in trace.job.tolist()]
+    except KeyError as missing:
+        raise WorkloadError(f"{file}: job {missing.args[0]} of {path.name} is not in it") from None
+    return {name: [column[row] for row in chosen] for name, column in columns.items() if name != "Job"}
+
+
+def _columns(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return some columns of a CSV as texts; those that are missing are left out."""
+    lines = csv.reader(io.StringIO(read_text(path, WorkloadError).removeprefix("\ufeff"), newline=""))
+    head = next(lines, [])
+    places = {name: head.index(name) for name in names if name in head}
+    found: dict[str, list[str]] = {name: [] for name in places}
+    for line in lines:
+        if not line:
+            continue
+        if len(line) != len(head):
+            raise WorkloadError(f"{path}:{lines.line_num}: has {len(line)} values; the line of names has {len(head)}")
+        for name, place in places.items():
+            found[name].append(line[place])
+    return found
+
+
+def _of_csv(path: Path, machine: Platform) -> Log:
+    jobs = load_workload(path, reference_flops=machine.reference_flops)
+    columns = _columns(path, ("JobName", *WORDS, "Submitted", "Started"))
+    rows = {name: row for row, name in enumerate(columns["JobName"])}
+    chosen = [rows[name.partition("!")[2]] for name in jobs.ids]
+    told = {name: [column[row] for row in chosen] for name, column in columns.items()}
+    ran = jobs.ops > 0.0
+    epoch, wait = 0.0, np.full(len(jobs), np.nan)
+    if "Submitted" in told and "Started" in told:
+        submitted, started = _numbers(told["Submitted"], np.nan), _numbers(told["Started"], np.nan)
+        if np.isfinite(submitted).any():
+            epoch = float(np.nanmax(submitted - jobs.submit))  # jobs may arrive later than submitted, never earlier
+            wait = started - (epoch + jobs.submit)
+    user = np.unique(told.get("User", [UNKNOWN] * len(jobs)), return_inverse=True)[1]
+    delay = jobs.ops / machine.reference_flops
+    whole = machine.processors > 1
+    jobs = replace(
+        jobs,
+        user=user.astype(np.int64),
+        delay=delay,
+        ops=np.zeros(len(jobs)),
+        memory=jobs.memory if whole else np.zeros(len(jobs)),
+        gpus=jobs.gpus if machine.node_gpus.any() else np.zeros(len(jobs)),
+    )
+    words = {name: told.get(name, [UNKNOWN] * len(jobs)) for name in WORDS}
+    log = Log(jobs, wait, epoch, words)
+    return log if ran.all() else log.take(np.flatnonzero(ran))
+
+
+def _numbers(texts: Sequence[str], otherwise: float = 0.0) -> Floats:
+    try:
+        return np.array([float(text) if text else otherwise for text in texts])
+    except ValueError as error:
+        raise WorkloadError(f"the columns beside the log: {error}; a number is needed") from None
+
+
+def with_demands(log: Log, machine: Platform) -> Log:
+    """Return a log whose jobs ask for partitions, where the machine has some.
+
+    Raises:
+        WorkloadError: a job asks for a partition that there is not.
+    """
+    partitions = machine.partitions
+    if partitions is None:
+        return log
+    words, count = log.words, len(log.jobs)
+    for name in dict.fromkeys(words["Partition"]):
+        partitions.number_of(name)
+    demands = replace(
+        no_demands(count),
+        partition=tuple(words["Partition"]),
+        constraint=tuple(words["Constraints"]),
+        account=tuple(words["Account"]),
+        qos=tuple(words["QOS"]),
+    )
+    return replace(log, jobs=replace(log.jobs, demands=demands))
+
+
+def in_one_partition(machine: Platform) -> Platform:
+    """Return a machine without partitions as one whose only partition has all its nodes.
+
+    Raises:
+        OptionsError: the machine has partitions already.
+    """
+    if machine.partitions is not None:
+        raise OptionsError(f"{machine.name}: has partitions already")
+    nodes = machine.nodes
+    everything = Partitions(
+        names=("all",),
+        nodes=np.ones((1, nodes), np.bool_),
+        tiers=np.ones(1),
+        factors=np.ones(1),
+        exclusive=np.zeros(1, np.bool_),
+        features=(frozenset[str](),) * nodes,
+        weights=np.ones(nodes),
+        settings=USUAL,
+    )
+    return replace(machine, partitions=everything)
+
+
+def asking_for_all(log: Log) -> Log:
+    """Return a log whose jobs ask for the only partition of a machine."""
+    words = log.words
+    demands: Demands = replace(no_demands(len(log.jobs)), account=tuple(words["Account"]), qos=tuple(words["QOS"]))
+    return replace(log, jobs=replace(log.jobs, demands=demands))
+
+
+USUAL = {
+    "PriorityWeightAge": 1000,
+    "PriorityWeightFairshare": 1000,
+    "PriorityWeightJobSize": 1000,
+}
+"""Slurm's weights where a machine tells none: age, fair share and size alike, as the policy ``multifactor+easy``."""

@@ -1,0 +1,201 @@
+"""The answer as files: one page for people, tables for programs."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.formats.files import replacing, write_json
+from hdeeprm_like.results.html import Html, badge, details, joined, page, paragraph, section, table, write_page
+from hdeeprm_like.studies.whatif.answer import Answer, as_tables
+from hdeeprm_like.studies.whatif.fidelity import MEANING, Fidelity
+
+REPORT, RECORD, GROUPS, USERS = "report.html", "whatif.json", "groups.csv", "users.csv"
+KINDS = {"A": "good", "B": "fair", "C": "weak", "D": "bad"}
+MOST_PEOPLE = 10  # of those who win, and of those who lose
+MOST_GROUPS = 24
+
+
+def write_answer(found: Answer, folder: Path) -> None:
+    """Write the page and the tables.
+
+    Raises:
+        ResultsError: they cannot be written.
+    """
+    write_json(folder / RECORD, as_tables(found))
+    _write_csv(folder / GROUPS, found.groups)
+    _write_csv(folder / USERS, found.people)
+    write_page(folder / REPORT, page_of(found))
+
+
+def _write_csv(path: Path, lines: Sequence[dict[str, Any]]) -> None:
+    with replacing(path) as file:
+        if lines:
+            writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it: ``3 h 20 min``."""
+    if seconds < 60:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60:02} min"
+    return f"{minutes / 1440:.1f} days"
+
+
+def percent(ratio: float) -> str:
+    """Return how much more or less a ratio is: ``-31 %``."""
+    return "not known" if ratio != ratio else f"{100 * (ratio - 1):+.0f} %"
+
+
+def interval(row: dict[str, Any], name: str) -> str:
+    """Return a ratio and its interval."""
+    ratio, low, high = (row[f"{name}_{end}"] for end in ("ratio", "low", "high"))
+    return percent(ratio) if low != low else f"{percent(ratio)} ({percent(low)} to {percent(high)})"
+
+
+def sentence(row: dict[str, Any]) -> str:
+    """Return what one outcome means for the users."""
+    ratio, low, high = row["wait_ratio"], row["wait_low"], row["wait_high"]
+    if ratio != ratio:
+        return f"{row['name']}: nobody waits now, so there is nothing to compare with."
+    change = "less" if ratio < 1 else "more"
+    told = f"With {row['name']} your users would have waited {abs(100 * (ratio - 1)):.0f} % {change}"
+    if low == low and low <= 1.0 <= high:
+        return f"{told}; the interval of {percent(low)} to {percent(high)} holds 0, so this may be chance."
+    return f"{told} ({percent(low)} to {percent(high)})."
+
+
+def page_of(found: Answer) -> Html:
+    """Return the whole page."""
+    present = found.rows[0]
+    intro = [
+        paragraph(
+            f"{found.jobs:,} jobs were simulated under each policy. {present['name']} stands for what the machine does "
+            f"now; everything is compared with it, job by job, and intervals (95 %) are over {found.blocks} blocks of time."
+        ),
+        *(paragraph(note + ".") for note in found.notes),
+        *(
+            paragraph(f"{count:,} jobs could not run with {name}; they are left out everywhere.")
+            for name, count in found.never.items()
+        ),
+        *(paragraph(sentence(row)) for row in found.rows[1:]),
+    ]
+    parts = [
+        joined(intro),
+        section("Does the model know your machine?", _fidelity(found.fidelity, present["name"])),
+        section("Policies and changes", _outcomes(found.rows)),
+        section("Who would wait longer, and who shorter", *_people(found)),
+        section("By partition, account, size and hour", *_groups(found)),
+    ]
+    return page("What if: another policy, another machine", *parts)
+
+
+def _fidelity(told: Fidelity | None, now: str) -> Html:
+    if told is None:
+        return paragraph("The log does not tell how long jobs waited, so nobody can say how well the model retells it.")
+    rows = [
+        ("Mean wait", *map(duration, told.wait), badge(told.marks["mean wait"], KINDS[told.marks["mean wait"]])),
+        ("Median wait", *map(duration, told.median), ""),
+        ("95th percentile of the waits", *map(duration, told.p95), ""),
+        (
+            "Utilization",
+            *(f"{100 * value:.1f} %" for value in told.utilization),
+            badge(told.marks["utilization"], KINDS[told.marks["utilization"]]),
+        ),
+        (
+            "Order of the waits (rank correlation)",
+            "1",
+            f"{told.order:.2f}",
+            badge(told.marks["order of the waits"], KINDS[told.marks["order of the waits"]]),
+        ),
+        ("Start within 5 minutes of the recorded one", "", f"{100 * told.close:.0f} % of the jobs", ""),
+    ]
+    return joined(
+        [
+            paragraph("Grade ", badge(told.grade, KINDS[told.grade]), f": {MEANING[told.grade]}."),
+            table(["", "recorded", f"simulated ({now})", "grade"], rows, numbers=(1, 2)),
+        ]
+    )
+
+
+def _outcomes(rows: Sequence[dict[str, Any]]) -> Html:
+    titles = [
+        "",
+        "mean wait",
+        "to now",
+        "median",
+        "P95",
+        "P99",
+        "slowdown to now",
+        "utilization",
+        "energy",
+        "longer",
+        "shorter",
+    ]
+    lines = [
+        (
+            row["name"],
+            duration(row["wait"]),
+            interval(row, "wait") if place else "",
+            *(duration(row[name]) for name in ("wait_median", "wait_p95", "wait_p99")),
+            interval(row, "bounded_slowdown") if place else "",
+            f"{100 * row['utilization']:.1f} %",
+            percent(row["energy"] / rows[0]["energy"]) if place and rows[0]["energy"] > 0 else "",
+            f"{100 * row['longer']:.0f} %",
+            f"{100 * row['shorter']:.0f} %",
+        )
+        for place, row in enumerate(rows)
+    ]
+    note = "Longer and shorter: the share of the jobs that wait a minute or more longer, or shorter, than now."
+    return joined([table(titles, lines, numbers=tuple(range(1, len(titles)))), paragraph(note)])
+
+
+def _people(found: Answer) -> list[Html]:
+    parts = []
+    for row in found.rows[1:]:
+        own = [line for line in found.people if line["name"] == row["name"]]
+        chosen = own if len(own) <= 2 * MOST_PEOPLE else own[:MOST_PEOPLE] + own[-MOST_PEOPLE:]
+        lines = [
+            (
+                line["group"],
+                f"{line['jobs']:,}",
+                duration(line["wait_now"]),
+                duration(line["wait"]),
+                f"{line['hours']:+,.1f}",
+            )
+            for line in chosen
+        ]
+        titles = ["user", "jobs", "mean wait now", "then", "hours in all"]
+        lose = sum(line["hours"] > 0 for line in own)
+        summary = f"{row['name']}: {lose:,} of {len(own):,} users wait longer in all"
+        parts.append(details(summary, table(titles, lines, numbers=(1, 2, 3, 4))))
+    return parts
+
+
+def _groups(found: Answer) -> list[Html]:
+    parts = []
+    names = [row["name"] for row in found.rows[1:]]
+    for kind in dict.fromkeys(line["kind"] for line in found.groups):
+        own = [line for line in found.groups if line["kind"] == kind]
+        known = {(line["group"], line["name"]): line for line in own}
+        groups = list(dict.fromkeys(line["group"] for line in own))
+        groups.sort(key=lambda group: -known[group, names[0]]["jobs"] if kind in ("account", "partition") else 0)
+        lines = [
+            (
+                group,
+                f"{known[group, names[0]]['jobs']:,}",
+                duration(known[group, names[0]]["wait_now"]),
+                *(duration(known[group, name]["wait"]) for name in names),
+            )
+            for group in groups[:MOST_GROUPS]
+        ]
+        titles = [kind, "jobs", "now", *names]
+        note = f"mean wait by {kind}" + (f", the {MOST_GROUPS} with most jobs" if len(groups) > MOST_GROUPS else "")
+        parts.append(table(titles, lines, note, numbers=tuple(range(1, len(titles)))))
+    return parts

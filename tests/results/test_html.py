@@ -1,0 +1,72 @@
+"""The pieces of self-contained HTML reports."""
+
+from html.parser import HTMLParser
+
+import pytest
+
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.results import html
+
+
+class Balanced(HTMLParser):
+    """Checks that what opens also closes, and keeps addresses and texts."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.addresses, self.texts, self.ids = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        told = dict(attributes)
+        self.addresses += [told[name] for name in ("src", "href", "xlink:href") if name in told]
+        self.ids += [told["id"]] if "id" in told else []
+        if tag not in ("meta", "img", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def read(text):
+    seen = Balanced()
+    seen.feed(text)
+    assert seen.open == []
+    return seen
+
+
+def svg(folder, name):
+    path = folder / name
+    path.write_text('<?xml version="1.0"?><svg width="9"><g id="a"/><use href="#a" style="clip: url(#a)"/></svg>')
+    return path
+
+
+def test_text_never_becomes_markup_and_markup_stays():
+    hostile = '<script>alert("1")</script>'
+    text = html.table([hostile], [[hostile, html.badge(hostile, "good")]], caption=hostile)
+    assert "<script" not in text
+    assert read(text).texts.count(hostile) == 4
+    assert html.element("a", "x", href='"><b>') == '<a href="&quot;&gt;&lt;b&gt;">x</a>'
+
+
+def test_a_page_holds_all_that_it_needs(tmp_path):
+    pictures = [html.picture_of(svg(tmp_path, name), "what it shows") for name in ("one.svg", "two.svg")]
+    text = html.page("Title", html.section("Part", *pictures, anchor="part"), html.contents([("part", "Part")]))
+    seen = read(text)
+    assert all(address.startswith(("#", "data:")) for address in seen.addresses)
+    assert len(set(seen.ids)) == len(seen.ids)
+    assert {address[1:] for address in seen.addresses if address.startswith("#")} <= set(seen.ids)
+    html.write_page(tmp_path / "report.html", text)
+    assert (tmp_path / "report.html").read_text() == text
+
+
+@pytest.mark.parametrize("content", ["no picture", "<svg><script>1</script></svg>"])
+def test_what_is_no_harmless_picture_is_refused_in_one_line(tmp_path, content):
+    (tmp_path / "bad.svg").write_text(content)
+    with pytest.raises(ResultsError, match=r"bad\.svg: holds no picture"):
+        html.picture_of(tmp_path / "bad.svg", "")
