@@ -117,7 +117,7 @@ EXAMPLES: Mapping[str, Example] = {
         {"nine_machines.csv": "platforms/nine_machines.csv"},
     ),
     "worked": Example(
-        "examples small enough for paper: three and seven jobs of Cunha's dissertation, one job of the thesis' 4.1.4",
+        "examples small enough for paper: three and seven jobs of Cunha's dissertation, one of the thesis",
         {
             **{f"{name}.json": f"agents/worked-{name}.json" for name in ("three", "seven", "events")},
             **{f"{name}_jobs.json": f"workloads/worked_{name}_jobs.json" for name in ("three", "seven")},

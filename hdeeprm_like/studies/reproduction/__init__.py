@@ -2,7 +2,7 @@
 
 | module | what it holds |
 |---|---|
-| `experiments/R05.json` | one experiment: what a document did and published, what we do, the options files, the claims |
+| `experiments/R05.json` | what a document did and published, what we do, the options files, the claims |
 | `measures/r05.py` | how its numbers are measured: ``measure(place)`` returns a sample for each key of the JSON file |
 | `claims` | from a sample and a claim to a verdict |
 | `place` | the folder of an experiment: inputs, options files, and parts that are not done twice |

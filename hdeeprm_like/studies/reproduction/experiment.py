@@ -14,12 +14,16 @@ Tier: TypeAlias = Literal["quick", "medium", "long"]
 TIERS: tuple[Tier, ...] = ("quick", "medium", "long")
 
 DOCUMENTS = {
-    "T": "A. Herrera Arcila: HDeepRM: Deep Reinforcement Learning for Workload Management in Heterogeneous Clusters. "
-    "Thesis, University of Cantabria, 2019",
-    "C": "R. L. de Freitas Cunha: the dissertation on deep reinforcement learning for HPC job scheduling",
-    "D": "Wang et al.: Deep Back-Filling, 2022",
-    "M": "R. L. de Freitas Cunha and L. Chaimowicz: the paper on the design of the decision process",
-    "K": "Hutchison et al.: reinforcement learning for jobs and machines, Kansas State University",
+    "T": "Adrián Herrera Arcila: HDeepRM: Deep Reinforcement Learning for Workload Management in Heterogeneous "
+    "Clusters. Master's thesis, University of Cantabria, 2019",
+    "C": "Renato Luiz de Freitas Cunha: Markov decision processes for optimizing job scheduling with Reinforcement "
+    "Learning. Dissertation, Federal University of Minas Gerais, 2022",
+    "M": "Renato Luiz de Freitas Cunha and Luiz Chaimowicz: On the impact of MDP design for Reinforcement Learning "
+    "agents in Resource Management. BRACIS, 2021",
+    "D": "Lingfei Wang, Aaron Harwood and Maria A. Rodriguez: Deep Back-Filling: a Split Window Technique for Deep "
+    "Online Cluster Job Scheduling, 2022",
+    "K": "Scott Hutchison, Daniel Andresen, William Hsu, Benjamin Parsons and Mitchell Neilsen: Scheduling for high "
+    "performance computing with reinforcement learning",
 }
 
 
@@ -34,7 +38,7 @@ class Number:
         claim: ``{"kind": ..., ...}``, see `claims.KINDS`.
         expected: the verdict that our own measurements have led us to expect; ``--strict`` fails where a number that
             was expected to agree is contradicted.
-        reason: why it is quoted, undefined or differs.
+        reason: why it is quoted, undefined or differs. needs: the trace without which it is only quoted.
     """
 
     key: str
@@ -46,6 +50,7 @@ class Number:
     claim: Mapping[str, Any] = field(default_factory=lambda: {"kind": "none"})
     expected: str = ""
     reason: str = ""
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def experiment(name: str) -> Experiment:
     content = read_json(FOLDER / f"{name}.json", ResultsError)
     numbers = tuple(Number(**number) for number in content.pop("numbers"))
     names = {one.name for one in fields(Experiment) if one.type == "tuple[str, ...]"}
-    lists = {key: tuple(content.pop(key)) for key in names & content.keys()}
+    lists: dict[str, Any] = {key: tuple(content.pop(key)) for key in names & content.keys()}
     return Experiment(id=name, numbers=numbers, **lists, **content)
 
 

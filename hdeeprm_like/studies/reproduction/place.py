@@ -94,9 +94,13 @@ class Place:
                 log.warning("%s", error)
         return None
 
-    def example(self, name: str) -> Path:
-        """Return the path of a file of the examples, which is copied beside the options files."""
-        target = self.settings.output / INPUTS / Path(name).name
+    def example(self, name: str, target_name: str = "") -> Path:
+        """Return the path of a file of the examples, which is copied beside the options files.
+
+        Args:
+            target_name: of the copy, where two files would have the same.
+        """
+        target = self.settings.output / INPUTS / (target_name or Path(name).name)
         source = examples_folder() / name
         if not target.exists() or target.stat().st_size != source.stat().st_size:
             with replacing_bytes(target) as file:

@@ -13,13 +13,15 @@ from hdeeprm_like import __version__
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import replacing, write_json
 from hdeeprm_like.run.workers import workers
-from hdeeprm_like.studies.reproduction.claims import CONTRADICTED, DIFFERS, QUOTED, judged
-from hdeeprm_like.studies.reproduction.experiment import Experiment, known_ids
+from hdeeprm_like.studies.reproduction.claims import CONTRADICTED, DIFFERS, judged
+from hdeeprm_like.studies.reproduction.experiment import Experiment, Number, known_ids
 from hdeeprm_like.studies.reproduction.place import RESULT, Findings, Place, Settings, kept_result, measure_of
 
 RESULTS, TABLE, REPORT = "results.json", "results.csv", "report.html"
-COLUMNS = ("id", "key", "source", "what", "published", "unit", "ours", "low", "high", "std", "n", "ratio", "claim")
-COLUMNS += ("verdict", "note", "cpu_seconds")
+COLUMNS = (
+    *("id", "key", "source", "what", "published", "unit", "ours", "low", "high", "std", "n", "ratio"),
+    *("claim", "verdict", "note", "cpu_seconds"),
+)
 
 Result = Mapping[str, Any]
 Tell = Callable[[Result], None]
@@ -89,7 +91,7 @@ def result_of(experiment: Experiment, settings: Settings) -> Result:
         "seeds": len(place.seeds),
         "cpu_seconds": round(cpu_seconds() - before, 1),
         "missing": [name for name in experiment.traces if place.trace(name) is None],
-        "numbers": rows_of(experiment, findings),
+        "numbers": rows_of(place, findings),
         "note": findings.notes.get("", ""),
         "tables": findings.tables,
     }
@@ -97,23 +99,33 @@ def result_of(experiment: Experiment, settings: Settings) -> Result:
     return result
 
 
-def rows_of(experiment: Experiment, findings: Findings) -> list[dict[str, Any]]:
+def rows_of(place: Place, findings: Findings) -> list[dict[str, Any]]:
     """Return what is found of each published number.
 
     Raises:
         KeyError: something was measured that the experiment does not name, which is a fault of ours.
     """
+    experiment = place.experiment
     unknown = findings.values.keys() - {number.key for number in experiment.numbers}
     if unknown:
         raise KeyError(f"{experiment.id}: measures {sorted(unknown)}, which its file does not name")
     rows = []
     for number in experiment.numbers:
+        value = findings.values.get(number.key)
         note = findings.notes.get(number.key, "") or number.reason
-        found = judged(number, findings.values.get(number.key), note)
+        if value is None:
+            note = missing(place, number) or note
         fixed = {"key": number.key, "source": number.source or experiment.shows, "what": number.what}
         fixed |= {"published": number.published, "unit": number.unit, "claim": number.claim["kind"]}
-        rows.append({**fixed, **found.as_json(), "expected": number.expected})
+        rows.append({**fixed, **judged(number, value, note).as_json(), "expected": number.expected})
     return rows
+
+
+def missing(place: Place, number: Number) -> str:
+    """Return how to get the trace that a number lacks, empty if it lacks none."""
+    needed = number.needs or "".join(place.experiment.traces[:1])
+    lacks = needed and place.trace(needed) is None
+    return f"input missing: hdeeprm-like fetch-trace {needed}" if lacks else ""
 
 
 def surprises(results: Sequence[Result]) -> list[str]:
@@ -158,13 +170,3 @@ def check_learning(experiments: Sequence[Experiment]) -> None:
 
     if importlib.util.find_spec("torch") is None and (ids := [one.id for one in experiments if one.needs_learning]):
         raise OptionsError(f"{', '.join(ids)}: needs PyTorch; install it with: pip install 'hdeeprm_like[learn]'")
-
-
-def unanswered(results: Sequence[Result]) -> list[str]:
-    """Return the numbers that were only quoted, with the reason."""
-    return [
-        f"{result['id']} {row['what']}: {row['note']}"
-        for result in results
-        for row in result["numbers"]
-        if row["verdict"] == QUOTED
-    ]

@@ -61,6 +61,4 @@ def described(platform: Platform, name: str) -> str:
     cores = Counter(platform.core_processor.tolist())[int(own[0])]
     speed, bandwidth = platform.processor_flops[own[0], 0] / GIGA, platform.processor_bandwidth[own[0]]
     memory = platform.node_memory[nodes[0]] / GB
-    return (
-        f"{len(nodes)} x {memory:g} GB, {len(own)} x {cores} cores, {speed:.10g} GFLOP/s, {bandwidth:.10g} GB/s"
-    )
+    return f"{len(nodes)} x {memory:g} GB, {len(own)} x {cores} cores, {speed:.10g} GFLOP/s, {bandwidth:.10g} GB/s"

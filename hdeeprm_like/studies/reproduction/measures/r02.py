@@ -87,8 +87,10 @@ def seen(kind: str, jobs: Workload, actions: list[int], horizon: int, backlog: i
     """Return what an agent with two slots sees after some actions on three cores, in the documents' own numbers."""
     state = State(pool(3), jobs)
     window = JobWindow(state, 2, 0, step=0.0, finds=True)
-    observer = View(state, window, kind, step=1.0, horizon=horizon, backlog=backlog, raw=True)  # type: ignore[arg-type]
-    play = Play(Simulator(state, jobs, "textbook"), DecisionSystem(state, JobSlots(state, window), observer, None, window))
+    observer = View(state, window, kind, step=1.0, horizon=horizon, backlog=backlog, raw=True)
+    play = Play(
+        Simulator(state, jobs, "textbook"), DecisionSystem(state, JobSlots(state, window), observer, None, window)
+    )
     for action in actions:
         play.advance()
         play.act(action)
@@ -154,7 +156,10 @@ def sizes_of_networks() -> dict[str, int]:
 def events(place: Place) -> dict[str, object]:
     """Play the example of T 4.1.4 on the embedded simulator, and in a conversation with our server."""
     found: dict[str, object] = {}
-    for simulator, more in (("embedded", []), ("batsim", ["--batsim-command", f"{sys.executable} -m hdeeprm_like batsim"])):
+    for simulator, more in (
+        ("embedded", []),
+        ("batsim", ["--batsim-command", f"{sys.executable} -m hdeeprm_like batsim"]),
+    ):
         output = place.folder / "runs" / f"events-{simulator}"
         arguments = ["launch", "--quiet", "--options", place.options("events"), "--output", output]
         command = [sys.executable, "-m", "hdeeprm_like", *arguments, "--simulator", simulator, *more]
