@@ -18,17 +18,27 @@ of episodes Adam takes one step on the policy loss, weighted by the advantages, 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, POSITIVE, SHARE, Option
 from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time, standardized
 
 
 class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
     """Advantage actor-critic with the options in the table of this module."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
+        "gae_lambda": SHARE,
+        "entropy": NOT_NEGATIVE,
+        "value_coefficient": NOT_NEGATIVE,
+        "reward_scale": POSITIVE,
+        "max_grad_norm": NOT_NEGATIVE,
+    }
 
     def __init__(
         self,

@@ -33,9 +33,9 @@ multiplies blocks of about equal length without them; the results are the same.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -44,6 +44,7 @@ from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Choice, Option, Several
 from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time
 
@@ -111,6 +112,21 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
     """Proximal policy optimization with the options in the table of this module."""
 
     learning_rate = 0.0003
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
+        "lr_decay": Choice(("linear", "none")),
+        "gae_lambda": SHARE,
+        "clip": POSITIVE,
+        "clip_value": NOT_NEGATIVE,
+        "epochs": COUNT,
+        "minibatch": COUNT,
+        "entropy": NOT_NEGATIVE,
+        "value_coefficient": NOT_NEGATIVE,
+        "max_grad_norm": NOT_NEGATIVE,
+        "target_kl": NOT_NEGATIVE,
+        "reward_scale": POSITIVE,
+        "factors": Several(COUNT),
+        "preference": NOT_NEGATIVE,
+    }
 
     def __init__(
         self,
@@ -135,8 +151,6 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         factors: Sequence[int] = (),
         preference: float = 2.0,
     ) -> None:
-        if lr_decay not in ("linear", "none"):
-            raise OptionsError(f"agent.lr_decay is {lr_decay!r}; 'linear' or 'none' is needed")
         self.factors = tuple(factors) or (action_size,)
         if math.prod(self.factors) != action_size:
             raise OptionsError(f"agent.factors is {list(factors)}; the product must be the {action_size} actions")

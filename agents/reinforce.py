@@ -13,11 +13,13 @@ on the policy loss: minus log probability x discounted and standardized return.
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, Choice, Option
 from hdeeprm_like.learning.agents import Batch, PolicyLearningAgent, entropy
 from hdeeprm_like.learning.returns import discounted_returns, mean_at_each_step
 from hdeeprm_like.types import Floats
@@ -25,6 +27,8 @@ from hdeeprm_like.types import Floats
 
 class Reinforce(PolicyLearningAgent):
     """REINFORCE with the options in the table of this module."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]] = {"baseline": Choice(("none", "mean")), "entropy": NOT_NEGATIVE}
 
     def __init__(
         self,
@@ -35,8 +39,6 @@ class Reinforce(PolicyLearningAgent):
         baseline: str = "none",
         entropy: float = 0.0,
     ) -> None:
-        if baseline not in ("none", "mean"):
-            raise OptionsError(f"agent.baseline is {baseline!r}; 'none' or 'mean' is needed")
         self.baseline = baseline
         self.entropy = entropy
         self.layers = nn.ModuleList(

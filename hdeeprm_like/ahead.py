@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine import compiled
 from hdeeprm_like.engine.state import Instant, Request, State
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.run.loop import advance
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Clock
 
@@ -47,6 +49,15 @@ class Done:
     name: str
     seconds: float
     functions: int
+
+
+def machine_code() -> tuple[Path, list[Path]]:
+    """Return where numba keeps the machine code of the one loop, and the files of it that are there.
+
+    Raises:
+        RuntimeError: numba may write no folder.
+    """
+    return compiled.machine_code(advance)
 
 
 def steps_for(presets: Sequence[str] = ()) -> list[Step]:

@@ -56,6 +56,30 @@ def require_number(name: str, value: object) -> None:
         raise OptionsError(f"{name} is {value!r:.80}; a number is needed")
 
 
+LONGEST = 280  # characters of a message; what it is about stands at its beginning and what would be right at its end
+
+
+LONGEST_WORD = 60  # characters of a word of a message that is too long, as of a path
+
+
+def one_line(text: str, most: int = LONGEST) -> str:
+    """Return a text that fits into one line of a terminal: nothing unprintable, and cut in the middle if too long.
+
+    Long words, which are mostly paths, lose their middle before the sentence does.
+    """
+    plain = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    if len(plain) > most:
+        plain = " ".join(_cut(word, LONGEST_WORD, "...") for word in plain.split(" "))
+    return _cut(plain, most, " ... ")
+
+
+def _cut(text: str, most: int, gap: str) -> str:
+    """Return a text without its middle, so that it has *most* characters at most."""
+    kept = most - len(gap)
+    end = kept // 3
+    return text if len(text) <= most else f"{text[: kept - end]}{gap}{text[-end:]}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, else the list of all of them."""
     from difflib import get_close_matches  # only errors need it, and importing it takes a while

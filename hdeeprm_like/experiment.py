@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hdeeprm_like import limits
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
@@ -251,6 +252,8 @@ def platform_from(platform: AnyPlatform) -> Platform:
         )
     if platform < 1:
         raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
+    if platform > limits.CORES.most:
+        raise OptionsError(f"platform: a pool of {platform!r:.40} cores: {limits.refusal(limits.CORES)}")
     return pool(int(platform))
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
+from hdeeprm_like import limits
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, holds_file
 from hdeeprm_like.decision.pair_names import (
     JOB_POLICY_NAMES,
@@ -20,8 +21,8 @@ from hdeeprm_like.decision.pair_names import (
     split_policy,
 )
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.formats.open import names
+from hdeeprm_like.inputs import read_json
 
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
 
@@ -55,6 +56,16 @@ class Section(BaseModel):
     """A section of the file: no unknown keys, no silent conversions, no changes afterwards."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*")
+    @classmethod
+    def within_limits(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse numbers that are larger than any that could be meant."""
+        limit = limits.OPTIONS.get(info.field_name or "")
+        numbers = value if isinstance(value, list) else [value]
+        if limit is not None and any(isinstance(number, int) and number > limit.most for number in numbers):
+            raise ValueError(f"{shown(value)}: {limits.refusal(limit)}")
+        return value
 
 
 class ActionOptions(Section):
@@ -216,7 +227,7 @@ class AgentOptions(Section):
         """Refuse layers without units in one line."""
         layers = hidden if isinstance(hidden, list) else [hidden]
         if hidden is not None and not (layers and all(type(units) is int and units > 0 for units in layers)):
-            raise ValueError(f"{hidden!r}: a number of units of at least 1, or a list of such numbers, is needed")
+            raise ValueError(f"{shown(hidden)}: a number of units of at least 1, or a list of such numbers, is needed")
         return hidden
 
     @field_validator("policy_pair")
@@ -366,7 +377,8 @@ def read_options(path: Path) -> Options:
 
 def explain(problem: Any) -> str:
     """Turn one of pydantic's findings into our one line."""
-    location = ".".join(part if part.isprintable() else repr(part) for part in map(str, problem["loc"]))
+    parts = (part[:60] for part in map(str, problem["loc"]))
+    location = ".".join(part if part.isprintable() else repr(part) for part in parts)
     prefix = f"{location}: " if location else ""
     if problem["type"] == "extra_forbidden":
         *parents, name = problem["loc"]
@@ -377,13 +389,19 @@ def explain(problem: Any) -> str:
         known = [part.strip("' ") for part in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
         near = did_you_mean(str(problem["input"]), known)
         choices = "" if near.startswith("; known") else f"; known: {', '.join(known)}"
-        return f"{prefix}{problem['input']!r} is not known{near}{choices}"
+        return f"{prefix}{shown(problem['input'])} is not known{near}{choices}"
     if problem["type"] == "value_error":
         return f"{prefix}{problem['ctx']['error']}"
-    shown = repr(problem["input"])
-    if len(shown) > 60:
-        shown = shown[:57] + "..."
-    return f"{prefix}{shown}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    return f"{prefix}{shown(problem['input'])}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+
+
+def shown(value: Any) -> str:
+    """Return a wrong value as a message quotes it."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def fields_at(location: Sequence[Any]) -> list[str]:

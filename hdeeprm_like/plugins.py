@@ -4,7 +4,9 @@ import importlib
 import importlib.util
 import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -58,6 +60,22 @@ def whole_names(content: Any, folder: Path) -> Any:
     return f"{(folder / place).resolve()}:{attribute}" if colon and place.endswith(".py") else content
 
 
+def python_files(content: Any, folder: Path = Path()) -> list[Path]:
+    """Return the Python files that JSON content names, ``file.py`` or ``file.py:attribute``, in keys and in values.
+
+    Args:
+        folder: that their paths are relative to.
+    """
+    if isinstance(content, dict):
+        return [path for item in content.items() for part in item for path in python_files(part, folder)]
+    if isinstance(content, list | tuple):
+        return [path for part in content for path in python_files(part, folder)]
+    if not isinstance(content, str):
+        return []
+    place = content.partition(".py:")[0] + ".py" if ".py:" in content else content
+    return [folder / place] if place.endswith(".py") else []
+
+
 def attribute_of(module: ModuleType, attribute: str, what: str, error: type[HDeepRMError]) -> Any:
     """Return an attribute of a module; raise *error* with the nearest name if it has none."""
     try:
@@ -84,6 +102,19 @@ def import_module(name: str, error: type[HDeepRMError] = OptionsError) -> Module
         raise error(f"module {name!r} cannot be imported: {_told(cause)}") from cause
 
 
+_trusted: ContextVar[tuple[Path, ...]] = ContextVar("trusted", default=())
+
+
+@contextmanager
+def trusting(*places: Path) -> Iterator[None]:
+    """Let `import_file` run only files that are among some places, or lie inside them; without any, all files."""
+    before = _trusted.set(tuple(place.resolve() for place in places))
+    try:
+        yield
+    finally:
+        _trusted.reset(before)
+
+
 def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleType:
     """Import a Python file from wherever it is; raise *error* with file and line if that fails.
 
@@ -92,13 +123,16 @@ def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleT
     path = path.resolve()
     if not path.is_file():
         raise error(f"{path}: no such file")
+    places = _trusted.get()
+    if places and not any(path.is_relative_to(place) for place in places):
+        raise error(f"{path}: is Python code outside the folder of the options file; --trust lets it run")
     name = f"hdeeprm_like_user_{zlib.crc32(str(path).encode()):08x}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise error(f"{path}: is no Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickling look their module up
-    sys.path.insert(0, str(path.parent))
+    sys.path.append(str(path.parent))  # last, so that a torch.py beside it does not stand in for the real one
     try:
         spec.loader.exec_module(module)
     except SyntaxError as cause:
@@ -108,7 +142,9 @@ def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleT
     except Exception as cause:
         raise error(f"{where(cause, path) or path}: {_told(cause)}") from cause
     finally:
+        sys.path.reverse()  # the last one of that name is ours
         sys.path.remove(str(path.parent))
+        sys.path.reverse()
     return module
 
 

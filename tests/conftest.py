@@ -34,6 +34,8 @@ SLOW = {
     r"test_docs.*typed.*docs/(?!tutorials/first_run)": "more pages",
     r"batsim_server/test_server_pybatsim.*800": "a long run of PyBatsim",
     r"test_compile\.py": "compiles ahead",
+    r"robust/test_fuzz.*\[(?!0\])": "other changes of the same inputs",
+    r"robust/test_interruptions": "kills and resumes processes, some 15 s each",
     r"test_docker.*commands_run": "more commands",
 }
 

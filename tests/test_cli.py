@@ -342,7 +342,7 @@ def test_ctrl_c_in_the_middle_of_a_simulation_leaves_nothing(tmp_path):
         said = running.communicate(timeout=60)[1]
     finally:
         running.kill()
-    assert said == "hdeeprm-like: interrupted; nothing was written\n"
+    assert said == "hdeeprm-like: interrupted; nothing half-written is left\n"
     assert running.returncode == 130
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exp.json", "jobs.json"]
 

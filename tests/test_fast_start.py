@@ -38,6 +38,7 @@ COMMANDS = (
     "clean",
     "schema",
     "compile",
+    "doctor",
     "example",
 )
 

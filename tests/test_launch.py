@@ -168,10 +168,15 @@ def test_a_directory_that_was_there_before_stays_when_a_run_fails(tmp_path):
 
 def test_two_runs_into_one_directory_do_not_mix(tmp_path):
     experiment = load_experiment(experiment_file(tmp_path))
-    with pytest.raises(ResultsError, match="of no run"), staged(tmp_path / "out") as stage:  # noqa: PT012
-        (stage / "out_jobs.csv").write_text("late")
-        launch_classic(experiment, tmp_path / "out", progress=False)
-    assert set(content(tmp_path / "out")) == OUTPUTS
+    with staged(tmp_path / "out") as stage:
+        for name in ("out_jobs.csv", "run.json"):
+            (stage / name).write_text("first")
+        with pytest.raises(ResultsError, match="another command is writing there"):
+            launch_classic(experiment, tmp_path / "out", progress=False)
+    assert {path.name: path.read_text() for path in (tmp_path / "out").iterdir()} == {
+        "out_jobs.csv": "first",
+        "run.json": "first",
+    }
 
 
 def test_packed_inputs_are_unpacked_into_the_directory(tmp_path):

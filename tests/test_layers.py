@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "hdeeprm_like"
-BASE = {"types", "errors", "plugins", "__version__"}  # what every layer may import
+BASE = {"types", "errors", "inputs", "limits", "plugins", "__version__"}  # what every layer may import
 DECIDES = {"cluster", "engine", "decision"}
 
 MAY_IMPORT = {  # layer: the other layers that it may import besides those that all may
@@ -15,6 +15,8 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "__main__": {"cli"},
     "types": set(),
     "errors": set(),
+    "inputs": set(),
+    "limits": set(),
     "plugins": set(),
     "cluster": set(),
     "formats": {"cluster"},

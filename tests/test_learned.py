@@ -201,7 +201,7 @@ def test_a_run_with_parts_of_ones_own_runs_again_from_its_directory(tmp_path):
     content["pybatsim"]["env"]["objective"] = {"parts.py:waiting": 1.0, "makespan": 0.5}
     options.write_text(json.dumps(content))
     assert launch(tmp_path / "run", options=options) == 0
-    assert launch(tmp_path / "again", options=tmp_path / "run" / "options.json") == 0
+    assert launch(tmp_path / "again", "--trust", options=tmp_path / "run" / "options.json") == 0
     assert schedule(tmp_path / "run") == schedule(tmp_path / "again")
 
 
@@ -215,7 +215,7 @@ def test_a_killed_training_goes_on_to_the_same_end(tmp_path):
     cut.send_signal(signal.SIGKILL)
     cut.wait(30)
     assert json.loads((tmp_path / "cut" / "run.json").read_text())["status"] in ("training", "complete")
-    assert main(["train", "-q", "--resume", str(tmp_path / "cut")]) == 0
+    assert main(["train", "-q", "--resume", str(tmp_path / "cut"), "--trust"]) == 0
     for name in ("losses.log", "rewards.log", "probs.json"):
         assert (tmp_path / "cut" / name).read_text() == (tmp_path / "whole" / name).read_text()
     assert json.loads((tmp_path / "cut" / "run.json").read_text())["status"] == "complete"
@@ -254,7 +254,7 @@ def test_a_training_whose_experiment_has_changed_is_not_resumed(tmp_path, capsys
     options = options_to_test(tmp_path)
     assert train("--output", tmp_path / "training", "--episodes", 2, options=options) == 0
     options.write_text(options.read_text().replace('"hidden": 16', '"hidden": 17'))
-    assert main(["train", "-q", "--resume", str(tmp_path / "training")]) == 2
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--trust"]) == 2
     assert "has changed since" in capsys.readouterr().err
 
 
@@ -297,9 +297,9 @@ def test_an_agent_whose_code_has_changed_is_not_resumed(tmp_path, capsys):
     agent = tmp_path / "my_agent.py"
     agent.write_text(OWN_AGENT)
     assert train("--output", tmp_path / "training", "--episodes", 2, agent=agent) == 0
-    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "3"]) == 0
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "3", "--trust"]) == 0
     agent.write_text(OWN_AGENT.replace("leaky_relu", "relu"))
-    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "4"]) == 2
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "4", "--trust"]) == 2
     assert "my_agent.py: has changed since the training" in capsys.readouterr().err
 
 
@@ -317,7 +317,10 @@ def killed_at_random(command, resume, folder, seconds, kills=50):
         if child == 0:
             os._exit(main(arguments))
         if kill < kills:
-            time.sleep(rng.uniform(0.0, seconds))
+            until = time.monotonic() + rng.uniform(0.0, seconds)
+            at_sight = arguments is command and kill % 2 == 0  # of its record, which the first checkpoint soon follows
+            while time.monotonic() < until and not (at_sight and (folder / "run.json").exists()):
+                time.sleep(0.001)
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
@@ -343,7 +346,7 @@ def test_kill_9_at_fifty_random_moments_gives_the_weights_of_the_whole_training(
         assert main([*flags, "--output", str(tmp_path / "whole")]) == 0
         seconds = min(1.0, 0.5 * (time.monotonic() - begun))
         cut = tmp_path / "cut"
-        resume = ["train", "-q", "--resume", str(cut)]
+        resume = ["train", "-q", "--resume", str(cut), "--trust"]
         early = killed_at_random([*flags, "--output", str(cut)], resume, cut, seconds)
     finally:
         torch.set_num_threads(threads)

@@ -21,7 +21,7 @@ from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.inputs import read_text
 
 if TYPE_CHECKING:
     from hdeeprm_like.batsim_server.server import Ask

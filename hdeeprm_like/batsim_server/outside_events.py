@@ -7,7 +7,7 @@ from pathlib import Path
 from hdeeprm_like.batsim_server.fields import LARGEST_NUMBER, Fields
 from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.inputs import read_text
 from hdeeprm_like.results.batsim_files import parse_interval_set
 
 AVAILABLE, UNAVAILABLE = "machine_available", "machine_unavailable"

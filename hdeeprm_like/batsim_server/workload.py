@@ -10,7 +10,7 @@ from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
 from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.batsim_server.profile_types import PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
-from hdeeprm_like.formats.files import read_json
+from hdeeprm_like.inputs import read_json
 
 DEEPEST_NESTING = 50  # profiles inside profiles
 UNUSED = Profile("", PROFILE_TYPES["delay"], 1.0, "")  # in the place of the parts of a profile that no job has

@@ -5,9 +5,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
+from hdeeprm_like.errors import one_line
 from hdeeprm_like.formats.open import names
+from hdeeprm_like.limits import Limit, refusal
 
 PROGRAM = "hdeeprm-like"
+EXTRAS = {  # modules that only some commands need: the package that has them, and the extra that installs it
+    "torch": ("torch", "learn"),
+    "cmaes": ("cmaes", "learn"),
+    "sklearn": ("scikit-learn", "learn"),
+    "gymnasium": ("gymnasium", "rl"),
+    "sb3_contrib": ("sb3-contrib", "rl"),
+    "tensorboard": ("tensorboard", "tensorboard"),
+}
 CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 if TYPE_CHECKING:
@@ -21,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the program."""
-        self.exit(USER_ERROR, f"{PROGRAM}: {message}; see {self.prog} --help\n")
+        self.exit(USER_ERROR, f"{PROGRAM}: {one_line(message, most=200)}; see {self.prog} --help\n")
 
 
 def command(
@@ -36,11 +46,21 @@ def command(
     return added
 
 
-def positive(text: str) -> int:
-    """Parse a positive whole number."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 1 on is needed")
-    return int(text)
+DIGITS = 19  # of a number that could be meant
+
+
+def at_most(limit: Limit, least: int = 1) -> Callable[[str], int]:
+    """Return what parses a whole number from *least* to a limit."""
+
+    def parse(text: str) -> int:
+        digits = text.isascii() and text.isdigit()
+        if not digits or int(text[:DIGITS]) < least:
+            raise argparse.ArgumentTypeError(f"{text[:40]!r}: a whole number from {least} on is needed")
+        if len(text) > DIGITS or int(text) > limit.most:
+            raise argparse.ArgumentTypeError(f"{text[:40]!r}: {refusal(limit)}")
+        return int(text)
+
+    return parse
 
 
 def positive_seconds(text: str) -> float:
@@ -60,15 +80,25 @@ def between(text: str, most: float, what: str) -> float:
     except ValueError:
         value = 0.0
     if not 0.0 < value < most:
-        raise argparse.ArgumentTypeError(f"{text!r}: a {what} is needed")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a {what} is needed")
     return value
 
 
 def seed(text: str) -> int:
     """Parse a seed."""
-    if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
-        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 0 to 2^63-1 is needed")
+    if not text.isascii() or not text.isdigit() or len(text) > DIGITS or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a whole number from 0 to 2^63-1 is needed")
     return int(text)
+
+
+def add_trust_flag(added: argparse.ArgumentParser) -> None:
+    """Add the flag that lets files of Python code run that an options file or a record names."""
+    added.add_argument(
+        "--trust",
+        action="store_true",
+        help="run the Python files that the options file, or the record of a training, names outside its own folder; "
+        "those inside it, and those on the command line, are run anyway",
+    )
 
 
 def add_input_flags(added: argparse.ArgumentParser) -> None:

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import Commands, command, positive, seed
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, seed
 from hdeeprm_like.formats.open import names
+from hdeeprm_like.limits import CORES, PROCESSES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def add_compare(commands: Commands) -> None:
         help="results; a comparison that was interrupted goes on where it stopped",
     )
     added.add_argument(
-        "--cores", type=positive, metavar="N", help="of a pool (default: as the header of the trace says)"
+        "--cores", type=at_most(CORES), metavar="N", help="of a pool (default: as the header of the trace says)"
     )
     added.add_argument(
         "--platform", type=Path, metavar="FILE", help=f"a machine in place of a pool: {names('platform')}"
@@ -75,8 +76,9 @@ def add_compare(commands: Commands) -> None:
         default="textbook",
         help="all of one time at once, a decision after each event, or as Batsim (default textbook)",
     )
+    add_trust_flag(added)
     added.add_argument("--all", action="store_true", help="also print all the other figures")
-    added.add_argument("--processes", type=positive, metavar="N", help="at most so many at a time")
+    added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="at most so many at a time")
 
 
 def run_compare(options: argparse.Namespace) -> None:

@@ -4,9 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, command, positive
+from hdeeprm_like.cli.arguments import Commands, at_most, command
 from hdeeprm_like.cli.workloads import GIGA, factor
 from hdeeprm_like.formats.open import names
+from hdeeprm_like.limits import CORES
 
 
 def add_convert(commands: Commands) -> None:
@@ -22,7 +23,7 @@ def add_convert(commands: Commands) -> None:
     added.add_argument(
         "--gflops", type=factor, default=1.0, metavar="G", help="of the cores the run times are of (default 1)"
     )
-    added.add_argument("--cores", type=positive, metavar="N", help="of the machine (default: as the source says)")
+    added.add_argument("--cores", type=at_most(CORES), metavar="N", help="of the machine (default: as the source says)")
     added.add_argument(
         "--batsim", type=int, choices=(4, 5), default=4, help="whose workload is written where it is JSON (default 4)"
     )

@@ -4,8 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, command, positive
+from hdeeprm_like.cli.arguments import Commands, at_most, command
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.limits import CORES, JOBS
 
 FEW = 12  # jobs that are shown
 
@@ -15,8 +16,8 @@ def add_explain(commands: Commands) -> None:
     added = command(commands, "explain", "say what a learned policy looks at, and why a job is first", run_explain)
     added.add_argument("policy", metavar="POLICY", help="zoo:NAME or scored:FILE.json")
     added.add_argument("--trace", type=Path, metavar="SWF", help="look at the queue while the jobs of a trace are run")
-    added.add_argument("--cores", type=positive, metavar="N", help="of the machine (default: what the trace says)")
-    added.add_argument("--jobs", type=positive, default=1024, metavar="N", help="of the trace (default 1024)")
+    added.add_argument("--cores", type=at_most(CORES), metavar="N", help="of the machine (default: as the trace says)")
+    added.add_argument("--jobs", type=at_most(JOBS), default=1024, metavar="N", help="of the trace (default 1024)")
     added.add_argument("--at", type=float, default=0.0, metavar="S", help="s after the first job (default 0)")
 
 

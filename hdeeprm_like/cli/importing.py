@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.cli.arguments import Commands, command, positive
+from hdeeprm_like.cli.arguments import Commands, at_most, command
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.limits import CORES
 
 if TYPE_CHECKING:
     from hdeeprm_like.importers.jobs import JobStore
@@ -71,7 +72,9 @@ def _add_trace_flags(added: argparse.ArgumentParser) -> None:
     added.add_argument("--output", "-o", type=Path, metavar="FILE.swf|csv", help="the trace, also .gz")
     added.add_argument("--timezone", metavar="ZONE", help="of times that do not tell theirs, as Europe/Madrid")
     added.add_argument("--platform", type=Path, metavar="JSON", help="imported platform: its cores and time limits")
-    added.add_argument("--cores", type=positive, metavar="N", help="of the machine (default: the most in use at once)")
+    added.add_argument(
+        "--cores", type=at_most(CORES), metavar="N", help="of the machine (default: most in use at once)"
+    )
     added.add_argument(
         "--anonymize", action="store_true", help="write hashes for users, accounts, partitions, QOS and reservations"
     )
@@ -191,8 +194,8 @@ def _of_platform(options: argparse.Namespace) -> tuple[int | None, dict[str, flo
     if options.platform is None:
         return options.cores, {}
     from hdeeprm_like.errors import PlatformError
-    from hdeeprm_like.formats.files import read_json
     from hdeeprm_like.formats.open import load_platform
+    from hdeeprm_like.inputs import read_json
 
     cores = load_platform(options.platform).cores
     content: Any = read_json(options.platform, PlatformError) if options.platform.suffix == ".json" else {}

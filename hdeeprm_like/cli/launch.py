@@ -11,11 +11,13 @@ from hdeeprm_like.cli.arguments import (
     Commands,
     add_agent_flags,
     add_input_flags,
+    add_trust_flag,
+    at_most,
     command,
-    positive,
     positive_seconds,
 )
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.limits import RUNS
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
@@ -28,13 +30,16 @@ def add_launch(commands: Commands) -> None:
     added.add_argument("--options", "-o", type=Path, required=True, metavar="EXP.json", help="the options file")
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
     add_input_flags(added)
-    added.add_argument("--runs", "-nr", type=positive, default=1, metavar="N", help="simulations in a row (default 1)")
+    added.add_argument(
+        "--runs", "-nr", type=at_most(RUNS), default=1, metavar="N", help="simulations in a row (default 1)"
+    )
     added.add_argument(
         "--simulator",
         choices=("embedded", "batsim", "batsim5", "docker"),
         default="embedded",
         help="our own in process, Batsim 4 or 5 as a program, or either in a container (default embedded)",
     )
+    add_trust_flag(added)
     add_agent_flags(added)
     added.add_argument(
         "--log-decisions",

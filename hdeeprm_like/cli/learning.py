@@ -11,10 +11,12 @@ from hdeeprm_like.cli.arguments import (
     Commands,
     add_agent_flags,
     add_input_flags,
+    add_trust_flag,
+    at_most,
     command,
-    positive,
 )
 from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.limits import ENVS, EPISODES, PROCESSES
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
@@ -33,10 +35,15 @@ def add_train(commands: Commands) -> None:
         default="gradient",
         help="gradient: an agent learns by its own loss; evolution: the weights of a learned policy are searched for",
     )
-    added.add_argument("--processes", type=positive, metavar="N", help="of an evolution (default: one per processor)")
-    added.add_argument("--episodes", type=positive, metavar="N", help="in all, in place of the options file's")
-    added.add_argument("--envs", type=positive, metavar="N", help="episodes at once, in place of the options file's")
+    added.add_argument(
+        "--processes", type=at_most(PROCESSES), metavar="N", help="of an evolution (default: one per processor)"
+    )
+    added.add_argument("--episodes", type=at_most(EPISODES), metavar="N", help="in all, in place of the options file's")
+    added.add_argument(
+        "--envs", type=at_most(ENVS), metavar="N", help="episodes at once, instead of the options file's"
+    )
     add_input_flags(added)
+    add_trust_flag(added)
     add_agent_flags(added)
 
 
@@ -81,7 +88,7 @@ def is_evolution(folder: Path | None) -> bool:
     """Tell whether a training that is to go on is an evolution."""
     if folder is None or not (folder / "run.json").exists():
         return False
-    from hdeeprm_like.formats.files import read_json
+    from hdeeprm_like.inputs import read_json
 
     record = read_json(folder / "run.json", ResultsError)
     return isinstance(record, dict) and record.get("method") == "evolution"

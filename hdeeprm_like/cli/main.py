@@ -4,15 +4,20 @@
 """
 
 import argparse
+import io
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hdeeprm_like import __version__
-from hdeeprm_like.errors import HDeepRMError
+from hdeeprm_like.errors import HDeepRMError, one_line
 
 if TYPE_CHECKING:
+    import logging
+
     from hdeeprm_like.cli.arguments import Parser
 
 
@@ -30,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from hdeeprm_like.batsim_server.batsim5.cli import main as serve5
 
         return serve5(arguments[1:])
-    from hdeeprm_like.cli.arguments import BROKEN_PIPE, INTERRUPTED, PROGRAM, USER_ERROR
+    from hdeeprm_like.cli.arguments import BROKEN_PIPE, EXTRAS, INTERRUPTED, PROGRAM, USER_ERROR
 
     options = parser().parse_args(arguments)
     if not options.command:
@@ -38,26 +43,78 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USER_ERROR
     import logging
 
+    from hdeeprm_like.cli.trust import trusted_by
+    from hdeeprm_like.plugins import trusting
+
     if options.quiet:
         os.environ["HDEEPRM_LIKE_QUIET"] = "1"  # read where functions are compiled
     use_one_thread_for_linear_algebra()
-    logging.basicConfig(
-        level="ERROR" if options.quiet else options.log_level or "WARNING", format=f"{PROGRAM}: %(message)s", force=True
-    )
+    logging.basicConfig(level="ERROR" if options.quiet else options.log_level or "WARNING", force=True)
+    logging.getLogger().handlers[0].setFormatter(one_line_formatter())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:
         run: Callable[[argparse.Namespace], int | None] = options.run
-        status = run(options)
+        with heeding_termination(), trusting(*trusted_by(options)):
+            status = run(options)
         sys.stdout.flush()
     except HDeepRMError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\n")
-        return USER_ERROR
+        return refuse(str(error))
     except KeyboardInterrupt:
-        sys.stderr.write(f"{PROGRAM}: interrupted; nothing was written\n")
+        sys.stderr.write(f"{PROGRAM}: interrupted; nothing half-written is left\n")
         return INTERRUPTED
+    except ModuleNotFoundError as error:
+        package, extra = EXTRAS.get((error.name or "").partition(".")[0], ("", ""))
+        if not package:
+            raise
+        return refuse(f"{options.command}: needs {package}; install it with: pip install 'hdeeprm_like[{extra}]'")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:  # a full disk, a folder that may not be read: nothing that we could have foreseen
+        return refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+    except MemoryError:
+        return refuse("the memory of this computer does not suffice for this; ask for less, or run it on a larger one")
     return status or 0
+
+
+@contextmanager
+def heeding_termination() -> Iterator[None]:
+    """End as Ctrl-C does when a batch system says that the time is up: what was begun is tidied up or saved."""
+
+    def end(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # others may not handle signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def refuse(message: str) -> int:
+    """Say in one line why a command did nothing; return its exit status."""
+    from hdeeprm_like.cli.arguments import PROGRAM, USER_ERROR
+
+    sys.stderr.write(f"{PROGRAM}: {one_line(message)}\n")
+    return USER_ERROR
+
+
+def one_line_formatter() -> "logging.Formatter":
+    """Return what makes one line of a warning, whatever is in the names of files."""
+    import logging
+
+    from hdeeprm_like.cli.arguments import PROGRAM
+
+    class OneLine(logging.Formatter):
+        def formatMessage(self, record: logging.LogRecord) -> str:
+            return one_line(super().formatMessage(record), most=1000)
+
+    return OneLine(f"{PROGRAM}: %(message)s")
 
 
 def use_one_thread_for_linear_algebra() -> None:
@@ -70,12 +127,24 @@ def use_one_thread_for_linear_algebra() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+class Version(argparse.Action):
+    """Prints the versions that results depend on; they are looked up only if somebody asks."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print and end."""
+        from hdeeprm_like.cli.doctor import version_line
+
+        sys.stdout.write(version_line() + "\n")
+        parser.exit()
+
+
 def parser() -> "Parser":
     """Return the parser of the whole command line."""
     from hdeeprm_like.cli.arguments import PROGRAM, Parser
     from hdeeprm_like.cli.comparison import add_compare
     from hdeeprm_like.cli.compilation import add_compile
     from hdeeprm_like.cli.conversion import add_convert
+    from hdeeprm_like.cli.doctor import add_doctor
     from hdeeprm_like.cli.example import add_example
     from hdeeprm_like.cli.explanation import add_explain
     from hdeeprm_like.cli.importing import add_import
@@ -89,7 +158,7 @@ def parser() -> "Parser":
     top = Parser(
         prog=PROGRAM, description="Learned job scheduling for heterogeneous HPC clusters, coupled with Batsim."
     )
-    top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    top.add_argument("--version", action=Version, nargs=0)
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     add_example(commands)
     add_launch(commands)
@@ -107,6 +176,7 @@ def parser() -> "Parser":
     add_clean(commands)
     add_schema(commands)
     add_compile(commands)
+    add_doctor(commands)
     commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
     commands.add_parser("batsim5", help="the same in the place of Batsim 5", add_help=False)
     return top

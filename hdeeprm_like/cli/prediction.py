@@ -4,9 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, command, positive, share
+from hdeeprm_like.cli.arguments import Commands, at_most, command, share
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
+from hdeeprm_like.limits import CORES
 
 
 def add_predict(commands: Commands) -> None:
@@ -35,7 +36,7 @@ def add_predict(commands: Commands) -> None:
         help="of --train: predict the time that this share of alike jobs do not exceed, in place of the mean logarithm",
     )
     added.add_argument(
-        "--cores", type=positive, metavar="N", help="of the machine (default: as the header of the trace says)"
+        "--cores", type=at_most(CORES), metavar="N", help="of the machine (default: as the header of the trace says)"
     )
     added.add_argument("--json", type=Path, metavar="FILE", help="also write the figures, all digits of them")
 

@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from hdeeprm_like.cli.arguments import Commands, command, positive, seed
+from hdeeprm_like.cli.arguments import Commands, at_most, command, seed
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import Holds, check_writable, endings, load_trace, write, write_jobs
+from hdeeprm_like.limits import CORES, JOBS, WINDOWS
 
 GIGA = 1e9
 
@@ -31,16 +32,22 @@ def add_generate(commands: Commands) -> None:
         metavar=file_name("workload", "trace", able="write_jobs"),
         help="the file",
     )
-    added.add_argument("--jobs", type=positive, metavar="N", help="how many (mao: one episode without it)")
+    added.add_argument("--jobs", type=at_most(JOBS), metavar="N", help="how many (mao: one episode without it)")
     added.add_argument("--seed", type=seed, required=True, help="of everything that is drawn")
     added.add_argument("--preset", help="published parameters, as batch, interactive, whole, both; deeprm, scenario-1")
-    added.add_argument("--nodes", type=positive, metavar="N", help="of the machine, in place of the preset's")
+    added.add_argument("--nodes", type=at_most(CORES), metavar="N", help="of the machine, in place of the preset's")
     setting = "a parameter of the model, in JSON; repeat it for more"
     added.add_argument("--set", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help=setting)
     added.add_argument("--estimates", metavar="NAME", help="of users: exact, gaussian, tsafrir, accuracy")
     setting = "a parameter of the estimates, as nu=0.5 or side=under"
     added.add_argument("--estimate", dest="estimate", action="append", default=[], metavar="NAME=VALUE", help=setting)
     added.add_argument("--log", type=Path, metavar="SWF", help="ksu: a trace to sample from in place of a model")
+    added.add_argument(
+        "--load", type=factor, metavar="L", help="scale the times between submissions so that the load is L, as 0.9"
+    )
+    added.add_argument(
+        "--as-published", action="store_true", help="lublin: the clock falls behind as that of the published program"
+    )
     added.add_argument("--hdeeprm", action="store_true", help="draw bandwidths, and memories if the model has none")
     added.add_argument(
         "--gflops", type=factor, default=1.0, metavar="G", help="of the cores the times are of, for JSON (default 1)"
@@ -51,11 +58,16 @@ def run_generate(options: argparse.Namespace) -> None:
     """Make jobs and write them."""
     import numpy as np
 
+    from hdeeprm_like.cluster.synthetic.lublin import Lublin, LublinTypes
     from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
     from hdeeprm_like.formats.swf_cuts import jobs_of_trace
 
     check_writable(options.output, "workload", "trace", able="write_jobs", what="--output")
     model = model_named(options.model, options.preset, settings(options.parameters, "--set"), options.nodes, "--set")
+    if options.as_published:
+        if not isinstance(model, Lublin | LublinTypes):
+            raise OptionsError("--as-published: is of the model lublin")
+        model = model.drifting()
     estimates = None
     if options.estimates:
         estimates = estimates_named(options.estimates, settings(options.estimate, "--estimate"), "--estimates")
@@ -68,6 +80,7 @@ def run_generate(options: argparse.Namespace) -> None:
         log = jobs_of_trace(load_trace(options.log))
     recipe = Recipe(model, estimates, "hdeeprm" if options.hdeeprm else "model", log)
     jobs = recipe.jobs(options.jobs, np.random.default_rng(options.seed))
+    jobs = jobs if options.load is None else jobs.at_load(options.load)
     write_jobs(jobs, options.output, options.gflops * GIGA)
     if not options.quiet:
         sys.stdout.write(f"{len(jobs)} jobs in {options.output}\n")
@@ -107,8 +120,10 @@ def add_cut(commands: Commands) -> None:
     added.add_argument(
         "--output", "-o", type=Path, required=True, metavar=file_name("trace", able="write"), help="the file"
     )
-    added.add_argument("--first", type=positive, metavar="N", help="jobs to keep of those that are left")
-    added.add_argument("--skip", type=whole, default=0, metavar="N", help="jobs to leave out at the beginning")
+    added.add_argument("--first", type=at_most(JOBS), metavar="N", help="jobs to keep of those that are left")
+    added.add_argument(
+        "--skip", type=at_most(JOBS, least=0), default=0, metavar="N", help="jobs to leave out at the beginning"
+    )
     added.add_argument("--from", dest="begin", type=float, metavar="S", help="earliest submission on its clock, s")
     added.add_argument("--to", dest="end", type=float, metavar="S", help="submissions from then on are left out, s")
     added.add_argument(
@@ -169,13 +184,6 @@ def run_fetch_trace(options: argparse.Namespace) -> None:
     sys.stdout.write(f"{path}\n")
 
 
-def whole(text: str) -> int:
-    """Parse a whole number that is not negative."""
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 0 on is needed")
-    return int(text)
-
-
 def factor(text: str) -> float:
     """Parse a positive factor."""
     try:
@@ -190,4 +198,4 @@ def factor(text: str) -> float:
 def window(text: str) -> tuple[int, int]:
     """Parse ``10x1024``."""
     count, _, jobs = text.partition("x")
-    return positive(count), positive(jobs)
+    return at_most(WINDOWS)(count), at_most(JOBS)(jobs)

@@ -1,6 +1,7 @@
 """What exists: the hierarchy of clusters, nodes, processors and cores, as columns of arrays."""
 
-from dataclasses import dataclass, field
+import hashlib
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -103,6 +104,16 @@ class Platform:
     def reference_flops(self) -> float:
         """Mean peak flop/s of a core: turns requested seconds into operations (thesis 3.1.3, "reference speed")."""
         return float(np.mean(self.processor_flops[self.core_processor, P0]))
+
+    def digest(self) -> str:
+        """Return a SHA-256 of all that it holds, from whichever files that came; the name is no part of it."""
+        found = hashlib.sha256()
+        for column in fields(self):
+            value = getattr(self, column.name)
+            if column.name != "name":
+                content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+                found.update(f"{column.name} {len(content)} ".encode() + content)
+        return found.hexdigest()
 
 
 def flops_by_pstate(peak_gflops: float) -> list[float]:

@@ -17,7 +17,6 @@ features and what it weighs in the score, ``out``: score = weights . features + 
 This module reads them and imports nothing heavy; `policies.scores` and `policies.lookahead` compute them.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.inputs import read_json
 
 FEATURES = {
     "one": "1",
@@ -242,12 +242,7 @@ def read_object(path: Path) -> Any:
     Raises:
         OptionsError: it cannot be read, or is no JSON.
     """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise OptionsError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise OptionsError(f"{path}: is no JSON ({error})") from error
+    return read_json(path, OptionsError)
 
 
 def policy_of(content: Any, where: str) -> ScoredPolicy:

@@ -89,6 +89,17 @@ class Compiled:
         return known(*arguments)
 
 
+def machine_code(function: Any) -> tuple[Path, list[Path]]:
+    """Return the folder where numba keeps the machine code of a `compiled` function, and its files there.
+
+    Raises:
+        RuntimeError: numba may write no folder.
+    """
+    folder = Path(function.entry.stats.cache_path)
+    name = function.__name__
+    return folder, sorted(path for path in folder.glob("*.nbc") if f".{name}-" in path.name)
+
+
 class Callee(numba.types.Dispatcher):  # type: ignore[misc]
     """numba's type of a compiled function that another one calls.
 

@@ -11,7 +11,7 @@ import numpy as np
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.batsim5_json import as_batsim5
-from hdeeprm_like.formats.files import read_json, read_text, write_json
+from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import (
     Holds,
     check_writable,
@@ -23,6 +23,7 @@ from hdeeprm_like.formats.open import (
 )
 from hdeeprm_like.formats.swf import Trace, convert
 from hdeeprm_like.formats.swf_cuts import trace_of_workload
+from hdeeprm_like.inputs import read_document, read_json
 
 HEADER = "MaxProcs"  # of a trace: the processors of its machine
 
@@ -73,7 +74,7 @@ def content_of(path: Path) -> Holds:
     if not fitting:
         raise OptionsError(f"{path}: the ending of its name tells no format")
     if ".csv" in path.name:
-        return "platform" if read_text(path, OptionsError).lstrip().startswith("MachineName") else "workload"
+        return "platform" if read_document(path, OptionsError).lstrip().startswith("MachineName") else "workload"
     content = read_json(path, OptionsError)
     keys = content if isinstance(content, dict) else {}
     if "clusters" in keys:

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdeeprm_like.errors import HDeepRMError, did_you_mean
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.inputs import read_document
 
+MOST = 1e12  # s, MB: 30,000 years; beyond, times differ by less than a float tells
 LARGEST = 2**31 - 1  # cores, as Batsim counts them
+
+
+MOST_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,8 @@ class CsvRow:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not 0.0 <= value < math.inf:
-            raise self.wrong(column, text, "a number from 0 on")
+        if not 0.0 <= value <= MOST:
+            raise self.wrong(column, text, "a number from 0 on" if not value > MOST else f"a number up to {MOST:g}")
         return value
 
     def count(self, column: str, least: int = 1) -> int:
@@ -60,7 +64,7 @@ def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> 
     Raises:
         HDeepRMError: as *error* says; the file cannot be read, or a line of it has too few or too many values.
     """
-    lines = csv.reader(io.StringIO(read_text(path, error).removeprefix("\ufeff"), newline=""))
+    lines = csv.reader(io.StringIO(read_document(path, error).removeprefix("\ufeff"), newline=""))
     names: list[str] = []
     rows: list[CsvRow] = []
     seen: dict[str, str] = {}  # where each row stands
@@ -81,6 +85,8 @@ def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> 
                 raise error(f"{where}: {columns[0]}: {own[:40]!r} is there already, at {seen[own]}")
             seen[own] = where
             rows.append(row)
+            if len(rows) > MOST_ROWS:
+                raise error(f"{path}: has more than {MOST_ROWS:,} rows")
     except csv.Error as cause:
         raise error(f"{path}:{lines.line_num}: is no CSV: {cause}") from cause
     if not rows:

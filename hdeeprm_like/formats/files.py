@@ -1,16 +1,19 @@
-"""Reading and writing files so that a failure is one clear line and never half a file."""
+"""Writing files so that a failure is one clear line and never half a file; reading them is in `inputs`."""
 
+import fcntl
 import io
 import json
+import logging
 import os
 import tempfile
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from hdeeprm_like.errors import HDeepRMError, ResultsError
+from hdeeprm_like.errors import ResultsError
+
+log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -67,43 +70,30 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def read_text(path: Path, error: type[HDeepRMError], errors: str = "strict") -> str:
-    """Return the text of a file, unpacked if it ends in ``.gz``; raise *error* in one line if it cannot be read."""
-    try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            import gzip
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Make a folder for results and let no other command write into it before the block ends.
 
-            data = gzip.decompress(data)
-        return data.decode("utf-8", errors)
-    except FileNotFoundError:
-        raise error(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise error(f"{path}: is a folder; a file is needed") from None
-    except UnicodeDecodeError as cause:
-        raise error(f"{path}: is not UTF-8 text (byte {cause.start})") from cause
-    except (OSError, EOFError, zlib.error) as cause:
-        raise error(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or cause}") from cause
+    The lock is the operating system's, on the folder itself: it leaves no file behind and ends with the process.
 
-
-def read_json(path: Path, error: type[HDeepRMError], parse_float: Callable[[str], float] = float) -> Any:
-    """Return the content of a JSON file; NaN and Infinity are refused.
-
-    Args:
-        parse_float: reads the numbers that have a fraction or an exponent.
+    Raises:
+        ResultsError: another command is writing there, or the folder cannot be made.
     """
-
-    def refuse(constant: str) -> float:
-        raise error(f"{path}: {constant} is not a number that JSON knows")
-
     try:
-        return json.loads(read_text(path, error), parse_constant=refuse, parse_float=parse_float)
-    except json.JSONDecodeError as cause:
-        raise error(f"{path}:{cause.lineno}:{cause.colno}: not valid JSON: {cause.msg}") from cause
-    except RecursionError as cause:
-        raise error(f"{path}: nested too deeply") from cause
-    except ValueError as cause:  # an integer of thousands of digits
-        raise error(f"{path}: holds a number that is too large") from cause
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise ResultsError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ResultsError(f"{folder}: another command is writing there; wait for it or name another") from None
+        except OSError as error:  # file systems that know no locks
+            log.debug("%s: cannot be locked: %s", folder, error)
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hdeeprm_like.errors import HDeepRMError, did_you_mean
 
+MOST = 2**31 - 1  # cores, GPUs, nodes: what Batsim counts with
 LARGEST = 1e12  # no figure of a cluster comes near; products of a few stay finite
 
 
@@ -87,6 +88,8 @@ class JsonValue:
             raise self.wrong(f"must be a whole number, is {_kind(self.value)}")
         if self.value < least:
             raise self.wrong(f"must be at least {least}, is {_short(self.value)}")
+        if self.value > MOST:
+            raise self.wrong(f"must be at most {MOST:,}, is {_short(self.value)}")
         return self.value
 
     def _at(self, key: str, inner: Any) -> "JsonValue":

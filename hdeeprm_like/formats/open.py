@@ -5,6 +5,7 @@ files, every command, the environments and the messages about wrong names follow
 ``module:function`` and imported when a file is opened, so that the table itself costs nothing to import.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,7 +203,7 @@ def _read(form: Format, path: Path, *arguments: object, **options: object) -> An
     try:
         return function_at(form.read)(path, *arguments, **options)
     except HDeepRMError as error:
-        if path.name.endswith(form.endings) or not path.is_file():
+        if path.name.endswith(form.endings) or not os.path.isfile(path):
             raise
         known = ", ".join(endings(form.holds))
         reason = f"it was read as {form.name} because its name ends in none of {known}"

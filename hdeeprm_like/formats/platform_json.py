@@ -24,8 +24,8 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Network, Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.formats.files import read_json
 from hdeeprm_like.formats.json_value import JsonValue
+from hdeeprm_like.inputs import read_json
 
 log = logging.getLogger(__name__)
 

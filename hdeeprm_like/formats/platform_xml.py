@@ -21,7 +21,7 @@ from defusedxml.ElementTree import fromstring
 from hdeeprm_like.cluster.platform import Network, Platform
 from hdeeprm_like.cluster.pstates import P3
 from hdeeprm_like.errors import PlatformError
-from hdeeprm_like.formats.files import read_text, replacing
+from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.formats.platform_properties import (
     OLD_WATTS,
     PREFIX,
@@ -33,6 +33,7 @@ from hdeeprm_like.formats.platform_properties import (
     platform_from_properties,
     properties_of,
 )
+from hdeeprm_like.inputs import read_document
 
 __all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "write_platform_xml"]
 
@@ -175,7 +176,7 @@ def read_platform_xml(path: Path) -> Platform:
 
 def _parsed(path: Path) -> Element:
     try:
-        root: Element = fromstring(read_text(path, PlatformError))
+        root: Element = fromstring(read_document(path, PlatformError))
     except ParseError as error:
         raise PlatformError(f"{path}: not valid XML: {error}") from error
     except (DefusedXmlException, ValueError) as error:

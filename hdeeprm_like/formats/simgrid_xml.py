@@ -16,9 +16,9 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.formats.files import read_text
 from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, SPEEDS, TIMES, measure, number, signed
 from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Zone
+from hdeeprm_like.inputs import read_document
 
 HOST_LIMIT = 1 << 20  # hosts in one cluster
 CORE_LIMIT = 1 << 20  # cores of one host
@@ -111,7 +111,7 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
     Raises:
         PlatformError: the file cannot be read, is no XML, or asks for something that is not imitated.
     """
-    text = read_text(path, PlatformError).lstrip("\ufeff \t\r\n")  # SimGrid lets these stand before the XML
+    text = read_document(path, PlatformError).lstrip("\ufeff \t\r\n")  # SimGrid lets these stand before the XML
     try:
         root = fromstring(text, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except ParseError as cause:

@@ -1,17 +1,15 @@
 """Traces in the Standard Workload Format, and what they become for the simulator (thesis 3.1.3, appendix C.2)."""
 
-import gzip
 import io
 import logging
 import math
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +17,8 @@ from hdeeprm_like.cluster.synthetic.columns import BANDWIDTHS
 from hdeeprm_like.cluster.synthetic.estimates import ACCURACY, ACCURACY_STEPS
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.files import packed, read_text, replacing_bytes
+from hdeeprm_like.formats.files import packed, replacing_bytes
+from hdeeprm_like.inputs import READ_AT_ONCE, opened
 from hdeeprm_like.types import Bools, Floats, Ints
 
 log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ GIGA = 1e9
 KB_PER_MB = 1000.0
 LARGEST = 2.0**53  # above, not every whole number is a float
 WRITTEN_AT_ONCE = 10_000  # jobs
-READ_AT_ONCE = 2**20  # bytes
+LONGEST_LINE = 10_000  # characters
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -74,6 +73,7 @@ class Trace:
 
 FIELDS = tuple(field.name for field in fields(Trace))[2:]
 WHOLE = tuple(field.name for field in fields(Trace) if field.type is Ints)
+WHOLE_FIELDS = tuple(FIELDS.index(name) for name in WHOLE)
 
 
 def read_swf(path: Path) -> Trace:
@@ -84,21 +84,27 @@ def read_swf(path: Path) -> Trace:
     Raises:
         WorkloadError: a line is no job; the message names file, line and what would be right. There is no job at all.
     """
-    header, table = _read_fast(path)
-    if table is None:
-        text = read_text(path, WorkloadError, errors="replace")  # headers hold names in any encoding
-        table = _parse_line_by_line(text, path)
-        widest = max((len(line.split()) for _, line in _job_lines(text)), default=0)
-    else:
-        widest = table.shape[1]
-    if not len(table):
+    header: list[str] = []
+    pieces: list[list[Floats | Ints]] = []
+    widest, lines_before = 0, 0
+    with opened(path, WorkloadError) as data, io.TextIOWrapper(data, encoding="utf-8", errors="replace") as text:
+        while lines := text.readlines(READ_AT_ONCE):  # headers hold names in any encoding
+            _check_lengths(lines, path, lines_before)
+            if not pieces:
+                header += _comments(lines)
+            if any(map(_job, lines)):
+                numbers, width = _parse(lines, path, lines_before)
+                pieces.append(_columns(numbers))
+                widest = max(widest, width)
+            lines_before += len(lines)
+    if not pieces:
         raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
     if widest > len(FIELDS):
         log.warning("%s: has lines of %d fields; those beyond the %d of SWF are ignored", path, widest, len(FIELDS))
-    columns: dict[str, Any] = {
-        name: table[:, i].astype(np.int64) if name in WHOLE else table[:, i].copy() for i, name in enumerate(FIELDS)
-    }
-    return Trace(path=path, header=header, **columns)
+    columns: dict[str, Any] = {}
+    for name in FIELDS:  # each is put together and its pieces let go before the next one is
+        columns[name] = np.concatenate([piece.pop(0) for piece in pieces])
+    return Trace(path=path, header=tuple(header), **columns)
 
 
 def write_swf(trace: Trace, path: Path) -> None:
@@ -155,55 +161,56 @@ def knows_memory(trace: Trace) -> bool:
     return bool((trace.memory >= 0).any() or (trace.requested_memory >= 0).any())
 
 
-def _read_fast(path: Path) -> tuple[tuple[str, ...], Floats | None]:
-    """Return header and numbers, None in place of the numbers where the file must be looked at line by line."""
-    unpacked = gzip.open if path.suffix == ".gz" else open
-    try:
-        with (
-            unpacked(path, "rb") as packed,
-            io.BufferedReader(cast(io.RawIOBase, packed), READ_AT_ONCE) as data,  # gzip's own buffer is small and slow
-            io.TextIOWrapper(data, encoding="utf-8", errors="replace") as lines,
-        ):
-            return _parse(lines)
-    except (OSError, EOFError, zlib.error):
-        return (), None  # reading it again says what is wrong
+def _check_lengths(lines: list[str], path: Path, before: int) -> None:
+    """Refuse a line that no trace has, as of a file of zero bytes, before a number is made of each of its parts."""
+    if max(map(len, lines)) > LONGEST_LINE:
+        number = before + next(i for i, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE)
+        raise WorkloadError(f"{path}:{number}: has more than {LONGEST_LINE} characters; this is no line of a trace")
 
 
-def _parse(lines: Iterable[str]) -> tuple[tuple[str, ...], Floats | None]:
-    """Return the comments before the first job, and (J, 18 or more) numbers, or None where anything is odd."""
-    lines = iter(lines)
-    header = []
-    for line in lines:
-        stripped = line.strip()
-        if stripped.startswith(";"):
-            header.append(stripped[1:].strip())
-        elif stripped:
-            return tuple(header), _table(chain([line], lines))
-    return tuple(header), None
+def _job(line: str) -> str:
+    """Return what a line says about a job, nothing for a comment or a blank line."""
+    return line.partition(";")[0].strip()
 
 
-def _table(lines: Iterator[str]) -> Floats | None:
+def _comments(lines: list[str]) -> Iterator[str]:
+    """Yield the comments before the first job, without their semicolon."""
+    for line in takewhile(lambda line: not _job(line), lines):
+        if stripped := line.strip():
+            yield stripped[1:].strip()
+
+
+def _parse(lines: list[str], path: Path, before: int) -> tuple[Floats, int]:
+    """Return (J, 18) numbers of some lines, and how many fields the longest of these has.
+
+    Args:
+        path: for messages. before: how many lines of the file come before these.
+
+    Raises:
+        WorkloadError: a line is no job.
+    """
+    table = _parse_fast(lines)
+    if table is not None:
+        return table[:, : len(FIELDS)], table.shape[1]
+    found = [(f"{path}:{before + i}", job) for i, line in enumerate(lines, start=1) if (job := _job(line))]
+    return np.array([_parse_line(job, where) for where, job in found]), max(len(job.split()) for _, job in found)
+
+
+def _parse_fast(lines: list[str]) -> Floats | None:
+    """Return (J, 18 or more) numbers, or None where anything is odd."""
     try:
         table = np.loadtxt(lines, comments=";", ndmin=2)
     except ValueError:
         return None
     if table.shape[1] < len(FIELDS):
         return None
-    whole = [FIELDS.index(name) for name in WHOLE]
     sound = all((np.abs(column) < LARGEST).all() for column in table.T[: len(FIELDS)])
-    return table if sound and all((table[:, i] == np.floor(table[:, i])).all() for i in whole) else None
+    return table if sound and all((table[:, i] == np.floor(table[:, i])).all() for i in WHOLE_FIELDS) else None
 
 
-def _parse_line_by_line(text: str, path: Path) -> Floats:
-    """Return (J, 18) numbers, or say which line is wrong."""
-    rows = [_parse_line(line, f"{path}:{number}") for number, line in _job_lines(text)]
-    return np.array(rows, dtype=np.float64).reshape(-1, len(FIELDS))
-
-
-def _job_lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1):
-        if job := line.partition(";")[0].strip():
-            yield number, job
+def _columns(table: Floats) -> list[Floats | Ints]:
+    """Return the columns of a table of their own kind, so that the table can be let go."""
+    return [table[:, i].astype(np.int64) if i in WHOLE_FIELDS else table[:, i].copy() for i in range(len(FIELDS))]
 
 
 def _parse_line(line: str, where: str) -> list[float]:

@@ -14,10 +14,13 @@ from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload, user_number
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.formats.batsim5_json import as_batsim4
-from hdeeprm_like.formats.files import read_json, replacing
+from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.inputs import read_json
 
 log = logging.getLogger(__name__)
 
+LONGEST = 1e12  # s, 30,000 years: times that far apart still differ by a tenth of a millisecond
+LARGEST_NUMBER = 1e30  # operations, MB, GB/s: the product of two is still a number
 LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 FEW = 10  # names that fit into a message
 EXACT = 2**53  # whole numbers up to here are the same as int and as float
@@ -140,7 +143,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
     if not isinstance(job, dict):
         raise WorkloadError(f"{where}: is {_kind(job)}; an object is needed")
     identifier = _identifier(_need(job, "id", where), f"{where}.id", source.name)
-    submit = _number(_need(job, "subtime", where), f"{where}.subtime")
+    submit = _number(_need(job, "subtime", where), f"{where}.subtime", LONGEST)
     size = _whole(_need(job, "res", where), f"{where}.res")
     profile_name = _need(job, "profile", where)
     if not isinstance(profile_name, str):
@@ -206,18 +209,18 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
             "(the real Batsim plays the others: hdeeprm-like batsim)"
         )
 
-    def optional(key: str) -> float | None:
-        return _number(profile[key], f"{where}.{key}") if key in profile else None
+    def optional(key: str, most: float = LARGEST_NUMBER) -> float | None:
+        return _number(profile[key], f"{where}.{key}", most) if key in profile else None
 
     optional("com")
     found = _Profile(
-        delay=_number(_need(profile, "delay", where), f"{where}.delay") if kind == "delay" else None,
+        delay=_number(_need(profile, "delay", where), f"{where}.delay", LONGEST) if kind == "delay" else None,
         ops=optional("cpu") if kind != "delay" else None,
-        requested_time=optional("req_time"),
+        requested_time=optional("req_time", LONGEST),
         requested_ops=optional("req_ops"),
         memory=optional("mem") or 0.0,
         bandwidth=optional("mem_bw") or 0.0,
-        gpus=optional("gpus") or 0.0,
+        gpus=optional("gpus", LARGEST_SIZE) or 0.0,
     )
     if kind != "delay" and found.ops is None and found.requested_time is None and found.requested_ops is None:
         raise WorkloadError(f"{where}: has no 'cpu', the operations of each core")
@@ -247,16 +250,16 @@ def _identifier(value: Any, where: str, name: str) -> str:
     return f"{name}!{text}"
 
 
-def _number(value: Any, where: str) -> float:
-    """Return a finite number that is not negative."""
+def _number(value: Any, where: str, most: float = LARGEST_NUMBER) -> float:
+    """Return a number from 0 to *most*."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise WorkloadError(f"{where}: is {_kind(value)}; a number is needed")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number):
-        raise WorkloadError(f"{where}: is too large for a number")
+    if not number <= most:
+        raise WorkloadError(f"{where}: is {_kind(value)}; at most {most:g} is possible")
     if number < 0:
         raise WorkloadError(f"{where}: is {_kind(value)}; it may not be negative")
     return number
@@ -275,7 +278,7 @@ def _walltime(value: Any, where: str) -> float:
     """Return the limit in s; Batsim writes -1 where there is none."""
     if value is None or (value == -1 and not isinstance(value, bool)):
         return math.inf
-    if (walltime := _number(value, where)) == 0:
+    if (walltime := _number(value, where, LONGEST)) == 0:
         raise WorkloadError(f"{where}: is 0; a positive number of seconds is needed, or -1 for no limit")
     return walltime
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import PlatformError
-from hdeeprm_like.formats.files import read_text
 from hdeeprm_like.importers.machine import Machine, Partition, expand
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.slurm_conf import make_node, make_partition, scheduling_of
+from hdeeprm_like.inputs import read_document
 
 PAIR = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w:/]*)=")
 CONFIG = re.compile(r"^([A-Za-z][\w/]*)\s+=\s?(.*)$")
@@ -56,7 +56,7 @@ def read_scontrol(paths: Sequence[Path], report: Report) -> Machine:
     partitions: dict[str, dict[str, str]] = {}
     config: dict[str, str] = {}
     for path in paths:
-        text = read_text(path, PlatformError, errors="replace")
+        text = read_document(path, PlatformError, errors="replace")
         report.lines += text.count("\n") + (not text.endswith("\n"))
         before = len(nodes) + len(partitions) + len(config)
         if text.lstrip()[:1] == "{":

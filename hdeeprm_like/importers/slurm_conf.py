@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import PlatformError
-from hdeeprm_like.formats.files import read_text
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.machine import Machine, Node, Partition, expand, gpus_of, less_reserved
 from hdeeprm_like.importers.report import Report
+from hdeeprm_like.inputs import read_text
 
 SETTING = re.compile(r"([A-Za-z][\w/]*)\s*[+*]?=\s*(\"[^\"]*\"|\S*)")
 COMMENT = re.compile(r"(?<!\\)#.*")

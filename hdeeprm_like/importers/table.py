@@ -34,13 +34,13 @@ from typing import Any, TextIO
 import numpy as np
 
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.formats.files import read_text
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.fields import STATE_NUMBER, Meanings
 from hdeeprm_like.importers.jobs import NAMES, JobStore
 from hdeeprm_like.importers.records import open_text, uncollected
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.times import Moments, WallClock
+from hdeeprm_like.inputs import read_text
 from hdeeprm_like.types import Floats, Ints
 
 AT_ONCE = 20_000  # rows

@@ -18,14 +18,17 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import PLATFORM_OF_RUN, WORKLOAD_OF_RUN, Experiment, is_left_by_run
-from hdeeprm_like.formats.files import read_json, read_text, replacing, write_json
+from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.open import write
+from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.plugins import whole_names
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.simulator import Simulator, run_policy
 
 RECORD = "run.json"
-INPUTS = ("options.json", WORKLOAD_OF_RUN, PLATFORM_OF_RUN)
+STAGE = ".run-"  # begins the names of folders that a run is written into before it is whole
+OPTIONS = "options.json"
+INPUTS = (OPTIONS, WORKLOAD_OF_RUN, PLATFORM_OF_RUN)
 LACKS = {
     CORES: "more cores than the platform has",
     MEMORY: "more memory per core than the platform has for that many cores",
@@ -153,24 +156,37 @@ def staged(output: Path) -> Iterator[Path]:
         ResultsError: *output* cannot be written, or holds files of the same names that no run has left there.
     """
     existed = output.exists()
-    earlier = listed_files(output)
-    refuse_to_overwrite(output, INPUTS, earlier)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(prefix=".run-", dir=output))
-    except OSError as error:
-        raise ResultsError(f"{output}: cannot be written: {error.strerror or error}") from error
-    try:
-        yield stage
-        refuse_to_overwrite(output, sorted(path.name for path in stage.iterdir()), earlier)
-        for name in earlier:
-            (output / name).unlink(missing_ok=True)
-        for path in sorted(stage.iterdir(), key=lambda path: path.name == RECORD):
-            path.replace(output / path.name)
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
-        if not existed and not any(output.iterdir()):
-            output.rmdir()
+    with alone_in(output):
+        earlier = listed_files(output)
+        refuse_to_overwrite(output, INPUTS, earlier)
+        try:
+            stage = Path(tempfile.mkdtemp(prefix=STAGE, dir=output))
+        except OSError as error:
+            raise ResultsError(f"{output}: cannot be written: {error.strerror or error}") from error
+        for left in set(output.glob(f"{STAGE}*")) - {stage}:  # by a launch that was killed: nobody else is here
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            yield stage
+            refuse_to_overwrite(output, sorted(path.name for path in stage.iterdir()), earlier)
+            move_into(output, stage, earlier)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+            if not existed and not any(output.iterdir()):
+                output.rmdir()
+
+
+def move_into(output: Path, stage: Path, earlier: Sequence[str]) -> None:
+    """Put the files of a run in the place of those of an earlier one.
+
+    The record says "incomplete" until the last file is there, and lists the old files and the new ones: a launch that
+    is killed here leaves what the next one into this folder replaces, and what ``clean`` deletes.
+    """
+    names = sorted(path.name for path in stage.iterdir() if path.name != RECORD)
+    write_json(output / RECORD, {"status": "incomplete", "files": sorted({*earlier, *names, RECORD})})
+    for name in set(earlier) - {*names, RECORD}:
+        (output / name).unlink(missing_ok=True)
+    for name in [*names, RECORD]:
+        (stage / name).replace(output / name)
 
 
 def refuse_to_overwrite(folder: Path, names: Sequence[str], earlier: Sequence[str]) -> None:

@@ -15,8 +15,9 @@ from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
-from hdeeprm_like.formats.files import read_json, replacing, write_json
+from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.open import has_ending_of
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
 from hdeeprm_like.launch.run_by_run import RunByRun, write_lines
 from hdeeprm_like.learning.agents import LearningAgent
@@ -184,6 +185,12 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
     """
+    with alone_in(output):
+        return train_alone(learner, output, how, resume, progress)
+
+
+def train_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
+    """Train in a directory that nobody else writes into; see `train_learner`."""
     training, validation, held_out = episodes_of(learner.experiment)
     section = learner.experiment.options.training
     run = {**description(learner.experiment, how.episodes), "status": "training", **origin(learner, how)}
@@ -191,7 +198,6 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
     if not resume:
         if (output / RECORD).exists() or (output / TRAINING_FILES[0]).exists():
             raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")
-        output.mkdir(parents=True, exist_ok=True)
         write_inputs(learner.experiment, output)
         write_json(output / RECORD, run)
     if section.prior and not (output / CHECKPOINT).exists():  # also where it was killed before its first one

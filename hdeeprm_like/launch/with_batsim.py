@@ -33,7 +33,8 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment
 from hdeeprm_like.formats.batsim5_json import as_batsim5
-from hdeeprm_like.formats.files import read_json, write_json
+from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.in_process import INPUTS, LACKS, RECORD, description, listed_files, write_inputs
 from hdeeprm_like.learning.logs import FILES as LEARNING_LOGS
 from hdeeprm_like.results.decision_log import DECISIONS

@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import AgentError
+from hdeeprm_like.learning.agent_options import Option
 from hdeeprm_like.learning.returns import discounted_returns, standardized
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -71,11 +72,13 @@ class LearningAgent(nn.Module):
     """An agent with a network that learns from episodes.
 
     Attributes:
+        OPTIONS: what the options of a subclass may be, by the name of the constructor's parameter.
         gamma: discount of one decision. learning_rate: of the optimizer; the option ``lr`` sets it.
         greedy: whether to take the best action instead of sampling one, as evaluations do.
         generator: that actions are sampled with; on the CPU, so that all devices sample the same.
     """
 
+    OPTIONS: ClassVar[Mapping[str, Option]] = {}
     gamma: float = 0.99
     learning_rate: float = 0.001
     greedy: bool

@@ -3,21 +3,34 @@
 The file has torch's format and is read with ``weights_only=True``, so that loading one never runs code from it.
 """
 
+import io
+import math
 import os
-import pickle
 import random
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
 
-from hdeeprm_like.errors import AgentError, ResultsError
+from hdeeprm_like import limits
+from hdeeprm_like.errors import AgentError, HDeepRMError
+from hdeeprm_like.formats.files import replacing_bytes
+from hdeeprm_like.inputs import check_regular
 from hdeeprm_like.learning.agents import LearningAgent
 
 FORMAT = 1
+
+
+class Counters(TypedDict):
+    """What a training counts: episodes learned from, the least cost of an evaluation, and two of its options."""
+
+    episode: int
+    best: float
+    envs: int
+    episodes: int
 
 
 def save_checkpoint(
@@ -45,23 +58,12 @@ def save_checkpoint(
         "generators": dict(generators or generator_states(agent)),
         "counters": dict(counters or {}),
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as cause:
-        raise ResultsError(f"{path}: cannot be written: {cause.strerror or cause}") from cause
-    try:
-        with open(handle, "wb") as file:
-            torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    packed = io.BytesIO()  # torch's own writer says of a full disk no more than that it failed
+    torch.save(content, packed)
+    with replacing_bytes(path) as file:
+        file.write(packed.getbuffer())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
@@ -70,15 +72,49 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     Raises:
         AgentError: there is no such file, or it is no checkpoint of this program.
     """
-    try:
+    if not path.exists():
+        raise AgentError(f"{path}: no such file; a checkpoint is needed")
+    check_regular(path, AgentError)
+    with sound(path):
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise AgentError(f"{path}: no such file; a checkpoint is needed") from None
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as cause:
-        raise AgentError(f"{path}: is no checkpoint ({type(cause).__name__})") from cause
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise AgentError(f"{path}: is no checkpoint of this program, format {FORMAT}")
     return content
+
+
+@contextmanager
+def sound(path: Path) -> Iterator[None]:
+    """Turn whatever torch or Python raises because of the content of a checkpoint into one line.
+
+    A file of flipped bytes raises nearly anything: it is damaged, whatever it was.
+    """
+    try:
+        yield
+    except HDeepRMError:
+        raise
+    except Exception as cause:
+        raise AgentError(f"{path}: is no checkpoint, or a damaged one ({type(cause).__name__})") from cause
+
+
+def counters_of(content: Mapping[str, Any], path: Path) -> Counters:
+    """Return what a checkpoint counts.
+
+    Raises:
+        AgentError: it is the checkpoint of no training, or its numbers cannot be.
+    """
+    found = content.get("counters")
+    if not isinstance(found, Mapping):
+        raise AgentError(f"{path}: has no counters; it holds weights and no training")
+    for name, least in (("episode", 0), ("envs", 1), ("episodes", 1)):
+        value = found.get(name)
+        if type(value) is not int or not least <= value <= limits.EPISODES.most:
+            raise AgentError(f"{path}: counters: {name} is {value!r:.40}; a whole number from {least} on is needed")
+    if found["episode"] > found["episodes"]:
+        raise AgentError(f"{path}: counters: episode {found['episode']} is beyond the last, {found['episodes']}")
+    best = found.get("best")
+    if type(best) is not float or math.isnan(best):
+        raise AgentError(f"{path}: counters: best is {best!r:.40}; a number is needed")
+    return Counters(episode=found["episode"], best=best, envs=found["envs"], episodes=found["episodes"])
 
 
 def load_weights(agent: LearningAgent, content: Mapping[str, Any], actions: Sequence[str], path: Path) -> None:
@@ -90,17 +126,25 @@ def load_weights(agent: LearningAgent, content: Mapping[str, Any], actions: Sequ
     Raises:
         AgentError: it is of another action space or architecture; the message names the first difference.
     """
-    if list(actions) != content["actions"]:
-        raise AgentError(f"{path}: {_action_difference(content['actions'], list(actions))}")
-    mine, theirs = agent.state_dict(), content["parameters"]
+    names, theirs = content.get("actions"), content.get("parameters")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise AgentError(f"{path}: is a damaged checkpoint: it lists no actions")
+    if list(actions) != names:
+        raise AgentError(f"{path}: {_action_difference(names, list(actions))}")
+    if not isinstance(theirs, dict) or not all(isinstance(value, torch.Tensor) for value in theirs.values()):
+        raise AgentError(f"{path}: is a damaged checkpoint: it holds no weights")
+    mine = agent.state_dict()
     for name in [*mine, *theirs]:
         there = tuple(theirs[name].shape) if name in theirs else "missing"
         here = tuple(mine[name].shape) if name in mine else "missing"
         if there != here:
             raise AgentError(
-                f"{path}: is of another network: {name} is {there} there and {here} in {type(agent).__name__}"
+                f"{path}: is of another network: {name!s:.60} is {there} there and {here} in {type(agent).__name__}"
             )
-    agent.load_state_dict(theirs)
+        if theirs[name].is_floating_point() and not bool(torch.isfinite(theirs[name]).all()):
+            raise AgentError(f"{path}: is a damaged checkpoint: {name} holds weights that are no numbers")
+    with sound(path):
+        agent.load_state_dict(theirs)
 
 
 def _action_difference(theirs: list[str], mine: list[str]) -> str:
@@ -117,11 +161,29 @@ def resume_agent(agent: LearningAgent, content: Mapping[str, Any], actions: Sequ
         AgentError: the checkpoint is of another action space, architecture or optimizer.
     """
     load_weights(agent, content, actions, path)
-    try:
-        agent.optimizer.load_state_dict(content["optimizer"])
-    except (ValueError, KeyError) as cause:
-        raise AgentError(f"{path}: is of another optimizer: {cause}") from cause
-    set_generators(agent, content["generators"])
+    with sound(path):
+        try:
+            agent.optimizer.load_state_dict(content["optimizer"])
+        except ValueError as cause:
+            raise AgentError(f"{path}: is of another optimizer: {cause}") from cause
+        check_optimizer(agent, path)
+        set_generators(agent, content["generators"])
+
+
+def check_optimizer(agent: LearningAgent, path: Path) -> None:
+    """Refuse what an optimizer would only stumble over in its first step.
+
+    Raises:
+        AgentError: a moment has not the shape of the weights that it belongs to.
+    """
+    for weights, state in agent.optimizer.state.items():
+        for name, value in state.items():
+            if name == "step":
+                fits = isinstance(value, torch.Tensor) and value.numel() == 1 and bool(value >= 0)
+            else:
+                fits = isinstance(value, torch.Tensor) and value.shape == weights.shape
+            if not fits:
+                raise AgentError(f"{path}: is a damaged checkpoint: {name!s:.40} of the optimizer fits no weights")
 
 
 def generator_states(agent: LearningAgent) -> dict[str, Any]:

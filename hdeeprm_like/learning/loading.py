@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
+from hdeeprm_like.learning.agent_options import check_options
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.plugins import attribute_of, import_file, import_module
@@ -99,6 +100,7 @@ def build_agent(
         raise OptionsError(
             f"agent.{unknown[0]}: {kind.__name__} has no such option{did_you_mean(unknown[0], {*names, *GENERAL})}"
         )
+    check_options(kind.OPTIONS, kind.__init__, options, "agent")
     seed_all(seed)
     with locating_errors(kind):
         agent = kind(**{name: known[name] for name in names if name in known})

@@ -12,9 +12,10 @@ The probabilities are those of the policy that the episode was rolled out with, 
 
 import csv
 import logging
+import math
 import os
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.inputs import reading
 from hdeeprm_like.types import Floats
 
 log = logging.getLogger(__name__)
@@ -105,11 +107,13 @@ class TrainingLog:
 
     def close(self) -> None:
         """Flush and close."""
-        self.flush()
-        for file in self._files.values():
-            file.close()
-        if self._events is not None:
-            self._events.close()
+        try:
+            self.flush()
+        finally:
+            for file in self._files.values():
+                file.close()
+            if self._events is not None:
+                self._events.close()
 
     def _open(self, name: str) -> None:
         self._files[name] = open(self.folder / name, "a", encoding="utf-8", newline="")  # noqa: SIM115
@@ -137,7 +141,7 @@ class TrainingLog:
         path = self.folder / EVALUATIONS
         if path.exists():
             lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-            valid = [line for line in lines[1:] if int(line.split(b",")[0]) <= episodes]
+            valid = list(takewhile(lambda line: _episode_of(line) <= episodes, lines[1:]))
             os.truncate(path, sum(map(len, lines[:1] + valid)))
 
     def _write_preferences(self) -> None:
@@ -146,14 +150,21 @@ class TrainingLog:
             write_json(self.folder / PREFERENCES, {"probs": probabilities.T.tolist()}, indent=None)
 
 
+def _episode_of(line: bytes) -> float:
+    """Return the episode of a line of ``evaluations.csv``, that of no training if the line is not whole."""
+    first = line.split(b",")[0]
+    return int(first[:18]) if line.endswith(b"\n") and first.isdigit() else math.inf
+
+
 def read_preferences(path: Path) -> Floats | None:
     """Return (E, A) the probabilities of the actions in each episode of a ``progress.csv``; None if it has none."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with reading(path, ResultsError), path.open(encoding="utf-8", newline="") as file:
         names = file.readline().rstrip("\n").split(",")
         columns = [i for i, name in enumerate(names) if name.startswith(PROBABILITY)]
+        lines = [line for line in file if line.strip()]
         if not columns:
             return None
-        return np.loadtxt(file, delimiter=",", usecols=columns, ndmin=2)
+        return np.loadtxt(lines, delimiter=",", usecols=columns, ndmin=2) if lines else np.zeros((0, len(columns)))
 
 
 def _event_writer(folder: Path, episodes: int | None) -> Any:
@@ -163,4 +174,4 @@ def _event_writer(folder: Path, episodes: int | None) -> Any:
     except ImportError:
         log.warning("no TensorBoard events: the package is missing; install hdeeprm_like[tensorboard]")
         return None
-    return SummaryWriter(str(folder / "tensorboard"), purge_step=episodes + 1 if episodes else None)
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=None if episodes is None else episodes + 1)

@@ -15,6 +15,8 @@ from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import (
+    Counters,
+    counters_of,
     generator_states,
     load_weights,
     read_checkpoint,
@@ -207,10 +209,10 @@ class _Training:
         begins = not (resume and path.exists())
         if not begins:
             content = read_checkpoint(path)
-            self._check_same(content["counters"], path)
+            counters = counters_of(content, path)
+            self._check_same(counters, path)
             resume_agent(self.agent, content, self.actions, path)
-            self.episode = content["counters"]["episode"]
-            self.best = content["counters"]["best"]
+            self.episode, self.best = counters["episode"], counters["best"]
         elif path.exists():
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
         self.log = TrainingLog(self.folder, self.actions, None if begins else self.episode, tensorboard)
@@ -289,9 +291,9 @@ class _Training:
             self.best = score
             save_checkpoint(self.folder / BEST, self.agent, self.actions, {"episode": self.episode, "best": score})
 
-    def _check_same(self, counters: Mapping[str, int | float], path: Path) -> None:
+    def _check_same(self, counters: Counters, path: Path) -> None:
         """Raise an OptionsError if the resumed training would differ from the first part in its number of envs."""
-        if counters.get("envs") != self.options.envs:
+        if counters["envs"] != self.options.envs:
             raise OptionsError(f"{path}: was trained with envs {counters.get('envs')}, not {self.options.envs}")
 
 

@@ -48,6 +48,6 @@ def locating_errors(kind: type) -> Iterator[None]:
         for path in files_of(kind):
             place = where(cause, path)
             if place:
-                text = " ".join(str(cause).split())
+                text = " ".join(str(cause).partition("\n")[0].split())  # torch's frames follow in more lines
                 raise AgentError(f"{place}: {type(cause).__name__}: {text}") from cause
         raise

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.formats.files import read_json, read_text
+from hdeeprm_like.inputs import read_document, read_json
 from hdeeprm_like.results.run_files import SCHEDULE, as_left
 from hdeeprm_like.types import Bools, Floats, Ints
 
@@ -194,7 +194,7 @@ class Run:
         """Return the numbers of a log with one per line and episode: (E,)."""
         path = self.path(name)
         values = []
-        for line, text in enumerate(read_text(path, ResultsError).splitlines(), start=1):
+        for line, text in enumerate(read_document(path, ResultsError).splitlines(), start=1):
             if text.strip():
                 values.append(_parsed(text, f"{path}:{line}"))
         return np.array(values, dtype=np.float64)
@@ -272,7 +272,7 @@ def _maker(name: str) -> str:
 def _table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """Return a CSV file as text cells; raise in one line unless it has all the *columns*."""
     try:
-        frame = pd.read_csv(io.StringIO(read_text(path, ResultsError)), dtype=str, keep_default_na=False)
+        frame = pd.read_csv(io.StringIO(read_document(path, ResultsError)), dtype=str, keep_default_na=False)
     except pd.errors.EmptyDataError:
         raise ResultsError(f"{path}: is empty; the run did not end well") from None
     except pd.errors.ParserError as cause:

@@ -54,6 +54,43 @@ def test_the_comparison_of_samples_tells_apart_what_differs():
     assert same_distribution(one, shifted) < 0.001
 
 
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_lublin_2_is_a_run_of_both_types(seed):
+    lublin_2 = read_swf(ROOT / "workloads" / "lublin_256_2.swf.gz")
+    assert np.bincount(lublin_2.queue).tolist() == [8704, 1296]  # INTERACTIVE, BATCH
+    both, whole = (LUBLIN[name].on(256).draw(10_000, np.random.default_rng(seed)) for name in ("both", "whole"))
+    for drawn, far in ((both, False), (whole, True)):
+        pairs = [(drawn.size, lublin_2.processors), (np.log(drawn.run), np.log(lublin_2.run))]
+        pairs += [(np.diff(drawn.submit), np.diff(lublin_2.submit))]
+        for one, other in pairs:
+            grid = np.concatenate([one, other])
+            below = [np.searchsorted(np.sort(sample), grid, "right") / len(sample) for sample in (one, other)]
+            assert (np.abs(below[0] - below[1]).max() > 0.1) == far
+
+
+@pytest.mark.parametrize("preset", ["whole", "batch", "both"])
+def test_the_clock_of_the_published_program_falls_half_a_second_behind_with_each_job(preset):
+    model = LUBLIN[preset].on(256)
+    kept, drifted = (kind.draw(10_000, np.random.default_rng(5)) for kind in (model, model.drifting()))
+    types = 2 if preset == "both" else 1  # each with a clock of its own
+    behind = kept.submit[-1] - drifted.submit[-1]
+    assert behind == pytest.approx(5000, rel=0.05) if types == 1 else 100 < behind < 5000
+    assert (np.diff(drifted.submit) >= 0).all()
+    assert np.array_equal(drifted.submit, np.floor(drifted.submit))
+
+
+def test_arrivals_can_be_scaled_to_a_load():
+    jobs = WHOLE_LOG.on(256).draw(2000, np.random.default_rng(1))
+    for load in (0.5, 0.9, 1.3):
+        scaled = jobs.at_load(load)
+        area = (scaled.run * scaled.size).sum()
+        assert area / (256 * (scaled.submit[-1] - scaled.submit[0])) == pytest.approx(load)
+        assert scaled.submit[0] == jobs.submit[0]
+        assert np.array_equal(scaled.run, jobs.run)
+    with pytest.raises(WorkloadError, match="all jobs are submitted at one time"):
+        LUBLIN["whole"].on(256).draw(1, np.random.default_rng(1)).at_load(0.9)
+
+
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_sizes_run_times_and_gaps_are_distributed_as_in_lublin_1(lublin_1, seed):
     drawn = WHOLE_LOG.on(256).draw(10_000, np.random.default_rng(seed))
@@ -75,7 +112,7 @@ def test_batch_is_the_default_and_has_the_published_parameters():
     assert values == [
         *(128, 0.2927, 0.6686, 1.2, 5, 7, 0.875),
         *(6.57, 0.823, 639.1, 0.0156, -0.003, 0.6986, 12),
-        *(6.0415, 0.8531, 1.0519, 13, 6.1271, 5.274, BATCH),
+        *(6.0415, 0.8531, 1.0519, 13, 6.1271, 5.274, BATCH, False),
     ]
 
 

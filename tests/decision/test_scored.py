@@ -297,7 +297,7 @@ def test_a_policy_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(OptionsError, match="cannot be read"):
         baseline(f"scored:{tmp_path}/none.json")
     (tmp_path / "no.json").write_text("{")
-    with pytest.raises(OptionsError, match="is no JSON"):
+    with pytest.raises(OptionsError, match="not valid JSON"):
         baseline(f"scored:{tmp_path}/no.json")
     with pytest.raises(OptionsError, match=r"write scored:FILE\.json"):
         baseline("sjf+scored")

@@ -77,7 +77,7 @@ def test_a_file_that_has_changed_is_read_again(name):
     path.write_text(json.dumps(LEAF | {"baseline": -12.5}))
     assert predictor(name).baseline == -12.5
     path.write_text("{")
-    with pytest.raises(OptionsError, match="is no JSON"):
+    with pytest.raises(OptionsError, match="not valid JSON"):
         predictor(name)
 
 

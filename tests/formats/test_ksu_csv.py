@@ -94,7 +94,7 @@ def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path):
         ("b,800,4", "b,800,0", ":3: RequestedCPUs: is '0'; a whole number from 1 to 2147483647 is needed"),
         ("b,800,4", "b,much,4", ":3: RequestedMemory: is 'much'; a number from 0 on is needed"),
         ("b,800,4,2", "b,800,4,-2", ":3: RequestedGPUs: is '-2'; a number from 0 on is needed"),
-        ("10,10,0", "10,inf,0", ":4: ActualDuration: is 'inf'; a number from 0 on is needed"),
+        ("10,10,0", "10,inf,0", ":4: ActualDuration: is 'inf'; a number up to 1e+12 is needed"),
         ("b,800", "late,800", ":3: JobName: 'late' is there already, at "),
         ("b,800", "b!,800", ":3: JobName: is 'b!'; a name without '!' is needed"),
         ("b,800", " ,800", ":3: JobName: is ''; a name is needed"),

@@ -223,7 +223,8 @@ def test_own_networks_and_memories_are_known_too(tmp_path):
         (("clusters", 0, "nodes", 0, "number"), 0, "clusters[0].nodes[0].number: must be at least 1, is 0"),
         (("clusters", 0, "nodes", 0, "number"), True, "number: must be a whole number, is true"),
         (("clusters", 0, "nodes", 0, "number"), 1.5, "number: must be a whole number, is the number 1.5"),
-        (("clusters", 0, "nodes", 0, "number"), 10**30, "at most 1,000,000 are allowed"),
+        (("clusters", 0, "nodes", 0, "number"), 10**7, "at most 1,000,000 are allowed"),
+        (("clusters", 0, "nodes", 0, "number"), 10**30, "at most 2,147,483,647, is a number of more than 20 digits"),
         (
             ("clusters", 0, "nodes", 0, "nummer"),
             2,

@@ -146,12 +146,21 @@ def test_the_fast_and_the_careful_reading_agree_to_the_last_bit(rows):
     whole = [FIELDS.index(name) for name in swf.WHOLE]
     table = np.array(rows)
     table[:, whole] = np.floor(table[:, whole])
-    text = "\n".join(" ".join(map(repr, row)) for row in table.tolist())
-    header, fast = swf._parse(text.split("\n"))
-    assert not header
+    lines = [" ".join(map(repr, row)) for row in table.tolist()]
+    fast = swf._parse_fast(lines)
     assert fast is not None
     assert np.array_equal(fast, table)
-    assert np.array_equal(swf._parse_line_by_line(text, Path("x")), table)
+    assert np.array_equal([swf._parse_line(line, "x:1") for line in lines], table)
+
+
+def test_what_one_part_of_a_file_holds_is_no_matter_to_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(swf, "READ_AT_ONCE", 200)  # characters, some three lines
+    parts = ["; one\n", "\n", f"{LINE}\n" * 5, ";no header\n" * 30, f"{LINE} 19 ; more\n", f"{LINE}\n" * 9]
+    found = trace(tmp_path, "".join(parts))
+    assert found.header == ("one",)
+    assert found.job.tolist() == [7] * 15
+    with pytest.raises(WorkloadError, match=r"some\.swf:48: has 3 fields"):
+        trace(tmp_path, "".join([*parts, "1 2 3\n"]))
 
 
 def test_the_requests_of_the_original_converter_are_reproduced_exactly(gaia):

@@ -91,15 +91,13 @@ def test_the_command_prints_tails_beside_the_mean(trace, tmp_path, capsys):
     assert "Max job load" in capsys.readouterr().out
 
 
-def test_every_figure_is_a_column_and_the_energy_of_the_pool_is_that_of_its_cores(trace, tmp_path):
+def test_every_figure_is_a_column_and_a_pool_has_no_energy_that_anybody_measured(trace, tmp_path):
     compare(comparison(trace), tmp_path / "out", progress=False)
     results = pd.read_csv(tmp_path / "out" / "results.csv")
     assert results.columns.tolist() == ["policy", "window", *FIGURES]
-    assert not results.isna().any().any()
-    # 8 cores of 1 W: at least 5 % of that all the time, all of it when all cores serve
-    core_seconds = results.utilization * 8 * results.makespan
-    assert (results.energy > core_seconds).all()
-    assert (results.energy < core_seconds + 0.25 * (8 * results.makespan - core_seconds) + 1e-6).all()
+    energy = ["energy", "energy_delay_product"]
+    assert results[energy].isna().all().all()
+    assert not results.drop(columns=energy).isna().any().any()
 
 
 @pytest.fixture
@@ -169,7 +167,7 @@ def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, mo
     compare(comparison(trace, "sjf"), tmp_path / "out", progress=False)
     assert set(run) == {"sjf+strict"}
     (folder / "best.pt").unlink(missing_ok=True)
-    assert main(["train", "-q", "--resume", str(folder), "--episodes", "6"]) == 0
+    assert main(["train", "-q", "--resume", str(folder), "--episodes", "6", "--trust"]) == 0
     run.clear()
     compare(asked, tmp_path / "out", progress=False)
     assert run.count(f"agent:{folder}") == 3
@@ -197,7 +195,7 @@ def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
     before = restored(folder)
     assert restored(folder) is before
     (folder / "best.pt").unlink(missing_ok=True)
-    assert main(["train", "-q", "--resume", str(folder), "--episodes", "6"]) == 0
+    assert main(["train", "-q", "--resume", str(folder), "--episodes", "6", "--trust"]) == 0
     old, new = (learner.agent.state_dict() for learner in (before, restored(folder)))
     assert any(not old[name].equal(new[name]) for name in old)
 
@@ -205,7 +203,7 @@ def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
 def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(trace, tmp_path, capsys):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops", "low_power"]}], observation="normal")
     line = ["compare", "--trace", str(trace), "--policies", f"fcfs,agent:{folder}", "--windows", "2x30"]
-    assert main([*line, "--output", str(tmp_path / "out")]) == 2
+    assert main([*line, "--trust", "--output", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 1
     own, there = features(load_platform(LEARNING), "normal"), features(pool(8), "normal")

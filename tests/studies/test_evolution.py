@@ -186,7 +186,7 @@ def test_the_command_says_what_is_wrong(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     changed(folder, policy="none.json")
     assert main(["train", "--method", "evolution", "-q", "-o", "exp.json"]) == 2
-    assert "none.json: cannot be read" in capsys.readouterr().err
+    assert "none.json: no such file" in capsys.readouterr().err
     out = folder / "train-exp"
     out.mkdir(exist_ok=True)
     (out / "run.json").write_text("{}")

@@ -14,7 +14,7 @@ from hdeeprm_like.batsim_server.batsim5.handshake import AskBytes, shake_hands
 from hdeeprm_like.batsim_server.batsim5.options import IMITATED, RC2, VERSIONS, Options5
 from hdeeprm_like.batsim_server.cli import LOG_LEVELS, run_command, run_to_the_end
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.inputs import read_text
 
 VERBOSITIES = {"quiet": "quiet", "info": "information", "debug": "debug"}  # what Batsim 5 calls the levels
 REFUSED = {

@@ -17,7 +17,7 @@ from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.workload import read_workload
 from hdeeprm_like.errors import HDeepRMError, WorkloadError
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.inputs import read_text
 
 
 class Simulation5(Simulation):

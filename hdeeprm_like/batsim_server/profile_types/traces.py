@@ -13,7 +13,7 @@ from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import WALLTIME_REACHED, FindProfile, ProfileType, RunningJob, Steps, Task
 from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Crowd
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.files import read_text
+from hdeeprm_like.inputs import read_text
 
 LAST_MESSAGE = 4.0  # bytes, from each rank to the first host of the job
 MOST_FLOPS = 1e300

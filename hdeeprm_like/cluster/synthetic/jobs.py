@@ -1,10 +1,11 @@
 """What every model of jobs gives: columns, before a platform says how fast its cores are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
 
 GIGA = 1e9
@@ -40,6 +41,26 @@ class Jobs:
 
     def __len__(self) -> int:
         return len(self.submit)
+
+    @property
+    def load(self) -> float:
+        """What the jobs ask for of what the machine has between the first submission and the last; infinite for none.
+
+        Source: the "offered load" of Feitelson, "Workload Modeling for Computer Systems Performance Evaluation", 2015.
+        """
+        span = float(self.submit[-1] - self.submit[0])
+        return float(self.run @ self.size) / (self.capacity * span) if span > 0.0 else np.inf
+
+    def at_load(self, load: float) -> "Jobs":
+        """Return the jobs with the times between submissions stretched or shrunk so that they make up a load.
+
+        Raises:
+            WorkloadError: all are submitted at once.
+        """
+        if not np.isfinite(self.load):
+            raise WorkloadError("load: all jobs are submitted at one time, so there are no gaps to scale")
+        first, factor = self.submit[0], self.load / load
+        return replace(self, submit=first + (self.submit - first) * factor, origin=f"{self.origin} at load {load:g}")
 
     def workload(self, reference_flops: float) -> Workload:
         """Return the jobs as the simulator takes them.

@@ -9,6 +9,7 @@ from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Ints
 
 Range = tuple[int, int]  # both ends are possible
+LARGEST = 1_000_000  # of cores, units and steps
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,12 @@ class Mao:
                 raise WorkloadError(f"mao: {name}: is {getattr(self, name)}; a probability is needed")
         for name in ("short_length", "long_length", "size", "dominant", "other"):
             ends = getattr(self, name)
-            if ends is not None and not 1 <= ends[0] <= ends[1]:
-                raise WorkloadError(f"mao: {name}: {ends[0]} to {ends[1]} is no range; it rises from 1 or more")
+            if ends is not None and not 1 <= ends[0] <= ends[1] <= LARGEST:
+                raise WorkloadError(
+                    f"mao: {name}: {ends[0]!r:.40} to {ends[1]!r:.40} is no range; it rises from 1 or more to {LARGEST}"
+                )
+        if self.steps is not None and not 1 <= self.steps <= LARGEST:
+            raise WorkloadError(f"mao: steps: is {self.steps!r:.40}; 1 to {LARGEST} are possible")
         if not (self.arrival > 0 and self.step > 0 and self.memory_unit >= 0 and self.capacity >= 1):
             raise WorkloadError("mao: arrival, step and capacity: positive numbers are needed, memory_unit at least 0")
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from hdeeprm_like import limits
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.estimates import Accuracy, Estimates, Exact, Gaussian, estimate_jobs
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
@@ -55,6 +56,8 @@ class Recipe:
         Raises:
             OptionsError: the model needs a number.
         """
+        if number is not None and number > limits.JOBS.most:
+            raise OptionsError(f"jobs: {number!r:.40}: {limits.refusal(limits.JOBS)}")
         model_rng, columns_rng, estimates_rng = rng.spawn(3)
         if isinstance(self.model, Mao):
             jobs = self.model.draw(number, model_rng)
@@ -97,7 +100,9 @@ def model_named(
     machine = own.pop("nodes", nodes)
     if machine is not None:
         if isinstance(machine, bool) or not isinstance(machine, int) or machine < 1:
-            raise OptionsError(f"{where}.nodes: {machine!r}: a whole number from 1 on is needed")
+            raise OptionsError(f"{where}.nodes: {machine!r:.40}: a whole number from 1 on is needed")
+        if machine > limits.CORES.most:
+            raise OptionsError(f"{where}.nodes: {machine!r:.40}: {limits.refusal(limits.CORES)}")
         model = model.on(machine)
     return with_parameters(model, own, where)
 
@@ -116,7 +121,7 @@ def estimates_named(
         own = dict(wanted) | own
         wanted = own.pop("model", "")
     if not isinstance(wanted, str) or wanted not in ESTIMATES:
-        raise OptionsError(f"{where}: model {wanted!r} is not known{did_you_mean(str(wanted), ESTIMATES)}")
+        raise OptionsError(f"{where}: model {wanted!r:.60} is not known{did_you_mean(str(wanted), ESTIMATES)}")
     return with_parameters(ESTIMATES[wanted], own, where)
 
 
@@ -132,7 +137,7 @@ def with_parameters(base: T, parameters: Mapping[str, Any], where: str) -> T:
     except ValidationError as error:
         problem = error.errors()[0]
         location = ".".join(str(part) for part in problem["loc"])
-        raise OptionsError(f"{where}.{location}: {problem['input']!r}: {problem['msg'].lower()}") from None
+        raise OptionsError(f"{where}.{location}: {problem['input']!r:.60}: {problem['msg'].lower()}") from None
 
 
 def merged(base: Any, parameters: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -143,6 +148,6 @@ def merged(base: Any, parameters: Mapping[str, Any], where: str) -> dict[str, An
             raise OptionsError(f"{where}.{name}: is not known{did_you_mean(name, content)}")
         inner = getattr(base, name)
         if is_dataclass(inner) and not isinstance(value, Mapping):
-            raise OptionsError(f"{where}.{name}: {value!r}: an object is needed")
+            raise OptionsError(f"{where}.{name}: {value!r:.60}: an object is needed")
         content[name] = merged(inner, value, f"{where}.{name}") if is_dataclass(inner) else value
     return content

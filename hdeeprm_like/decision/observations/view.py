@@ -12,10 +12,12 @@
 All features lie within [0, 1] unless they are asked for raw; the summaries and the image do so even then.
 """
 
+import math
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from hdeeprm_like import limits
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.observations.arrays import Layout, Observation, new_params
 from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
@@ -104,6 +106,8 @@ class View:
             raise OptionsError(f"queue_sensitivity is {queue_sensitivity}; a positive share is needed, as 0.05")
         if horizon < 1 or backlog < 0 or memory_units < 0:
             raise OptionsError(f"an observation of {horizon} steps, {backlog} jobs and {memory_units} units cannot be")
+        if max(horizon, backlog, memory_units) > limits.STEPS.most:
+            raise OptionsError(f"horizon, backlog, memory_units: {limits.refusal(limits.STEPS)}")
         if not 0.0 < step < np.inf:
             raise OptionsError(f"step is {step:g}; a time in s above 0 is needed")
         self.observation = observation = OBSERVATIONS[kind]
@@ -113,17 +117,22 @@ class View:
         self.kind = kind
         self._window = window
         self._layout = Layout(state.platform, window.slots, horizon, backlog, memory_units)
+        shape = observation.shape(self._layout)
+        numbers = math.prod(shape)
+        if numbers > limits.OBSERVATION.most:
+            asked = f"an observation of {numbers:,} numbers"
+            raise OptionsError(f"{asked}: {limits.refusal(limits.OBSERVATION)}; take fewer steps or slots")
         params = new_params(state.platform, state.limits)
         params["horizon"], params["backlog"], params["step"] = horizon, backlog, step
         params["memory_units"], params["sensitivity"], params["raw"] = memory_units, queue_sensitivity, raw
         params["features"] = kept = len(observation.features)
-        limits = state.limits
+        most = state.limits
         self.arrays = observation.arrays_class(
             params=params,
             features=np.zeros((len(state.tables.jobs) if kept else 0, kept), np.float32),
-            limits=np.array([limits.time, limits.cores, limits.memory, limits.bandwidth]),
+            limits=np.array([most.time, most.cores, most.memory, most.bandwidth]),
         )
-        self.shape = observation.shape(self._layout)
+        self.shape = shape
 
     def __call__(self, state: State) -> Floats:
         """Return what is to be seen now."""

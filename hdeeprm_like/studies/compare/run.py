@@ -5,7 +5,6 @@ comparison goes on where it stopped), `SUMMARY`, `TESTS`, `RECORD` and two pictu
 """
 
 import csv
-import hashlib
 import io
 import logging
 import os
@@ -22,15 +21,16 @@ from tqdm import tqdm
 
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.schedule import FIGURES, figures
+from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import platform_from
-from hdeeprm_like.formats.files import read_json, replacing, write_json
+from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import JobsBy, Window, run_times, sizes, usable, window, with_requested_times
+from hdeeprm_like.inputs import read_json, sha256
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained, reference_named
@@ -87,7 +87,7 @@ def machine_size(trace: Trace) -> int:
     """Return the processors of a trace's machine: by its header, else those of its widest job."""
     for key in ("MaxProcs", "MaxNodes"):
         for line in trace.header:
-            match = re.match(rf"{key}:\s*(\d+)", line)
+            match = re.match(rf"{key}:\s*([0-9]{{1,18}})", line)
             if match and int(match[1]) > 0:
                 return int(match[1])
     return int(sizes(trace).max())
@@ -150,16 +150,17 @@ def compare(
     reference = None if comparison.reference is None else reference_named(comparison.reference, comparison.policies)
     inputs = inputs_of(comparison)
     record = description(inputs)
-    done = read_results(output, record)
-    write_json(output / RECORD, record)
-    table = pd.DataFrame(results_of(inputs, done, output / RESULTS, processes, progress))
-    tests = p_values_of(table, unpaired=comparison.tests == "anova")
-    summary = summary_of(table, tests, reference)
-    for frame, name in ((summary, SUMMARY), (tests, TESTS)):
-        with replacing(output / name) as file:
-            frame.to_csv(file, index=False)
-    draw_boxes(table, output / "boxplot.png")
-    draw_ranking(table, output / "ranking.png")
+    with alone_in(output):
+        done = read_results(output, record)
+        write_json(output / RECORD, record)
+        table = pd.DataFrame(results_of(inputs, done, output / RESULTS, processes, progress))
+        tests = p_values_of(table, unpaired=comparison.tests == "anova")
+        summary = summary_of(table, tests, reference)
+        for frame, name in ((summary, SUMMARY), (tests, TESTS)):
+            with replacing(output / name) as file:
+                frame.to_csv(file, index=False)
+        draw_boxes(table, output / "boxplot.png")
+        draw_ranking(table, output / "ranking.png")
     return summary, tests
 
 
@@ -222,12 +223,19 @@ def check_recorded(inputs: Inputs) -> None:
 
 
 def schedule_window(
-    number: int, jobs: Window, policies: Sequence[Policy], machine: Platform, clock: Clock
+    number: int, jobs: Window, policies: Sequence[Policy], machine: Platform, clock: Clock, invented: bool
 ) -> list[dict[str, Any]]:
-    """Return one row of results per policy."""
-    return [
-        {POLICY: policy.name, WINDOW: number, **figures(schedule(machine, jobs, policy, clock))} for policy in policies
-    ]
+    """Return one row of results per policy.
+
+    Args:
+        invented: whether the machine is a pool, whose cores take a power that nobody has measured: no energy is told.
+    """
+    rows = []
+    for policy in policies:
+        found = schedule(machine, jobs, policy, clock)
+        found = replace(found, energy=UNKNOWN) if invented else found
+        rows.append({POLICY: policy.name, WINDOW: number, **figures(found)})
+    return rows
 
 
 def run_all(
@@ -238,27 +246,24 @@ def run_all(
     Args:
         work: the numbers of windows, and the policies to run on each.
     """
-    machine, clock = inputs.machine, inputs.comparison.clock
+    machine, clock, invented = inputs.machine, inputs.comparison.clock, inputs.comparison.platform is None
     count = min(processes or os.cpu_count() or 1, len(work))
     schedules = sum(len(policies) for _, policies in work)
     windows = ((number, inputs.window(number), policies) for number, policies in work)
     if count <= 1 or (processes is None and schedules * inputs.jobs <= SMALL):
         for number, jobs, policies in windows:
-            yield schedule_window(number, jobs, policies, machine, clock)
+            yield schedule_window(number, jobs, policies, machine, clock, invented)
         return
     with workers(count) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
-        try:
-            for number, jobs, policies in windows:
-                running.add(executor.submit(schedule_window, number, jobs, policies, machine, clock))
-                if len(running) > 2 * count:
-                    finished, running = wait(running, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in finished)
-            while running:
+        for number, jobs, policies in windows:
+            running.add(executor.submit(schedule_window, number, jobs, policies, machine, clock, invented))
+            if len(running) > 2 * count:
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in finished)
-        finally:
-            executor.shutdown(cancel_futures=True)
+        while running:
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in finished)
 
 
 def description(inputs: Inputs) -> dict[str, Any]:
@@ -266,7 +271,7 @@ def description(inputs: Inputs) -> dict[str, Any]:
     comparison = inputs.comparison
     found = {
         "trace": comparison.trace.name,
-        "sha256": digest(comparison.trace),
+        "sha256": sha256(comparison.trace),
         "cores": inputs.machine.cores,
         "clock": comparison.clock,
         "jobs": inputs.jobs,
@@ -275,28 +280,23 @@ def description(inputs: Inputs) -> dict[str, Any]:
         "begins": inputs.begins,
     }
     if comparison.platform is not None:
-        found["platform"] = digest(comparison.platform)
+        found["platform"] = inputs.machine.digest()
     return found | {"agents": agents_of(comparison)}
 
 
 def agents_of(comparison: Comparison) -> dict[str, str]:
     """Return a digest of what each learned policy has learned by its name; one that has learned more has another."""
     found = {policy.name: files_of(policy) for policy in comparison.policies}
-    return {name: digest(*files) for name, files in found.items() if files}
+    return {name: sha256(*files) for name, files in found.items() if files}
 
 
 def files_of(policy: Policy) -> tuple[Path, ...]:
-    """Return the files that decide what a policy does: weights, scores, trees."""
+    """Return the files that decide what a policy does: weights and what they were learned with, scores, trees."""
     if isinstance(policy, Trained):
-        from hdeeprm_like.studies.compare.trained import weights_in
+        from hdeeprm_like.studies.compare.trained import files_of_training
 
-        return (weights_in(policy),)
+        return files_of_training(policy.folder)
     return policy.files if isinstance(policy, Baseline) else ()
-
-
-def digest(*paths: Path) -> str:
-    """Return the SHA-256 of files, which differs for every other content."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from hdeeprm_like import limits
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.csv_rows import CsvRow, read_rows
 from hdeeprm_like.formats.swf import Trace
@@ -63,7 +64,10 @@ def windows_named(text: str | None, offsets: Path | None = None) -> Windows:
             f"windows: {text!r}: two numbers are needed, windows and jobs of each, as 10x1024 or disjoint:60x1024, "
             "or all"
         )
-    return Windows(int(match[2]), int(match[3] or JOBS), "disjoint" if match[1] else "random")
+    found = Windows(int(match[2]), int(match[3] or JOBS), "disjoint" if match[1] else "random")
+    if int(match[2]) > limits.WINDOWS.most:
+        raise OptionsError(f"windows: {text!r}: {limits.refusal(limits.WINDOWS)}")
+    return found
 
 
 def places_of(windows: Windows, trace: Trace, seed: int) -> tuple[list[int], int]:

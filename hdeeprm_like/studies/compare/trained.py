@@ -8,10 +8,11 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.formats.files import read_json
-from hdeeprm_like.launch.in_process import RECORD
+from hdeeprm_like.inputs import read_json
+from hdeeprm_like.launch.in_process import INPUTS, OPTIONS, RECORD
 from hdeeprm_like.launch.learned import AgentChoice, Learner
 from hdeeprm_like.learning.training import weights_of
+from hdeeprm_like.plugins import python_files
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.studies.compare.policies import Trained
@@ -20,33 +21,45 @@ from hdeeprm_like.studies.compare.policies import Trained
 def restored(folder: Path) -> Learner:
     """Return the agent of a training with the weights that the training holds for the best, in its experiment.
 
-    It is read again only when the weights have been written anew since.
+    It is read again only when one of its files has been written anew since.
 
     Raises:
         HDeepRMError: the folder holds no training, or its agent cannot be loaded.
     """
     if not (folder / RECORD).exists():
         raise ResultsError(f"{folder}: has no {RECORD}; `hdeeprm-like train --output {folder}` leaves an agent there")
-    weights = weights_of(folder)
-    return _restored(folder.resolve(), weights.stat().st_mtime_ns if weights.exists() else 0)
+    changed = tuple(path.stat().st_mtime_ns for path in files_of_training(folder))
+    return _restored(folder.resolve(), changed)
 
 
 @lru_cache(maxsize=8)
-def _restored(folder: Path, changed: int) -> Learner:
-    """Return the agent of `restored`; *changed* is when its weights were written, so that others are read again."""
-    run = read_json(folder / RECORD, ResultsError)
-    before = run.get("resumable") if isinstance(run, dict) else None
-    if not isinstance(before, dict) or not isinstance(before.get("agent"), str):
-        raise ResultsError(f"{folder / RECORD}: is of no training")
-    experiment = load_experiment(folder / "options.json")
-    learner = Learner(experiment, AgentChoice(before["agent"], "cpu", input_model=folder))
+def _restored(folder: Path, changed: tuple[int, ...]) -> Learner:
+    """Return the agent of `restored`; *changed* is when its files were written, so that others are read again."""
+    experiment = load_experiment(folder / OPTIONS)
+    learner = Learner(experiment, AgentChoice(agent_of(folder), "cpu", input_model=folder))
     learner.agent.greedy = True
     return learner
 
 
-def weights_in(policy: Trained) -> Path:
-    """Return the file with the weights of an agent."""
-    return weights_of(policy.folder)
+def agent_of(folder: Path) -> str:
+    """Return the name of a training's agent, as the command line took it.
+
+    Raises:
+        ResultsError: the folder holds no training.
+    """
+    run = read_json(folder / RECORD, ResultsError)
+    before = run.get("resumable") if isinstance(run, dict) else None
+    if not isinstance(before, dict) or not isinstance(before.get("agent"), str):
+        raise ResultsError(f"{folder / RECORD}: is of no training")
+    name: str = before["agent"]
+    return name
+
+
+def files_of_training(folder: Path) -> tuple[Path, ...]:
+    """Return the files that decide what a training's agent does: weights, inputs, its Python file, the user's own."""
+    own = python_files([agent_of(folder), read_json(folder / OPTIONS, ResultsError)])
+    files = [weights_of(folder), *(folder / name for name in INPUTS), *own]
+    return tuple(path for path in dict.fromkeys(files) if path.exists())
 
 
 def system_of(policy: Trained, machine: Platform, jobs: Workload, log: bool = False) -> DecisionSystem:

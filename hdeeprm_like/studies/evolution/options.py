@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.formats.files import read_json
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.options import explain
 
 OBJECTIVE = {"bounded_slowdown": 1.0, "bounded_slowdown_p95": 0.1, "wait": 0.3, "wait_max": 0.3, "utilization": 1.0}

@@ -25,7 +25,8 @@ from hdeeprm_like.decision.policies.scores import EXACT, FEATURE, KINDS, USUAL
 from hdeeprm_like.decision.score_files import SCORED, read_scored
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.formats.files import read_json, replacing, write_json
+from hdeeprm_like.formats.files import alone_in, replacing, write_json
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Simulator, run_choices
 from hdeeprm_like.run.workers import workers
@@ -281,6 +282,13 @@ def evolve(path: Path | None, output: Path, processes: int | None = None, progre
         raise ResultsError(f"{output}: holds a training; go on with --resume, or choose another directory")
     else:
         options, folder = read_evolution(path), path.parent.absolute()
+    with alone_in(output):
+        evolve_alone(options, folder, output, processes, progress)
+    return output / BEST
+
+
+def evolve_alone(options: EvolutionOptions, folder: Path, output: Path, processes: int | None, progress: bool) -> None:
+    """Evolve in a folder that nobody else writes into; see `evolve`."""
     search = Search(options, folder, output)
     write_json(output / OPTIONS, options.model_dump(mode="json"))
     write_json(output / RECORD, {"method": "evolution", "folder": str(folder), "generations": options.generations})
@@ -291,13 +299,8 @@ def evolve(path: Path | None, output: Path, processes: int | None = None, progre
         workers(processes) as executor,
         tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
     ):
-        try:
-            for cost in search.run(executor):
-                spent = time.perf_counter() - begun
-                rate = windows * (search.generation - first) / spent
-                bar.set_postfix_str(f"cost {cost:.3f}, best {search.best:.3f}, {rate:.0f} windows/s")
-                bar.update(1)
-        except BaseException:
-            executor.shutdown(cancel_futures=True)
-            raise
-    return output / BEST
+        for cost in search.run(executor):
+            spent = time.perf_counter() - begun
+            rate = windows * (search.generation - first) / spent
+            bar.set_postfix_str(f"cost {cost:.3f}, best {search.best:.3f}, {rate:.0f} windows/s")
+            bar.update(1)

@@ -1,0 +1,74 @@
+"""The command ``doctor``, and what ``--version`` tells."""
+
+import argparse
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from hdeeprm_like import __version__
+from hdeeprm_like.cli.arguments import EXTRAS, PROGRAM, Commands, command
+
+NEEDED = ("numpy", "numba", "pandas", "scipy", "matplotlib", "pydantic", "pyzmq")
+PROGRAMS = {
+    "batsim": "Batsim 4, for launch --simulator batsim",
+    "docker": "for launch --simulator docker",
+    "sacct": "Slurm's records of past jobs",
+    "scontrol": "a Slurm to control",
+}
+
+
+def version_of(package: str) -> str:
+    """Return the version of an installed package, or that it is missing."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def version_line() -> str:
+    """Return the versions that decide whether two computers compute the same."""
+    found = ", ".join(f"{name} {version_of(name)}" for name in ("numba", "numpy"))
+    return f"{PROGRAM} {__version__} ({found}, Python {platform.python_version()})"
+
+
+def add_doctor(commands: Commands) -> None:
+    """Add ``doctor``."""
+    command(commands, "doctor", "say what is installed, what is missing and how to get it", run_doctor)
+
+
+def run_doctor(options: argparse.Namespace) -> None:
+    """Print what this installation has."""
+    sys.stdout.write("".join(f"{name:22} {found}\n" for name, found in findings()))
+
+
+def findings() -> Iterator[tuple[str, str]]:
+    """Yield what was looked at and what was found."""
+    yield PROGRAM, f"{__version__} in {Path(__file__).parents[1]}"
+    yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    for package in NEEDED:
+        yield package, version_of(package)
+    for module, (package, extra) in EXTRAS.items():
+        missing = f"missing; pip install 'hdeeprm_like[{extra}]'"
+        yield package, version_of(package) if find_spec(module) else missing
+    yield from compile_state()
+    for program, purpose in PROGRAMS.items():
+        place = shutil.which(program)
+        yield program, place or f"not found ({purpose})"
+
+
+def compile_state() -> Iterator[tuple[str, str]]:
+    """Yield where machine code is kept and how much there is."""
+    from hdeeprm_like.ahead import machine_code
+
+    try:
+        folder, files = machine_code()
+    except RuntimeError:  # numba found no folder that it may write
+        yield "machine code", "is kept nowhere; set NUMBA_CACHE_DIR to a folder that can be written"
+        return
+    yield "cache folder", str(folder)
+    known = f"the main loop is compiled, for {len(files)} kinds of runs"
+    yield "machine code", known if files else f"none of this version yet; `{PROGRAM} compile` makes it"

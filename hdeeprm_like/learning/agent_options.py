@@ -1,0 +1,130 @@
+"""What values the options of an agent may have: the table that its class declares, and the types of its constructor.
+
+A class says in `OPTIONS` what its options may be; those that it leaves out need at least the type that the constructor
+declares for them (``entropy: float``). So a wrong value is refused before anything is compiled or played.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, get_type_hints
+
+from hdeeprm_like.errors import OptionsError
+
+
+class Option(Protocol):
+    """What an option may be."""
+
+    @property
+    def wanted(self) -> str:
+        """Say it, for the message."""
+        ...
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether a value is possible."""
+        ...
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number from *least* to *most*, both possible; *above* is not."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    whole: bool = False
+    above: float = -math.inf
+
+    @property
+    def wanted(self) -> str:
+        """Say it."""
+        bounds = [f"{word} {bound:g}" for word, bound in (("from", self.least), ("above", self.above))]
+        bounds = [text for text in bounds if not text.endswith("-inf")]
+        bounds += [f"to {self.most:g}"] if self.most < math.inf else []
+        return " ".join(["a whole number" if self.whole else "a number", *bounds])
+
+    def fits(self, value: Any) -> bool:
+        """Tell it."""
+        kinds = int if self.whole else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            return False
+        return self.least <= value <= self.most and value > self.above and abs(value) < math.inf
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some names."""
+
+    names: tuple[str, ...]
+
+    @property
+    def wanted(self) -> str:
+        """Say it."""
+        return " or ".join(map(repr, self.names))
+
+    def fits(self, value: Any) -> bool:
+        """Tell it."""
+        return isinstance(value, str) and value in self.names
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A value of a type."""
+
+    wanted: str
+    types: tuple[type, ...]
+
+    def fits(self, value: Any) -> bool:
+        """Tell it."""
+        return isinstance(value, self.types) and (bool in self.types or not isinstance(value, bool))
+
+
+@dataclass(frozen=True)
+class Several:
+    """A list of which each element fits."""
+
+    element: Option
+
+    @property
+    def wanted(self) -> str:
+        """Say it."""
+        return f"a list, in which each is {self.element.wanted}"
+
+    def fits(self, value: Any) -> bool:
+        """Tell it."""
+        return isinstance(value, list | tuple) and all(map(self.element.fits, value))
+
+
+SHARE = Number(0.0, 1.0)
+POSITIVE = Number(above=0.0)
+NOT_NEGATIVE = Number(0.0)
+COUNT = Number(1, 2**31 - 1, whole=True)
+FLAG = Kind("true or false", (bool,))
+BY_TYPE: dict[Any, Option] = {
+    int: Number(-(2**31), 2**31 - 1, whole=True),
+    float: Number(),
+    bool: FLAG,
+    str: Kind("a text", (str,)),
+}
+
+
+def check_options(
+    declared: Mapping[str, Option], constructor: Callable[..., Any], options: Mapping[str, Any], where: str
+) -> None:
+    """Refuse options of an agent that its class has no use for.
+
+    Args:
+        declared: the table of the class. constructor: whose types stand in for what the table leaves out.
+        where: begins the message.
+
+    Raises:
+        OptionsError: a value is not possible; the message says which would be.
+    """
+    try:
+        types = get_type_hints(constructor)
+    except (NameError, TypeError):  # a user's file may name types that only a checker knows
+        types = {}
+    for name in inspect.signature(constructor).parameters:
+        option = declared.get(name) or BY_TYPE.get(types.get(name))
+        if name in options and option is not None and not option.fits(options[name]):
+            raise OptionsError(f"{where}.{name} is {options[name]!r:.60}; {option.wanted} is needed")

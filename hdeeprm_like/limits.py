@@ -1,0 +1,56 @@
+"""How large the whole numbers may be that a user gives, on the command line or in an options file, and why.
+
+A number beyond what any study needs is a slip of the finger; without a limit it fills the memory or runs for years
+before anybody notices. Every limit is far above what was ever asked for.
+"""
+
+from typing import NamedTuple
+
+
+class Limit(NamedTuple):
+    """The largest number, and the reason for the message that refuses a larger one."""
+
+    most: int
+    reason: str
+
+
+CORES = Limit(1_000_000, "every core has its own place in memory, and the largest machines have fewer")
+JOBS = Limit(2_000_000, "every job takes some 500 bytes of memory")
+WINDOWS = Limit(100_000, "every window and policy is a line of a table that is kept in memory")
+EPISODES = Limit(100_000_000, "no training takes so long")
+ENVS = Limit(4096, "every episode that is played at once has its own cluster in memory")
+PROCESSES = Limit(1024, "each takes 200 MB of memory")
+SLOTS = Limit(100_000, "an observation has numbers for every slot")
+STEPS = Limit(100_000, "an observation has numbers for every step")
+UNITS = Limit(65_536, "two layers of so many units have 17 GB of weights")
+OBSERVATION = Limit(10_000_000, "it is written anew at every decision")
+RUNS = Limit(1_000_000, "each is simulated one after the other")
+
+OPTIONS: dict[str, Limit] = {
+    "nb_resources": CORES,
+    "nb_jobs": JOBS,
+    "skip": JOBS,
+    "max_cores": CORES,
+    "head": SLOTS,
+    "tail": SLOTS,
+    "horizon": STEPS,
+    "backlog": SLOTS,
+    "memory_units": STEPS,
+    "hidden": UNITS,
+    "episodes": EPISODES,
+    "envs": ENVS,
+    "alike": EPISODES,
+    "fragment_jobs": JOBS,
+    "candidates": EPISODES,
+    "prior": EPISODES,
+    "checkpoint_every": EPISODES,
+    "evaluate_every": EPISODES,
+    "evaluation_episodes": ENVS,
+    "held_out": ENVS,
+}
+"""The limits of the whole numbers of an options file, by key."""
+
+
+def refusal(limit: Limit) -> str:
+    """Return what to say of a number above a limit."""
+    return f"at most {limit.most:,} are possible: {limit.reason}"

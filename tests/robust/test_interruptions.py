@@ -1,0 +1,180 @@
+"""Commands that are interrupted at any moment, two at once, a full disk, a folder that nobody may write.
+
+What is left is whole or can be gone on with: a run that ``run.json`` calls complete has all its files, a training
+resumes, a comparison ends as one that was never interrupted.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from robust_inputs import ROOT, told, trace, write_inputs
+
+RUN = [sys.executable, "-m", "hdeeprm_like"]
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+MOMENTS = 100
+
+
+def start(arguments, cwd):
+    return subprocess.Popen(
+        [*RUN, *map(str, arguments)], cwd=cwd, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+def commands(folder):
+    output, agent = folder / "out", ROOT / "agents" / "reinforce.py"
+    launch = f"launch -q --runs 400 --options {folder}/options.json"
+    train = f"train -q --episodes 30 --options {folder}/learning.json --agent {agent}"
+    compare = f"compare -q --processes 1 --windows 40x100 --policies fcfs,sjf+easy --trace {folder}/trace.swf"
+    found = {"launch": launch, "train": train, "compare": compare}
+    return {name: [*text.split(), "--output", output] for name, text in found.items()}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    learning = json.loads((write_inputs(folder) / "learning.json").read_text())
+    learning["training"] = {"checkpoint_every": 2, "evaluate_every": 4, "evaluation_episodes": 1}
+    write_inputs(folder, **{"learning.json": learning, "trace.swf": trace(3000)})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(inputs):
+    """What each command leaves that nobody interrupts, and how many seconds it takes."""
+    found = {}
+    for name, arguments in commands(inputs).items():
+        for _ in range(2):  # the first compiles
+            output = inputs / f"whole-{name}"
+            subprocess.run(["rm", "-rf", output], check=True)
+            arguments[arguments.index(inputs / "out")] = output
+            begun = time.monotonic()
+            with start(arguments, inputs) as process:
+                error = process.stderr.read()
+            assert process.returncode == 0, error
+            arguments[arguments.index(output)] = inputs / "out"
+            found[name] = (output, time.monotonic() - begun)
+    return found
+
+
+def check(name, folder, reference):
+    """Check what an interrupted command has left, and go on with it or do it again."""
+    output = folder / "out"
+    arguments = commands(folder)[name]
+    record = json.loads((output / "run.json").read_text()) if (output / "run.json").exists() else None
+    if name == "launch":
+        if record is not None and record["status"] == "complete":
+            assert sorted(path.name for path in output.iterdir() if path.name[0] != ".") == sorted(record["files"])
+    elif name == "train" and (output / "checkpoint.pt").exists():
+        arguments = ["train", "--resume", output, "-q"]
+    elif name == "train":
+        subprocess.run(["rm", "-rf", output], check=True)  # killed before anything could be gone on with
+    status, error = told(*arguments)
+    assert status == 0, error
+    assert_same(name, output, reference)
+
+
+def assert_same(name, output, reference):
+    if name == "compare":
+        ours, theirs = (pd.read_csv(place / "results.csv") for place in (output, reference))
+        pd.testing.assert_frame_equal(ours, theirs)
+    else:
+        files = ("out_jobs.csv",) if name == "launch" else ("rewards.log", "losses.log", "evaluations.csv")
+        for file in files:
+            assert (output / file).read_text() == (reference / file).read_text()
+    left = [path.name for path in output.iterdir() if path.name.startswith(".run-")]
+    assert not left
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_what_a_signal_leaves_at_any_moment_is_whole_or_goes_on(inputs, whole, tmp_path, moment):
+    rng = random.Random(moment)
+    name, number = list(whole)[moment % 3], SIGNALS[moment // 3 % 3]
+    reference, seconds = whole[name]
+    folder = tmp_path
+    for path in inputs.iterdir():
+        if path.is_file():
+            (folder / path.name).write_bytes(path.read_bytes())
+    process = start(commands(folder)[name], folder)
+    deadline = time.monotonic() + 60
+    while not (folder / "out").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(rng.random() * max(0.5, seconds / 2))
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode in (0, 130, -number), error
+    assert "Traceback" not in error
+    if process.returncode == 130:
+        assert error.count("hdeeprm-like: interrupted; ") == 1
+    check(name, folder, reference)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder in memory that holds 100 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", place], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("no disk may be mounted here")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize("name", ["launch", "train", "compare"])
+@pytest.mark.parametrize("free", [0, 4, 12])
+def test_a_full_disk_is_told_in_one_line_and_what_was_there_stays(inputs, small_disk, name, free):
+    before = small_disk / "mine.txt"
+    before.write_text("precious")
+    (small_disk / "fill").write_bytes(bytes(4096 * (24 - free // 4 - 1)))
+    arguments = commands(inputs)[name]
+    arguments[arguments.index(inputs / "out")] = small_disk / "out"
+    status, error = told(*arguments)
+    lines = [line for line in error.splitlines() if line]
+    assert status == 2, error
+    assert "No space left on device" in lines[-1]
+    assert len(lines) == 1
+    assert before.read_text() == "precious"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to mount")
+def test_a_file_system_that_may_only_be_read_is_told_in_one_line(inputs, small_disk):
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    for name, arguments in commands(inputs).items():
+        arguments[arguments.index(inputs / "out")] = small_disk / "out"
+        status, error = told(*arguments)
+        assert (status, error.count("\n")) == (2, 1), (name, error)
+        assert "Read-only file system" in error
+
+
+def test_of_two_commands_on_one_folder_one_is_refused_and_the_other_whole(inputs, whole, tmp_path):
+    for path in inputs.iterdir():
+        if path.is_file():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    arguments = commands(tmp_path)["launch"]
+    both = [start(arguments, tmp_path) for _ in range(2)]
+    errors = [process.communicate(timeout=120)[1] for process in both]
+    statuses = [process.returncode for process in both]
+    assert 0 in statuses, errors
+    for status, error in zip(statuses, errors, strict=True):
+        if status:
+            assert status == 2
+            assert "another command is writing there" in error
+    assert_same("launch", tmp_path / "out", whole["launch"][0])
+
+
+def test_a_clock_that_jumps_changes_no_result(inputs, whole, monkeypatch):
+    clock = iter(range(10**9, 0, -3600))
+    monkeypatch.setattr(time, "time", lambda: float(next(clock)))
+    arguments = commands(inputs)["launch"]
+    arguments[arguments.index(inputs / "out")] = inputs / "jumping"
+    assert told(*arguments)[0] == 0
+    assert_same("launch", inputs / "jumping", whole["launch"][0])

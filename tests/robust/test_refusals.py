@@ -1,0 +1,209 @@
+"""What is no sensible input is refused in one line, in little memory, before anything is run."""
+
+import gzip
+import json
+import os
+
+import pytest
+from robust_inputs import LONGEST, learning, machine, measured, options, refused, told, trace, workload, write_inputs
+
+from hdeeprm_like.errors import WorkloadError, one_line
+from hdeeprm_like.formats.swf import read_swf
+from hdeeprm_like.inputs import LIMIT
+
+HUGE = 10**4000  # digits that nobody wants to read
+
+
+@pytest.mark.parametrize("piece", [b"\0", b"1 ", b"7 100 2 50 4 30 2500 4 60 -1 1 3 1 -1 1 -1 -1 -1\n"])
+def test_a_packed_trace_that_grows_to_a_gigabyte_takes_little_memory(tmp_path, piece):
+    path = tmp_path / "big.swf.gz"
+    block = piece * (10**6 // len(piece))
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(300):
+            file.write(block)
+    status, error, memory = measured("jobstat", path, "size")
+    assert status == 2
+    assert len(error) <= LONGEST
+    assert error.count("\n") == 1
+    assert ("holds more than 128 MB, once unpacked" in error) or ("more than 10000 characters" in error)
+    assert memory < 900
+
+
+def test_a_limit_can_be_raised_as_its_line_says(tmp_path, monkeypatch):
+    (tmp_path / "two.swf").write_text(trace(30_000))  # 2 MB
+    monkeypatch.setenv(LIMIT, "1")
+    with pytest.raises(WorkloadError, match=f"holds more than 1 MB, once unpacked.* set {LIMIT}=MB higher"):
+        read_swf(tmp_path / "two.swf")
+    monkeypatch.setenv(LIMIT, "2")
+    assert len(read_swf(tmp_path / "two.swf")) == 30_000
+    monkeypatch.setenv(LIMIT, "much")
+    assert f"{LIMIT}: is 'much'; a number of MB" in refused("jobstat", tmp_path / "two.swf", "size")
+
+
+def test_json_of_very_many_values_is_refused_before_they_are_made(tmp_path):
+    (tmp_path / "many.json").write_text("[" + "{}," * 8_000_000 + "{}]")
+    status, error, memory = measured("launch", "--options", tmp_path / "many.json")
+    assert (status, error.count("\n")) == (2, 1)
+    assert "holds more than 5,120,000 values" in error
+    assert memory < 500
+
+
+@pytest.mark.parametrize("place", ["options", "platform", "workload", "trace"])
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
+def test_what_is_no_regular_file_is_refused_wherever_a_file_is_named(tmp_path, place, kind):
+    write_inputs(tmp_path)
+    odd = tmp_path / "odd.json"
+    if kind == "device":
+        odd.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(odd)
+    else:
+        odd.mkdir()
+    flags = {"options": tmp_path / "options.json", place: odd}
+    line = refused("launch", "--output", tmp_path / "out", *(part for k, v in flags.items() for part in (f"--{k}", v)))
+    assert f"{odd}: is a {'folder' if kind == 'folder' else 'device, a pipe or a socket'}" in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compare", "--cores", "1000000000000"], "at most 1,000,000 are possible: every core has its own place"),
+        (["compare", "--cores", "9" * 5000], "at most 1,000,000 are possible"),
+        (["compare", "--windows", "999999999x1"], "at most 100,000 are possible: every window"),
+        (["compare", "--processes", "99999"], "at most 1,024 are possible: each takes 200 MB"),
+    ],
+)
+def test_numbers_beyond_any_use_are_refused_with_the_reason(tmp_path, arguments, words):
+    folder = write_inputs(tmp_path)
+    command, *more = arguments
+    line = refused(
+        command, "--trace", folder / "trace.swf", "--policies", "fcfs", "--output", folder / "out",
+        *(["--windows", "2x10"] if "--windows" not in more else []), *more,
+    )  # fmt: skip
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"nb_jobs": 2**63, "workload": {"model": "lublin"}}, "nb_jobs: 9223372036854775808: at most 2,000,000"),
+        ({"nb_jobs": HUGE}, "at most 2,000,000 are possible: every job takes"),
+        ({"seed": HUGE}, "seed: 1000"),
+        ({"training": {"envs": 10**9}}, "training.envs: 1000000000: at most 4,096 are possible"),
+        ({"workload": {"skip": 10**30}}, "workload.skip: 1000"),
+    ],
+)
+def test_whole_numbers_of_options_are_bounded(tmp_path, changes, words):
+    found = {**options(), **changes}
+    if "workload" in changes and "model" in changes["workload"]:
+        del found["workload_file_path"]
+    folder = write_inputs(tmp_path, **{"options.json": found})
+    assert words in refused("launch", "--options", folder / "options.json", "--output", folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("env", "agent", "words"),
+    [
+        ({"preset": "DeepRM", "horizon": 10**30}, {}, "env.horizon: 1000000000000000000000000000000: at most 100,000"),
+        ({"preset": "DeepRM", "horizon": 100_000, "window": {"head": 100_000}}, {}, "an observation of"),
+        ({}, {"hidden": 2**64}, "agent.hidden: 18446744073709551616: at most 65,536 are possible"),
+        ({}, {"hidden": [8, HUGE]}, "at most 65,536"),
+        ({}, {"entropy": "/etc/passwd"}, "agent.entropy is '/etc/passwd'; a number from 0 is needed"),
+        ({}, {"entropy": -1}, "agent.entropy is -1; a number from 0 is needed"),
+        ({}, {"hidden": [8, 8]}, "agent.hidden is [8, 8]; a whole number from"),
+        ({}, {"baseline": "median"}, "agent.baseline is 'median'; 'none' or 'mean' is needed"),
+    ],
+)
+def test_what_an_agent_is_given_is_checked_before_it_plays(tmp_path, env, agent, words):
+    content = learning(**agent)
+    content["pybatsim"]["env"] = env
+    folder = write_inputs(tmp_path, **{"learning.json": content})
+    line = refused(
+        "launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output", folder / "out"
+    )
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda jobs: jobs["jobs"][0].update(subtime=1e308), "jobs[0].subtime: is 1e+308; at most 1e+12 is possible"),
+        (lambda jobs: jobs["profiles"]["p1"].update(gpus=1e30), ".gpus: is 1e+30; at most 2.14748e+09 is possible"),
+        (lambda jobs: jobs["profiles"]["p1"].update(cpu=1e300), ".cpu: is 1e+300; at most 1e+30 is possible"),
+        (lambda jobs: jobs["profiles"]["p0"].update(delay=HUGE), ".delay: is 1000000000"),
+    ],
+)
+def test_figures_of_jobs_that_no_cluster_has_are_refused(tmp_path, change, words):
+    jobs = workload()
+    change(jobs)
+    folder = write_inputs(tmp_path, **{"jobs.json": jobs})
+    assert words in refused("launch", "--options", folder / "options.json", "--output", folder / "out")
+
+
+def test_a_node_with_more_gpus_than_can_be_counted_is_refused(tmp_path):
+    platform = machine()
+    platform["types"]["nodes"]["one"]["gpus"] = 10**30
+    folder = write_inputs(tmp_path, **{"machine.json": platform})
+    line = refused("launch", "--options", folder / "options.json", "--output", folder / "out")
+    assert "types.nodes.one.gpus: must be at most 2,147,483,647" in line
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_trace_whose_only_job_has_no_size_is_refused(tmp_path, size):
+    (tmp_path / "t.swf").write_text(f"1 0 0 10 {size} -1 -1 {size} 20 -1 1 1 1 1 1 -1 -1 -1\n")
+    for command in (
+        ["compare", "--policies", "fcfs", "--windows", w, "--output", tmp_path / "o"] for w in ("all", "1x1")
+    ):
+        line = refused(*command, "--trace", tmp_path / "t.swf")
+        assert "t.swf" in line
+
+
+def test_a_name_that_is_too_long_or_breaks_the_line_is_one_short_line(tmp_path):
+    assert "File name too long" in refused("metrics", tmp_path / ("x" * 300))
+    odd = tmp_path / "two\nlines\x1b[31m"
+    assert "two\\nlines\\x1b[31m: no such run" in refused("metrics", odd)
+    odd.mkdir()
+    status, error = told("metrics", odd)
+    assert status == 2
+    assert error.count("\n") == 1
+
+
+def test_a_message_is_cut_in_its_middle():
+    line = one_line("a " * 200 + "\n" + " b" * 200)
+    assert len(line) == 280
+    assert line.startswith("a a")
+    assert line.endswith("b b")
+    assert " ... " in line
+
+
+def test_a_long_path_is_cut_before_the_sentence_around_it():
+    line = one_line(f"{'/folder' * 60}/run.json: {'the sentence goes on ' * 8}")
+    assert line.startswith("/folder/folder")
+    assert "...er/folder/run.json: the sentence" in line
+    assert line.count("goes on") == 8
+
+
+def test_a_file_name_that_is_no_text_can_be_told(tmp_path):
+    status, error, _ = measured("metrics", os.fsdecode(bytes(tmp_path) + b"/\xff\xfe"))
+    assert status == 2
+    assert error.count("\n") == 1
+
+
+def test_a_memory_that_does_not_suffice_is_told_in_one_line(tmp_path, monkeypatch):
+    from hdeeprm_like.studies.compare import run
+
+    def too_much(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(run, "compare", too_much)
+    folder = write_inputs(tmp_path)
+    line = refused("compare", "--trace", folder / "trace.swf", "--policies", "fcfs", "--output", folder / "out")
+    assert "memory of this computer does not suffice" in line
+
+
+def test_digits_are_not_echoed_whole(tmp_path):
+    folder = write_inputs(tmp_path, **{"options.json": json.dumps(options()).replace('"seed": 1', f'"seed": {HUGE}')})
+    line = refused("launch", "--options", folder / "options.json")
+    assert "0" * 100 not in line
+    assert len(line) <= LONGEST
