@@ -4,7 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, command, positive
+from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, at_most, command
+from hdeeprm_like.limits import PROCESSES, RUNS
 
 
 def add_reproduce(commands: Commands) -> None:
@@ -23,7 +24,7 @@ def add_reproduce(commands: Commands) -> None:
     added.add_argument(
         "--output", type=Path, default=Path("reproduction"), metavar="DIR", help="results (default reproduction)"
     )
-    added.add_argument("--seeds", type=positive, metavar="N", help="repetitions in place of each experiment's own")
+    added.add_argument("--seeds", type=at_most(RUNS), metavar="N", help="repetitions in place of each experiment's own")
     added.add_argument(
         "--scale",
         choices=("small", "full"),
@@ -39,7 +40,9 @@ def add_reproduce(commands: Commands) -> None:
         help="a folder with traces of the Parallel Workloads Archive; repeat it for more",
     )
     added.add_argument("--fetch", action="store_true", help="download traces that are missing")
-    added.add_argument("--processes", type=positive, default=1, metavar="N", help="experiments at a time (default 1)")
+    added.add_argument(
+        "--processes", type=at_most(PROCESSES), default=1, metavar="N", help="experiments at a time (default 1)"
+    )
     added.add_argument("--resume", action="store_true", help="keep what is finished in the folder")
     added.add_argument("--no-report", action="store_true", help="write no report.html")
     added.add_argument(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from hdeeprm_like.errors import OptionsError, ResultsError, did_you_mean
-from hdeeprm_like.formats.files import read_json
+from hdeeprm_like.inputs import read_json
 
 FOLDER = Path(__file__).parent / "experiments"
 Tier: TypeAlias = Literal["quick", "medium", "long"]

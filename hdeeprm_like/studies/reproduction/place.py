@@ -14,7 +14,8 @@ from hdeeprm_like import __version__
 from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.examples import examples_folder
 from hdeeprm_like.formats.archive import TRACES, fetch_trace, trace_folder
-from hdeeprm_like.formats.files import read_json, replacing_bytes, write_json
+from hdeeprm_like.formats.files import replacing_bytes, write_json
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.studies.reproduction.experiment import Experiment
 
 log = logging.getLogger(__name__)

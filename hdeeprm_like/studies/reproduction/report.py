@@ -171,8 +171,8 @@ def methods() -> Html:
         html.paragraph(
             "Jobs run on the embedded simulator: on Batsim's clock for the thesis, on the textbook's, where all that "
             "has one time happens at once, for the others. Repetitions are seeds from 1 on, or windows of a trace "
-            "drawn with seed 1. Policies that are compared are played on the same jobs, and differences and ratios are taken "
-            "pair by pair. Intervals are Student's at 95 %; where a document gives a mean over ten windows, the "
+            "drawn with seed 1. Policies that are compared are played on the same jobs, and differences and ratios are "
+            "taken pair by pair. Intervals are Student's at 95 %; where a document gives a mean over ten windows, the "
             "interval is that of the means of ten windows drawn anew from ours. No option was tuned on what an agent "
             f"is judged by. {RESULTS} and {TABLE} beside this page hold every number with all digits."
         ),
