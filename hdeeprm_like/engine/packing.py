@@ -39,6 +39,12 @@ def score(tables: Tables, policy: int, j: int, wanted: int, n: int, free: int) -
 
 
 @compiled
+def is_whole(found: float) -> bool:
+    """Tell whether the score of `best_node` is that of a node which takes the whole job."""
+    return found > WHOLE / 2.0
+
+
+@compiled
 def share(policy: int, taken: float, free: float, total: float) -> float:
     """Return what one kind of resource adds to a score."""
     if total <= 0.0:

@@ -18,7 +18,7 @@ from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
 from hdeeprm_like.engine.lifecycle import places, start_job
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
-from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node
+from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
 from hdeeprm_like.engine.tables import CORES, NOTHING, WAITING, Tables
 
 
@@ -68,6 +68,8 @@ def start_best_pairs(tables: Tables, plans: Plans, k: int) -> None:
             if not fits(tables, j):
                 continue
             _, found = best_node(tables, plan.core_policy, j, tables.jobs[j].size)
+            if tables.clock[0].whole and not is_whole(found):
+                continue
             if price > 0.0:
                 found -= price * work(tables, plans, k, j)
             if found > best_score + ALIKE:
@@ -98,7 +100,7 @@ def price_of_work(tables: Tables, plans: Plans, k: int, count: int) -> float:
         j = plans.queue[i]
         if fits(tables, j):
             _, found = best_node(tables, plans.plans[k].core_policy, j, tables.jobs[j].size)
-            scores += found - WHOLE if found >= WHOLE else found
+            scores += found - WHOLE if is_whole(found) else found
             works += work(tables, plans, k, j)
     return scores / works if works > 0.0 else 0.0
 

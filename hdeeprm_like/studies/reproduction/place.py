@@ -14,7 +14,7 @@ from hdeeprm_like import __version__
 from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.examples import examples_folder
 from hdeeprm_like.formats.archive import TRACES, fetch_trace, trace_folder
-from hdeeprm_like.formats.files import replacing_bytes, write_json
+from hdeeprm_like.formats.files import replacing, replacing_bytes, write_json
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.studies.reproduction.experiment import Experiment
 
@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 Scale: TypeAlias = Literal["small", "full"]
 RESULT, PARTS, INPUTS = "result.json", "parts", "inputs"
+PLENTY = 1_000_000  # MB
 
 
 @dataclass(frozen=True)
@@ -108,14 +109,25 @@ class Place:
                 file.write(source.read_bytes())
         return target
 
+    def pool(self, name: str) -> Path:
+        """Write a machine of alike cores, as ``pool_128.csv``, or ``pool_10_20.csv`` with 20 MB of memory."""
+        cores, _, memory = name.removeprefix("pool_").removesuffix(".csv").partition("_")
+        path = self.settings.output / INPUTS / name
+        with replacing(path) as file:
+            file.write(f"MachineName,TotalMemory,TotalCPUs,TotalGPUs\npool,{memory or PLENTY},{cores},0\n")
+        return path
+
     def options(self, name: str, **changes: Any) -> Path:
         """Write an options file of the experiment and return its path.
 
         Args:
             name: in ``experiment.options``. changes: what is said in place of it, at the top of the file.
         """
+        return self.written(name, {**self.experiment.options[name], **changes})
+
+    def written(self, name: str, content: Mapping[str, Any]) -> Path:
+        """Write an options file, unless it is there and says the same, and return its path."""
         path = self.folder / "options" / f"{name}.json"
-        content = {**self.experiment.options[name], **changes}
         if not path.exists() or read_json(path, ResultsError) != content:
             write_json(path, content)
         return path
@@ -123,7 +135,10 @@ class Place:
     def prepare(self) -> None:
         """Write the inputs and the options files."""
         for name in self.experiment.inputs:
-            self.example(name)
+            if "/" in name:
+                self.example(name)
+            else:
+                self.pool(name)
         for name in self.experiment.options:
             self.options(name)
 
