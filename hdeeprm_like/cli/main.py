@@ -151,6 +151,7 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.launch import add_clean, add_launch
     from hdeeprm_like.cli.learning import add_train
     from hdeeprm_like.cli.prediction import add_predict
+    from hdeeprm_like.cli.reports import add_export, add_report
     from hdeeprm_like.cli.reproduction import add_reproduce
     from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
     from hdeeprm_like.cli.workloads import add_workload_commands
@@ -168,6 +169,8 @@ def parser() -> "Parser":
     add_compare(commands)
     add_explain(commands)
     add_reproduce(commands)
+    add_report(commands)
+    add_export(commands)
     add_jobstat(commands)
     add_predict(commands)
     add_workload_commands(commands)

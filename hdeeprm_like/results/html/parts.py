@@ -33,8 +33,9 @@ def joined(parts: Iterable[object], between: str = "\n") -> Html:
 
 
 def element(name: str, *content: object, **attributes: str) -> Html:
-    """Return one element; ``class_`` stands for the attribute that Python has no name for."""
-    told = "".join(f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items() if value)
+    """Return one element; ``class_`` and ``data_x`` stand for ``class`` and ``data-x``."""
+    names = {key: key.rstrip("_").replace("_", "-") for key in attributes}
+    told = "".join(f' {names[key]}="{html.escape(value)}"' for key, value in attributes.items() if value)
     return Html(f"<{name}{told}>{joined(content, '')}</{name}>")
 
 

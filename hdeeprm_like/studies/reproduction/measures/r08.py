@@ -12,7 +12,7 @@ from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
 from hdeeprm_like.formats.windows import usable, window, with_requested_times
-from hdeeprm_like.results.pictures import BLUE, RED, picture
+from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
 from hdeeprm_like.studies.compare.policies import policy_named
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
@@ -140,7 +140,7 @@ def draw(place: Place, boxes: dict[str, Any]) -> None:
                 value = published.get(f"{key}_{policy}_bsld")
                 if value:
                     axes.plot(at, value, "x", color=RED, markersize=9)
-            axes.set_yscale("log")
+            log_scale(axes, "y")
             axes.set_xticks(range(1, 1 + len(POLICIES)), [SHOWN[policy] for policy in POLICIES], fontsize=9)
             axes.set_title(MACHINES[key].trace, fontsize=11)
             axes.set_ylabel("mean bounded slowdown of a window")

@@ -12,7 +12,7 @@ from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import usable, window, with_requested_times
-from hdeeprm_like.results.pictures import BLUE, picture
+from hdeeprm_like.results.pictures import BLUE, log_scale, picture
 from hdeeprm_like.studies.compare.policies import policy_named
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
@@ -110,6 +110,6 @@ def draw(place: Place, table: dict[str, list[dict[str, Any]]]) -> None:
                 axes.plot([low, high], [at, at], color="black", linewidth=1.5)
             axes.set_title(title, fontsize=11)
             if name != "util":
-                axes.set_xscale("log")
+                log_scale(axes, "x")
         grid[0].set_yticks(range(len(POLICIES)), POLICIES)
         grid[0].invert_yaxis()

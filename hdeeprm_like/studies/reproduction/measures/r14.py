@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.results.pictures import BLUE, RED, picture
+from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import trained
 from hdeeprm_like.studies.reproduction.measures.semi_mdp import by_agent, by_heuristic, windows_of
@@ -72,6 +72,6 @@ def draw(place: Place, boxes: dict[str, Any]) -> None:
             if key in PUBLISHED:
                 axes.plot(len(table), PUBLISHED[key], "x", color=RED, markersize=9)
             axes.set_xticks(range(1, 1 + len(table)), list(table), fontsize=9)
-            axes.set_yscale("log")
+            log_scale(axes, "y")
             axes.set_title(key)
         grid[0].set_ylabel("bounded slowdown of a window")
