@@ -13,7 +13,13 @@ setup(
     packages=[*find_packages(include=["hdeeprm_like", "hdeeprm_like.*"]), *EXAMPLES],
     package_dir=EXAMPLES,
     package_data={
-        "hdeeprm_like": ["data/*.json", "importers/maps/*.toml", "py.typed"],
+        "hdeeprm_like": [
+            "data/*.json",
+            "importers/maps/*.toml",
+            "results/html/*.js",
+            "studies/reproduction/**/*.json",
+            "py.typed",
+        ],
         **{package: ["*", "zoo/*.json", "zoo/evolution/*.json"] for package in EXAMPLES},
     },
 )

@@ -34,6 +34,7 @@ SLOW = {
     r"engine/test_packing.*nothing_is_lost": "compiles all modes",
     r"test_docs.*typed.*docs/(?!tutorials/first_run)": "more pages",
     r"batsim_server/test_server_pybatsim.*800": "a long run of PyBatsim",
+    r"results/test_run_page.*50000": "the same with many jobs",
     r"test_compile\.py": "compiles ahead",
     r"robust/test_fuzz.*\[(?!0\])": "other changes of the same inputs",
     r"robust/test_interruptions": "kills and resumes processes, some 15 s each",

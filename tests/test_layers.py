@@ -36,7 +36,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "envs": DECIDES | {"experiment", "formats", "options", "results", "run"},
     "gym": {"envs"},
     "launch": DECIDES | {"batsim", "experiment", "formats", "learning", "results", "run"},
-    "studies": DECIDES | {"experiment", "formats", "launch", "learning", "options", "results", "run"},
+    "studies": DECIDES | {"examples", "experiment", "formats", "launch", "learning", "options", "results", "run"},
     "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
     "ahead": DECIDES | {"envs", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},

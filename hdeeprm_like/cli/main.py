@@ -155,6 +155,8 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.launch import add_clean, add_launch
     from hdeeprm_like.cli.learning import add_train
     from hdeeprm_like.cli.prediction import add_predict
+    from hdeeprm_like.cli.reports import add_export, add_report
+    from hdeeprm_like.cli.reproduction import add_reproduce
     from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
     from hdeeprm_like.cli.slurm import add_slurm
     from hdeeprm_like.cli.whatif import add_whatif
@@ -173,6 +175,9 @@ def parser() -> "Parser":
     add_compare(commands)
     add_whatif(commands)
     add_explain(commands)
+    add_reproduce(commands)
+    add_report(commands)
+    add_export(commands)
     add_jobstat(commands)
     add_predict(commands)
     add_workload_commands(commands)

@@ -73,7 +73,11 @@ HIDDEN = "\0"  # before the number of a file whose path is put aside while a nam
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
 PLACEMENT_NAMES = tuple(PLACEMENTS)
 
-SHORTHANDS = {"bfbp": "fcfs+packing-best_fit", "tetris": "fcfs+packing-tetris"}
+SHORTHANDS = {
+    "bfbp": "fcfs+packing-best_fit",
+    "tetris": "fcfs+packing-tetris",
+    "tetris_srtf": "fcfs+packing-tetris_srtf",
+}
 
 
 @dataclass(frozen=True)
@@ -105,9 +109,7 @@ class Baseline:
         if not self.placement:
             object.__setattr__(self, "placement", self._usual)
         if self.mode == "packing" and self.placement not in PACKINGS:
-            raise OptionsError(
-                f"baseline {self.name!r}: packing goes with {' and '.join(PACKINGS)}, not this placement"
-            )
+            raise OptionsError(f"baseline {self.name!r}: packing goes with {', '.join(PACKINGS)}, not this placement")
         if self.mode == "scored" and not is_scored(self.order):
             raise OptionsError(f"baseline {self.name!r}: write scored:FILE.json or zoo:NAME for a learned policy")
 

@@ -19,7 +19,7 @@ LAST_TWO, EWMA, EXPECTED = 2, 3, 4
 # Ways to choose cores. The first six are the core policies of the thesis (table 3.2).
 RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5
 FIRST_FIT = 6  # cores of the lowest processors with room
-BEST_FIT, TETRIS = 7, 8  # those that score nodes, see ``packing``
+BEST_FIT, TETRIS, TETRIS_SRTF = 7, 8, 9  # those that score nodes, see ``packing``
 
 # --- by name
 
@@ -70,5 +70,9 @@ CORE_POLICIES = {
     "high_mem_bw": HIGH_MEM_BW,
     "low_power": LOW_POWER,
 }
-PACKINGS = {"best_fit": BEST_FIT, "tetris": TETRIS}  # those that score nodes, see ``engine.packing``
+PACKINGS = {  # those that score nodes, see ``engine.packing``
+    "best_fit": BEST_FIT,
+    "tetris": TETRIS,
+    "tetris_srtf": TETRIS_SRTF,
+}
 PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # what baselines know besides

@@ -6,6 +6,7 @@ Kinds of resources are cores, memory and GPUs, all as shares of what the node ha
 |---|---|
 | ``best_fit`` | minus the sum over the kinds of what would be left free (004, section II.A: "the fewest resources remaining") |
 | ``tetris`` | sum over the kinds of what the job takes there times what is free (Grandl et al., "Multi-resource packing for cluster schedulers", 2014, the heuristic of 000, table 5.10) |
+| ``tetris_srtf`` | the same; in the mode ``packing`` jobs with little work go first, see `decision.policies.easy` (Grandl et al., 3.3) |
 
 Both sources put a job on one machine. So a node that can take the whole job goes before all that cannot; a job too wide
 for any takes all it can of the best, then of the next best. Ties go to the lowest node; in a node the lowest processors
@@ -16,7 +17,7 @@ import numpy as np
 
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import places_on
-from hdeeprm_like.engine.numbers import TETRIS
+from hdeeprm_like.engine.numbers import BEST_FIT
 from hdeeprm_like.engine.processor_index import node_fits
 from hdeeprm_like.engine.tables import Tables
 
@@ -38,13 +39,19 @@ def score(tables: Tables, policy: int, j: int, wanted: int, n: int, free: int) -
 
 
 @compiled
+def is_whole(found: float) -> bool:
+    """Tell whether the score of `best_node` is that of a node which takes the whole job."""
+    return found > WHOLE / 2.0
+
+
+@compiled
 def share(policy: int, taken: float, free: float, total: float) -> float:
     """Return what one kind of resource adds to a score."""
     if total <= 0.0:
         return 0.0
-    if policy == TETRIS:
-        return float(taken / total * (free / total))
-    return float(-(free - taken) / total)
+    if policy == BEST_FIT:
+        return float(-(free - taken) / total)
+    return float(taken / total * (free / total))
 
 
 @compiled

@@ -126,6 +126,25 @@ EXAMPLES: Mapping[str, Example] = {
             "recurrent.py": "agents/recurrent.py",
         },
     ),
+    "worked": Example(
+        "examples small enough for paper: three and seven jobs of Cunha's dissertation, one of the thesis",
+        {
+            **{f"{name}.json": f"agents/worked-{name}.json" for name in ("three", "seven", "events")},
+            **{f"{name}_jobs.json": f"workloads/worked_{name}_jobs.json" for name in ("three", "seven")},
+            "three_jobs_swapped.json": "workloads/worked_three_jobs_swapped.json",
+            "one_job.json": "workloads/worked_one_job.json",
+            "void.json": "workloads/worked_void.json",
+            "two_cores.json": "platforms/two_cores.json",
+            "pool_2.csv": "platforms/pool_2.csv",
+            "pool_3.csv": "platforms/pool_3.csv",
+        },
+        (
+            "hdeeprm-like launch --options {folder}/three.json",
+            "hdeeprm-like launch --options {folder}/three.json --workload {folder}/three_jobs_swapped.json "
+            "--output run-swapped",
+            "hdeeprm-like metrics run-three run-swapped --short",
+        ),
+    ),
     "gymnasium": Example(
         "Gymnasium environments learned by sb3-contrib's MaskablePPO, and parts of your own for them",
         {

@@ -41,6 +41,7 @@ TRACES: dict[str, Origin] = {
     "KTH-SP2-1996-2.1-cln": Origin("l_kth_sp2"),
     "LANL-CM5-1994-4.1-cln": Origin("l_lanl_cm5"),
     "LLNL-Thunder-2007-1.1-cln": Origin("l_llnl_thunder"),
+    "METACENTRUM-2013-3": Origin("l_metacentrum2"),
     "NASA-iPSC-1993-3.1-cln": Origin("l_nasa_ipsc"),
     "PIK-IPLEX-2009-1": Origin("l_pik_iplex"),
     "RICC-2010-2": Origin("l_ricc"),

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -123,6 +123,14 @@ def time_axis(axes: Axes, end: float) -> float:
 def from_zero(axes: Axes) -> None:
     """Let the vertical axis begin at 0, now that everything is drawn, and reach at least 1."""
     axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]))
+
+
+def log_scale(axes: Axes, which: Literal["x", "y"]) -> None:
+    """Give an axis a logarithmic scale with plain numbers at the powers of ten, for `STYLE` parses no formulas."""
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_formatter(lambda value, place: f"{value:,.10g}")
+    axis.set_minor_formatter(lambda value, place: "")
 
 
 def legend_above(axes: Axes, reverse: bool = False) -> None:

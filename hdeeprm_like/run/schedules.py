@@ -21,16 +21,17 @@ def run_to_end(
     log: bool = False,
     named: bool = True,
     epoch: float = 0.0,
+    whole: bool = False,
 ) -> Simulator:
     """Simulate jobs under the first of some policies; return the finished simulator.
 
     Args:
-        seed, log, named, epoch: as of `State`.
+        seed, log, named, epoch, whole: as of `State`.
 
     Raises:
         OptionsError: there is no such clock, or the policy looks at actual run times and nobody knows them.
     """
-    state = State(platform, jobs, seed=seed, log=log, named=named, needs=policies.needs, epoch=epoch)
+    state = State(platform, jobs, seed=seed, log=log, named=named, needs=policies.needs, epoch=epoch, whole=whole)
     simulator = Simulator(state, jobs, clock)
     for _ in run_policy(simulator, policies):
         pass

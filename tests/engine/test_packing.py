@@ -121,6 +121,13 @@ def test_equal_pairs_go_by_the_order():
     assert run(workload, "sjf+packing-tetris", node(2))[0] == [5, 0]
 
 
+def test_tetris_with_the_remaining_work_starts_what_is_soon_over_before_what_fills_the_node():
+    workload = jobs(seconds=[10, 1], size=[3, 2])  # 3/4 and 2/4 of the node, 30 and 2 core seconds
+    assert run(workload, "tetris", node(4))[0] == [0, 10]
+    # work counts (0.75 + 0.5) / (30 + 2) each: 0.75 - 1.17 < 0.5 - 0.08
+    assert run(workload, "tetris_srtf", node(4))[0] == [1, 0]
+
+
 def test_names_tell_the_placement_unless_it_is_the_usual_one():
     assert baseline("sjf+easy-high_gflops") == baseline("sjf+easy") == Baseline("sjf", "easy")
     assert baseline("sjf+easyP-best_fit").name == "sjf+easyP-best_fit"
@@ -136,7 +143,7 @@ def test_names_tell_the_placement_unless_it_is_the_usual_one():
     [
         ("sjf-bestfit", r"placement 'bestfit' is not known; did you mean 'best_fit'\?"),
         ("sjf-", "placement '' is not known"),
-        ("fcfs+packing-low_power", "packing goes with best_fit and tetris"),
+        ("fcfs+packing-low_power", "packing goes with best_fit, tetris, tetris_srtf"),
     ],
 )
 def test_wrong_placements_are_one_line(name, message):

@@ -17,8 +17,8 @@ from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
 from hdeeprm_like.engine.lifecycle import start_job
-from hdeeprm_like.engine.numbers import FIRST_PREDICTED
-from hdeeprm_like.engine.packing import ALIKE, best_node
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
+from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
 from hdeeprm_like.engine.processor_index import places
 from hdeeprm_like.engine.tables import CORES, NOTHING, WAITING, Tables
 
@@ -79,15 +79,47 @@ def start_best_pairs(tables: Tables, plans: Plans, k: int) -> None:
     while True:
         best, best_score = -1, -np.inf
         count = copy_jobs(tables.waiting, plan.list, plans.queue)
+        price = price_of_work(tables, plans, k, count) if plan.core_policy == TETRIS_SRTF else 0.0
         for i in range(count):
             j = plans.queue[i]
             if not fits(tables, j):
                 continue
             _, found = best_node(tables, plan.core_policy, j, tables.jobs[j].size)
+            if tables.clock[0].whole and not is_whole(found):
+                continue
+            if price > 0.0:
+                found -= price * work(tables, plans, k, j)
             if found > best_score + ALIKE:
                 best, best_score = j, found
         if best < 0 or start_if_fits(tables, plans, k, best) != NOTHING:
             break
+
+
+@compiled
+def work(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return the core seconds that a job is taken to need."""
+    return float(tables.jobs[j].size * planned_time(tables, plans, k, j))
+
+
+@compiled
+def price_of_work(tables: Tables, plans: Plans, k: int, count: int) -> float:
+    """Return what a core second counts against how well a job goes with a node, so that both weigh the same.
+
+    That is the mean score over the mean work of the jobs that fit now.
+
+    Args:
+        count: of the waiting jobs, which lie in ``plans.queue``.
+
+    Source: Grandl et al., "Multi-resource packing for cluster schedulers", 2014, section 3.3, with m = 1.
+    """
+    scores, works = 0.0, 0.0
+    for i in range(count):
+        j = plans.queue[i]
+        if fits(tables, j):
+            _, found = best_node(tables, plans.plans[k].core_policy, j, tables.jobs[j].size)
+            scores += found - WHOLE if is_whole(found) else found
+            works += work(tables, plans, k, j)
+    return scores / works if works > 0.0 else 0.0
 
 
 @compiled

@@ -26,7 +26,9 @@ caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .28rem .6rem; border-bottom: 1px solid var(--line); }
 th { border-bottom: 2px solid var(--soft); background: #fff; }
 tbody tr:nth-child(even) { background: var(--ground); }
-.number { text-align: right; white-space: nowrap; }
+td { max-width: 26rem; }
+.number { text-align: right; }
+.tight { white-space: nowrap; }
 figure { margin: .8rem 0 1.4rem; break-inside: avoid; }
 figure svg, figure img { max-width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .88rem; max-width: 60rem; }
@@ -56,7 +58,6 @@ summary { cursor: pointer; color: var(--link); }
   th, td { padding: .15rem .3rem; }
   tr, .badge { break-inside: avoid; }
   thead { display: table-header-group; }
-  .number { white-space: normal; }
   h2, h3 { break-after: avoid; }
   a { color: inherit; text-decoration: none; }
   details > summary { list-style: none; }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hdeeprm_like.errors import ResultsError
 
+SHORT = 12  # characters of a cell that stays on one line
 KINDS_OF_PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
@@ -32,8 +33,9 @@ def joined(parts: Iterable[object], between: str = "\n") -> Html:
 
 
 def element(name: str, *content: object, **attributes: str) -> Html:
-    """Return one element; ``class_`` stands for the attribute that Python has no name for."""
-    told = "".join(f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items() if value)
+    """Return one element; ``class_`` and ``data_x`` stand for ``class`` and ``data-x``."""
+    names = {key: key.rstrip("_").replace("_", "-") for key in attributes}
+    told = "".join(f' {names[key]}="{html.escape(value)}"' for key, value in attributes.items() if value)
     return Html(f"<{name}{told}>{joined(content, '')}</{name}>")
 
 
@@ -87,6 +89,12 @@ def table(
     body = element("tbody", joined(row(cells, "td") for cells in rows))
     told = element("caption", caption) if caption else Html()
     return element("div", element("table", told, head, body), class_="scroll")
+
+
+def cell_of(name: str, content: object, number: bool) -> Html:
+    """Return a cell of a table; a short one is never broken into lines."""
+    tight = len(plain(content)) <= SHORT
+    return element(name, content, class_=" ".join(["number"] * number + ["tight"] * tight))
 
 
 def commands(lines: Iterable[str]) -> Html:

@@ -1,0 +1,45 @@
+"""The commands ``report`` and ``export``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hdeeprm_like.cli.arguments import Commands, command
+
+
+def add_report(commands: Commands) -> None:
+    """Add ``report``."""
+    added = command(commands, "report", "write what runs and trainings left as one HTML page", run_report)
+    added.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="runs, or trainings")
+    added.add_argument(
+        "--output", "-o", type=Path, default=Path("report.html"), metavar="F.html", help="default report.html"
+    )
+
+
+def run_report(options: argparse.Namespace) -> None:
+    """Write the page."""
+    from hdeeprm_like.results.run_page import write_run_page
+
+    write_run_page(options.folders, options.output)
+    if not options.quiet:
+        sys.stdout.write(f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB\n")
+
+
+def add_export(commands: Commands) -> None:
+    """Add ``export``."""
+    added = command(commands, "export", "write a run for another program", run_export)
+    added.add_argument("format", choices=("perfetto",), help="perfetto: a trace for ui.perfetto.dev")
+    added.add_argument("folder", type=Path, metavar="DIR", help="the run")
+    added.add_argument(
+        "--output", "-o", type=Path, metavar="F.json", help="plain or .gz (default: perfetto.json.gz in the run)"
+    )
+
+
+def run_export(options: argparse.Namespace) -> None:
+    """Write the trace."""
+    from hdeeprm_like.results.perfetto import write_perfetto
+
+    output = options.output or options.folder / "perfetto.json.gz"
+    lanes = write_perfetto(options.folder, output)
+    if not options.quiet:
+        sys.stdout.write(f"{output}: jobs on {lanes} lanes\n")

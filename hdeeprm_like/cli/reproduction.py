@@ -1,0 +1,82 @@
+"""The command ``reproduce``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, at_most, command
+from hdeeprm_like.limits import PROCESSES, RUNS
+
+
+def add_reproduce(commands: Commands) -> None:
+    """Add ``reproduce``."""
+    added = command(
+        commands, "reproduce", "measure what the five documents published, and report both side by side", run_reproduce
+    )
+    added.add_argument("ids", nargs="*", metavar="ID", help="experiments, as R03; without one all of the tier")
+    added.add_argument(
+        "--tier",
+        choices=("quick", "medium", "long"),
+        default="quick",
+        help="quick: some CPU minutes in all; medium: up to an hour each; long: hours (default quick)",
+    )
+    added.add_argument("--list", action="store_true", help="only list the experiments, what they cost and need")
+    added.add_argument(
+        "--output", type=Path, default=Path("reproduction"), metavar="DIR", help="results (default reproduction)"
+    )
+    added.add_argument("--seeds", type=at_most(RUNS), metavar="N", help="repetitions in place of each experiment's own")
+    added.add_argument(
+        "--scale",
+        choices=("small", "full"),
+        default="small",
+        help="full: the published budgets, which take hours to days (default small)",
+    )
+    added.add_argument(
+        "--traces",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a folder with traces of the Parallel Workloads Archive; repeat it for more",
+    )
+    added.add_argument("--fetch", action="store_true", help="download traces that are missing")
+    added.add_argument(
+        "--processes", type=at_most(PROCESSES), default=1, metavar="N", help="experiments at a time (default 1)"
+    )
+    added.add_argument("--resume", action="store_true", help="keep what is finished in the folder")
+    added.add_argument("--no-report", action="store_true", help="write no report.html")
+    added.add_argument(
+        "--strict", action="store_true", help="exit status 1 if something is contradicted that is expected to hold"
+    )
+
+
+def run_reproduce(options: argparse.Namespace) -> int:
+    """Run experiments, and print a line for each published number."""
+    from hdeeprm_like.studies.reproduction.experiment import chosen, known_ids
+    from hdeeprm_like.studies.reproduction.place import Settings
+    from hdeeprm_like.studies.reproduction.run import REPORT, reproduce, surprises
+    from hdeeprm_like.studies.reproduction.text import listed, told
+
+    settings = Settings(options.output, options.scale, options.seeds, tuple(options.traces), options.fetch)
+    if options.list:
+        sys.stdout.write(listed(chosen(options.ids or known_ids(), options.tier), settings))
+        return 0
+    experiments = chosen(options.ids, options.tier)
+
+    def tell(result: object) -> None:
+        if not options.quiet:
+            sys.stdout.write(told(result))  # type: ignore[arg-type]
+            sys.stdout.flush()
+
+    results = reproduce(experiments, settings, resume=options.resume, processes=options.processes, tell=tell)
+    if not options.no_report:
+        from hdeeprm_like.studies.reproduction.report import write_report
+
+        write_report(results, settings.output)
+        if not options.quiet:
+            sys.stdout.write(f"\nreport: {settings.output / REPORT}\n")
+    found = surprises(results)
+    if options.strict and found:
+        sys.stderr.write("hdeeprm-like: " + "; ".join(found) + "\n")
+        return CUT_SHORT
+    return 0

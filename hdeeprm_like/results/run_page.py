@@ -1,0 +1,152 @@
+"""The report of finished runs, or of a training, as one HTML page."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hdeeprm_like.cluster.metrics import bounded_slowdown
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.results import html, plots, report
+from hdeeprm_like.results.html import Html
+from hdeeprm_like.results.html.gantt import SCRIPT, STYLE, gantt_of
+from hdeeprm_like.results.pictures import COLOURS, log_scale, picture
+from hdeeprm_like.results.run_reader import JOBS, Run, open_runs
+from hdeeprm_like.types import Floats, Ints
+
+SIZES = (1, 2, 5, 9, 17, 33, 65, 129, 257, 1025)  # cores at which a row of the table begins
+USERS = 20  # those with the most core time
+HOUR = 3600.0
+LEARNING = {
+    "rewards.log": ("rewards", "Reward of each episode."),
+    "losses.log": ("losses", "Loss of each episode."),
+    "probs.json": ("action_preferences", "Probability of each action after each episode."),
+}
+
+
+def write_run_page(runs: Sequence[Path], save: Path) -> None:
+    """Write the report of runs into one file.
+
+    Raises:
+        ResultsError: a run is missing or cannot be read, or the file cannot be written.
+    """
+    opened = open_runs(runs)
+    scheduled = {name: run for name, run in opened.items() if run.has(JOBS)}
+    with tempfile.TemporaryDirectory() as place:
+        parts = [*schedules(scheduled, Path(place)), *trainings(opened, Path(place))]
+        if not parts:
+            raise ResultsError(
+                f"{', '.join(map(str, runs))}: hold neither the jobs of a run nor the logs of a training"
+            )
+        title = " and ".join(opened)
+        html.write_page(save, html.page(f"Report of {title}", *parts, script=SCRIPT, style=STYLE))
+
+
+def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
+    """Yield what is told of the jobs."""
+    if not runs:
+        return
+    table = report.metrics_table([run.folder for run in runs.values()])
+    rows = [
+        [name, *(cell(value) for value in values)] for name, values in zip(table.index, table.to_numpy(), strict=True)
+    ]
+    numbers = range(1, 1 + len(runs))
+    yield html.section("Figures", html.table(["figure", *runs], rows, numbers=list(numbers)), anchor="figures")
+    plots.compare([run.folder for run in runs.values()], place / "load.png")
+    draw_distributions(runs, place / "distributions.svg")
+    yield html.section(
+        "Over time",
+        html.picture_of(place / "load.png", "Busy cores, and cores that waiting jobs ask for."),
+        html.picture_of(
+            place / "distributions.svg", "Share of the jobs that wait, or are slowed down, at most so much."
+        ),
+    )
+    for name, run in runs.items():
+        yield html.section(f"Jobs of {name}", waits_by_size(run), waits_by_user(run), gantt_of(run))
+
+
+def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
+    """Yield what is told of learning."""
+    for number, (name, run) in enumerate(runs.items()):
+        drawn = []
+        for log, (kind, caption) in LEARNING.items():
+            if run.has(log):
+                path = place / f"{kind}-{number}.png"
+                plots.draw(kind, run.folder, path)
+                drawn.append(html.picture_of(path, caption))
+        if drawn:
+            yield html.section(f"Learning of {name}", *drawn)
+
+
+def waits_by_size(run: Run) -> Html:
+    """Return how long jobs of which sizes wait."""
+    jobs, ran = run.jobs, run.jobs.ran
+    group = np.searchsorted(SIZES, jobs.size[ran], side="right") - 1
+    ends = [*SIZES[1:], None]
+    rows = []
+    for number in np.unique(group).tolist():
+        low, high = SIZES[number], ends[number]
+        name = f"{low} and more" if high is None else str(low) if high == low + 1 else f"{low} to {high - 1}"
+        rows.append([name, *row_of(jobs.wait[ran], jobs.run[ran], jobs.size[ran], group == number)])
+    return html.table(["cores", *COLUMNS], rows, "By size", numbers=range(1, 1 + len(COLUMNS)))
+
+
+COLUMNS = ("jobs", "core hours", "mean wait (h)", "longest wait (h)", "mean bounded slowdown")
+
+
+def waits_by_user(run: Run) -> Html:
+    """Return the same for the users with the most core time, nothing where nobody knows the users."""
+    user = run.requests.user
+    if user is None:
+        return Html()
+    jobs, ran = run.jobs, run.jobs.ran
+    own, work = user[ran], (jobs.run * jobs.held)[ran]
+    names, place = np.unique(own, return_inverse=True)
+    total = np.bincount(place, weights=work)
+    most = np.argsort(-total, kind="stable")[:USERS]
+    rows = [[str(names[one]), *row_of(jobs.wait[ran], jobs.run[ran], jobs.size[ran], place == one)] for one in most]
+    return html.table(["user", *COLUMNS], rows, "Users with the most core time", numbers=range(1, 1 + len(COLUMNS)))
+
+
+def row_of(wait: Floats, run: Floats, size: Ints, chosen: np.ndarray) -> list[str]:
+    """Return the cells of some jobs."""
+    slowdown = bounded_slowdown(wait[chosen], run[chosen])
+    hours = float((run * size)[chosen].sum()) / HOUR
+    waits = wait[chosen] / HOUR
+    return [
+        f"{chosen.sum():,}",
+        f"{hours:,.1f}",
+        f"{waits.mean():,.2f}",
+        f"{waits.max():,.2f}",
+        f"{slowdown.mean():,.2f}",
+    ]
+
+
+def draw_distributions(runs: dict[str, Run], save: Path) -> None:
+    """Draw the distributions of waits and bounded slowdowns of all runs."""
+    with picture(save, width=11.0, height=4.2) as figure:
+        left, right = figure.subplots(1, 2, sharey=True)
+        for (name, run), colour in zip(runs.items(), COLOURS * len(runs), strict=False):
+            jobs, ran = run.jobs, run.jobs.ran
+            slowdown = bounded_slowdown(jobs.wait[ran], jobs.run[ran])
+            for axes, values in ((left, np.maximum(jobs.wait[ran], 1.0)), (right, slowdown)):
+                shares = np.arange(1, len(values) + 1) / max(len(values), 1)
+                axes.step(thinned(np.sort(values)), thinned(shares), where="post", color=colour, label=name)
+        log_scale(left, "x")
+        log_scale(right, "x")
+        left.set(xlabel="wait (s), at least 1", ylabel="share of the jobs")
+        right.set(xlabel="bounded slowdown")
+        right.legend(fontsize=9)
+
+
+def thinned(values: Floats) -> Floats:
+    """Return at most 2,000 of many values, the first and the last among them, for pictures of bounded size."""
+    if len(values) <= 2000:
+        return values
+    return values[np.unique(np.linspace(0, len(values) - 1, 2000).astype(np.int64))]
+
+
+def cell(value: float) -> str:
+    """Return a figure with five digits."""
+    return "-" if np.isnan(value) else f"{value:,.5g}" if abs(value) < 1e5 else f"{value:.4e}"

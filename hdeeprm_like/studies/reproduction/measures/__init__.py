@@ -1,0 +1,1 @@
+"""How each experiment is measured: a module of its own with ``measure(place)``."""

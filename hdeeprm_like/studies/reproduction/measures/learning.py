@@ -1,0 +1,104 @@
+"""What the experiments with learning agents share: training that goes on when it was killed, and what it leaves."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.schedule import Schedule
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.examples import examples_folder
+from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.inputs import read_json
+from hdeeprm_like.run.schedules import schedule_of
+from hdeeprm_like.run.simulator import Clock
+from hdeeprm_like.studies.compare.policies import Trained
+from hdeeprm_like.studies.reproduction.place import Place
+from hdeeprm_like.studies.reproduction.run import cpu_seconds
+
+RECORD = "run.json"
+
+
+def merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an options file with some values of its sections replaced."""
+    found = dict(content)
+    for name, value in changes.items():
+        old = found.get(name)
+        found[name] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return found
+
+
+def trained(place: Place, base: str, name: str, seed: int, **changes: Any) -> Trained:
+    """Return an agent that has learned by an options file; what was trained before is not trained again.
+
+    Args:
+        base: the options file. name: of the variant, which is written out beside it. changes: what that says instead.
+    """
+    from hdeeprm_like.launch.learned import AgentChoice, Learner, resume_learner, train_learner, training_options
+
+    content = merged(place.experiment.options[base], {"seed": seed, **changes})
+    options = place.written(f"{name}-{seed}", content)
+    folder = place.folder / "runs" / f"{name}-{seed}"
+    if is_complete(folder):
+        return Trained(folder)
+    before = cpu_seconds()
+    if (folder / RECORD).exists():
+        learner, how = resume_learner(folder, None, None)
+        train_learner(learner, folder, how, resume=True, progress=False)
+    else:
+        learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / "ppo.py")))
+        how = training_options(learner.experiment, None, None)
+        train_learner(learner, folder, how, resume=False, progress=False)
+    place.part(f"cpu-{name}-{seed}", lambda: round(cpu_seconds() - before, 1))
+    return Trained(folder)
+
+
+def is_complete(folder: Path) -> bool:
+    """Tell whether a folder holds a training that has come to its end."""
+    if not (folder / RECORD).exists():
+        return False
+    record = read_json(folder / RECORD, ResultsError)
+    return bool(record.get("status") == "complete")
+
+
+def progress(agent: Trained, column: str) -> np.ndarray:
+    """Return (E,) a column of the log of a training, one value for each episode."""
+    with (agent.folder / "progress.csv").open(newline="") as file:
+        return np.array([float(row[column]) for row in csv.DictReader(file)])
+
+
+def evaluations(agent: Trained, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return after how many episodes a training was evaluated, and a column of what was found then."""
+    with (agent.folder / "evaluations.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return np.array([float(row["episode"]) for row in rows]), np.array([float(row[column]) for row in rows])
+
+
+def played(agent: Trained, machine: Platform, jobs: Workload, clock: Clock = "textbook") -> Schedule:
+    """Return the schedule that an agent makes of some jobs, each time by the action that it holds for the best."""
+    from hdeeprm_like.studies.compare.trained import play_trained
+
+    return schedule_of(play_trained(agent, machine, jobs, clock), jobs)
+
+
+def parameters(agent: Trained) -> int:
+    """Return how many weights an agent has."""
+    from hdeeprm_like.studies.compare.trained import restored
+
+    return sum(weights.numel() for weights in restored(agent.folder).agent.parameters())
+
+
+def held_out(agent: Trained, episodes: int) -> dict[str, list[float]]:
+    """Return reward and figures of held-out episodes, which no agent has learned from or was chosen by."""
+    from hdeeprm_like.experiment import episodes_of
+    from hdeeprm_like.launch.learned import MEASURES
+    from hdeeprm_like.learning.training import evaluate
+    from hdeeprm_like.studies.compare.trained import restored
+
+    learner = restored(agent.folder)
+    _, _, jobs_of = episodes_of(learner.experiment)
+    return evaluate(learner.agent, learner.plays(jobs_of), episodes, measures=MEASURES)

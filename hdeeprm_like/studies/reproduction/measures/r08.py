@@ -1,0 +1,146 @@
+"""R08: heuristics on windows of traces of real machines."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.schedule import Schedule, figures
+from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
+from hdeeprm_like.formats.windows import usable, window, with_requested_times
+from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
+from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.windows import schedule
+from hdeeprm_like.studies.reproduction.claims import student
+from hdeeprm_like.studies.reproduction.place import Findings, Place
+
+JOBS, WINDOWS = 1024, 100
+POLICIES = {  # what a row of the table is taken to be
+    "sjf": "sjf",
+    "packing": "tetris_srtf",
+    "actual": "actual",
+    "dot": "tetris",
+    "greedy": "sjf+greedy",
+}
+SHOWN = {"sjf": "shortest first", "packing": "packing", "actual": "actual", "dot": "dot product", "greedy": "skipping"}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A trace and the cores of its machine (C, table 5.8)."""
+
+    trace: str
+    cores: int
+
+
+MACHINES = {
+    "sdsc_sp2": Machine("SDSC-SP2-1998-4.2-cln", 128),
+    "ctc": Machine("CTC-SP2-1996-3.1-cln", 338),
+    "hpc2n": Machine("HPC2N-2002-2.2-cln", 240),
+    "blue": Machine("SDSC-BLUE-2000-4.2-cln", 1152),
+    "intrepid": Machine("ANL-Intrepid-2009-1", 163840),
+}
+
+
+def measure(place: Place) -> Findings:
+    """Schedule the windows of each trace that is there."""
+    found, boxes, rows = Findings(), {}, []
+    ten = place.part("ctc-ten", lambda: of_windows(shipped(place), MACHINES["ctc"].cores, tens=True))
+    for key, machine in MACHINES.items():
+        path = place.trace(machine.trace)
+        if path is not None:
+            table = place.part(key, lambda path=path, cores=machine.cores: of_windows(path, cores))  # type: ignore[misc]
+        elif key == "ctc":
+            table = ten
+        else:
+            continue
+        for policy in POLICIES:
+            told = table[policy]
+            if f"{key}_{policy}_bsld" in keys(place):
+                found.values |= {f"{key}_{policy}_bsld": told["bsld"], f"{key}_{policy}_util": told["util_rls"]}
+            row = [key, POLICIES[policy], len(told["bsld"])]
+            for figure in ("bsld", "util", "util_rls"):
+                mean, low, high, std = student(told[figure])
+                row += [f"{mean:.3f} ± {std:.3f}", f"{low:.3f} to {high:.3f}"]
+            rows.append(row)
+        boxes[key] = table
+        if key == "ctc":
+            ratio = np.array(table["sjf"]["bsld"]) / np.array(table["packing"]["bsld"])
+            found.values |= {
+                "ctc_ratio": ratio.tolist(),
+                "ctc_dot": table["dot"]["bsld"],
+                "ctc_greedy": table["greedy"]["bsld"],
+            }
+    found.values["ctc_ten_sjf"] = ten["sjf"]["bsld"]
+    columns = ["trace", "policy", "windows", "bounded slowdown", "95 %", "utilization", "95 %", "RLScheduler's", "95 %"]
+    found.table("All policies; utilization in both definitions", columns, rows)
+    draw(place, boxes)
+    return found
+
+
+def keys(place: Place) -> set[str]:
+    """Return the keys of the published numbers."""
+    return {number.key for number in place.experiment.numbers}
+
+
+def shipped(place: Place) -> Path:
+    """Return the ten windows of CTC-SP2 that come with the package."""
+    return place.example("workloads/ctc_sp2_windows.swf.gz")
+
+
+def of_windows(path: Path, cores: int, tens: bool = False) -> dict[str, dict[str, list[float]]]:
+    """Return by policy and figure its value on each window of a trace.
+
+    Args:
+        tens: takes windows one after the other in place of random ones.
+    """
+    whole = usable(load_trace(path))
+    trace = with_requested_times(whole)
+    random = np.random.default_rng(1)
+    begins = disjoint_begins(whole, JOBS, 10) if tens else window_begins(whole, JOBS, WINDOWS, random)
+    found: dict[str, Any] = {policy: {"bsld": [], "util": [], "util_rls": []} for policy in POLICIES}
+    for begin in begins:
+        jobs = window(jobs_from(trace, begin), cores)
+        for policy, name in POLICIES.items():
+            played = schedule(pool(cores), jobs, policy_named(name))
+            row = figures(played)
+            values = {"bsld": row["bounded_slowdown"], "util": row["utilization"], "util_rls": to_last_start(played)}
+            for figure, value in values.items():
+                found[policy][figure].append(value)
+    return found
+
+
+def jobs_from(trace: Trace, begin: int) -> Trace:
+    """Return the jobs of one window."""
+    return take(trace, np.arange(begin, begin + JOBS))
+
+
+def to_last_start(played: Schedule) -> float:
+    """Return the core seconds of all jobs over those of the machine until the last one starts, as RLScheduler does."""
+    lasts = float(played.start.max() - played.submit.min())
+    return float((played.run_time * played.size).sum()) / (lasts * played.cores)
+
+
+def draw(place: Place, boxes: dict[str, Any]) -> None:
+    """Draw the bounded slowdowns of the windows of each trace."""
+    published = {number.key: number.value for number in place.experiment.numbers}
+    with picture(place.folder / "windows.svg", width=4.0 + 4.0 * len(boxes), height=4.2) as figure:
+        grid = figure.subplots(1, len(boxes), squeeze=False)[0]
+        for axes, (key, table) in zip(grid, boxes.items(), strict=True):
+            drawn = axes.boxplot([table[policy]["bsld"] for policy in POLICIES], widths=0.6, patch_artist=True)
+            for box in drawn["boxes"]:
+                box.set_facecolor("#CFE3F1")
+            for median in drawn["medians"]:
+                median.set_color(BLUE)
+            for at, policy in enumerate(POLICIES, start=1):
+                value = published.get(f"{key}_{policy}_bsld")
+                if value:
+                    axes.plot(at, value, "x", color=RED, markersize=9)
+            log_scale(axes, "y")
+            axes.set_xticks(range(1, 1 + len(POLICIES)), [SHOWN[policy] for policy in POLICIES], fontsize=9)
+            axes.set_title(MACHINES[key].trace, fontsize=11)
+            axes.set_ylabel("mean bounded slowdown of a window")

@@ -1,0 +1,77 @@
+"""R14: agents of the semi-MDP on RLScheduler's windows."""
+
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
+from hdeeprm_like.studies.reproduction.claims import student
+from hdeeprm_like.studies.reproduction.measures.learning import trained
+from hdeeprm_like.studies.reproduction.measures.semi_mdp import by_agent, by_heuristic, windows_of
+from hdeeprm_like.studies.reproduction.place import Findings, Place
+
+HEURISTICS = ("sjf+greedy", "f1+easy", "fcfs+easy")
+PUBLISHED = {"lublin_1": 67.55, "lublin_2": 225.58}
+FULL = {"training": {"episodes": 4000}}  # some 1e6 decisions
+ARCHIVE = {"hpc2n": ("HPC2N-2002-2.2-cln", 240), "sdsc_sp2": ("SDSC-SP2-1998-4.2-cln", 128)}
+
+
+def measure(place: Place) -> Findings:
+    """Train with each seed, and play the windows of the traces that are there."""
+    agents = [trained(place, "smdp", "smdp", seed, **(FULL if place.full else {})) for seed in place.seeds]
+    found, rows, boxes = Findings(), [], {}
+    for key, (path, cores, offsets) in traces(place).items():
+        windows = windows_of(path, cores, offsets)
+        table: dict[str, Any] = {
+            name: place.part(f"{key}-{name}", lambda name=name: by_heuristic(windows, cores, name))  # type: ignore[misc]  # noqa: B023
+            for name in HEURISTICS
+        }
+        own = [place.part(f"{key}-{agent.folder.name}", lambda agent=agent: by_agent(windows, cores, agent))  # type: ignore[misc]  # noqa: B023
+               for agent in agents]  # fmt: skip
+        table["agent"] = {figure: np.mean([one[figure] for one in own], axis=0) for figure in ("bsld", "util")}
+        found.values |= {
+            f"{key}_smdp": [float(np.mean(one["bsld"])) for one in own],
+            f"{key}_util": [float(np.mean(one["util"])) for one in own],
+        }
+        for short, name in (("greedy", "sjf+greedy"), ("f1", "f1+easy")):
+            if key in PUBLISHED:
+                found.values[f"l{key[-1]}_{short}"] = np.array(table[name]["bsld"]) - PUBLISHED[key]
+        for name, values in table.items():
+            told = [f"{mean:.3f} ± {std:.3f}" for mean, _, _, std in (student(values[f]) for f in ("bsld", "util"))]
+            rows.append([key, name, *told])
+        boxes[key] = table
+    found.table("All policies over ten windows", ["trace", "policy", "bounded slowdown", "utilization"], rows)
+    draw(place, boxes)
+    return found
+
+
+def traces(place: Place) -> dict[str, Any]:
+    """Return path, cores and list of windows of the traces that are there."""
+    found: dict[str, Any] = {
+        f"lublin_{number}": (
+            place.example(f"workloads/lublin_256{ending}.swf.gz"),
+            256,
+            place.example(f"workloads/rlscheduler_lublin_256{ending}.csv"),
+        )
+        for number, ending in ((1, ""), (2, "_2"))
+    }
+    archive = {key: (place.trace(name), cores, None) for key, (name, cores) in ARCHIVE.items()}
+    return found | {key: entry for key, entry in archive.items() if entry[0] is not None}
+
+
+def draw(place: Place, boxes: dict[str, Any]) -> None:
+    """Draw the windows of each trace."""
+    with picture(place.folder / "windows.svg", width=11.0, height=4.5) as figure:
+        grid = figure.subplots(1, len(boxes), squeeze=False)[0]
+        for axes, (key, table) in zip(grid, boxes.items(), strict=True):
+            drawn = axes.boxplot([values["bsld"] for values in table.values()], patch_artist=True, widths=0.6)
+            for box in drawn["boxes"]:
+                box.set_facecolor("#CFE3F1")
+            for median in drawn["medians"]:
+                median.set_color(BLUE)
+            if key in PUBLISHED:
+                axes.plot(len(table), PUBLISHED[key], "x", color=RED, markersize=9)
+            axes.set_xticks(range(1, 1 + len(table)), list(table), fontsize=9)
+            log_scale(axes, "y")
+            axes.set_title(key)
+        grid[0].set_ylabel("bounded slowdown of a window")

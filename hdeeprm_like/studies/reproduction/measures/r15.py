@@ -1,0 +1,71 @@
+"""R15: agents of the semi-MDP for six sizes and six models of estimates."""
+
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.experiment import episodes_of, load_experiment
+from hdeeprm_like.formats.windows import Window
+from hdeeprm_like.studies.compare.policies import Trained
+from hdeeprm_like.studies.compare.significance import wilcoxon
+from hdeeprm_like.studies.reproduction.measures.learning import trained
+from hdeeprm_like.studies.reproduction.measures.semi_mdp import by_agent, windows_of
+from hdeeprm_like.studies.reproduction.place import Findings, Place
+
+ESTIMATES = ("accurate", "nu_0.5", "nu_1.0", "nu_1.5", "nu_2.0", "Tsafrir")
+SIZES = (128, 256, 512, 1024, 2048, 16384)
+FEW_ESTIMATES, FEW_SIZES = ("accurate", "nu_1.0", "Tsafrir"), (128, 256, 16384)  # of the small budget
+TRACES = {  # trace, its cores, and the size that its agent has learned on
+    "sdsc_sp2": ("SDSC-SP2-1998-4.2-cln", 128, 128),
+    "ctc": ("CTC-SP2-1996-3.1-cln", 338, 256),
+    "hpc2n": ("HPC2N-2002-2.2-cln", 240, 256),
+    "blue": ("SDSC-BLUE-2000-4.2-cln", 1152, 2048),
+    "intrepid": ("ANL-Intrepid-2009-1", 163840, 16384),
+}
+WORKLOADS = 10
+FULL = {"training": {"episodes": 4000}}
+LEVEL = 0.05
+
+
+def measure(place: Place) -> Findings:
+    """Train and evaluate what the budget has."""
+    sizes = SIZES if place.full else FEW_SIZES
+    estimates = ESTIMATES if place.full else FEW_ESTIMATES
+    found, differ = Findings(), 0
+    for size in sizes:
+        own: dict[str, list[float]] = {}
+        for name in estimates:
+            agent = trained(place, f"{size}-{name}", f"{size}-{name}", 1, **(FULL if place.full else {}))
+            own[name] = place.part(f"lublin-{size}-{name}", lambda agent=agent: on_lublin(place, size, agent))  # type: ignore[misc]  # noqa: B023
+            found.values[f"l_{size}_{name}"] = own[name]
+            found.values |= on_traces(place, name, size, agent)
+        for name in estimates[1:]:
+            p = wilcoxon(np.array([own["accurate"]]), np.array([own[name]]))[0]
+            differ += bool(p < LEVEL)
+    found.values["tests"] = differ
+    return found
+
+
+def on_lublin(place: Place, size: int, agent: Trained) -> list[float]:
+    """Return the bounded slowdown of ten held-out workloads of Lublin's jobs with Tsafrir's estimates."""
+    experiment = load_experiment(place.options(f"{size}-Tsafrir"))
+    _, _, jobs_of = episodes_of(experiment)
+    windows = [Window(jobs_of(number), 0.0) for number in range(WORKLOADS)]
+    return by_agent(windows, size, agent)["bsld"]
+
+
+def on_traces(place: Place, name: str, size: int, agent: Trained) -> dict[str, Any]:
+    """Return bounded slowdown and utilization of the traces that are played by agents of a size."""
+    found: dict[str, Any] = {}
+    for key, (trace, cores, learned_on) in TRACES.items():
+        path = place.trace(trace)
+        if learned_on != size or path is None:
+            continue
+        windows = windows_of(path, cores)
+
+        def play(windows: list[Window] = windows, cores: int = cores) -> dict[str, list[float]]:
+            return by_agent(windows, cores, agent)
+
+        both = place.part(f"{key}-{name}", play)
+        found |= {f"{key}_{name}_{figure}": both[figure] for figure in ("bsld", "util")}
+    return found

@@ -1,0 +1,180 @@
+"""The results as one HTML page."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.results import html
+from hdeeprm_like.results.html import Html
+from hdeeprm_like.studies.reproduction import claims
+from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Experiment, experiment
+from hdeeprm_like.studies.reproduction.run import REPORT, RESULTS, TABLE, Result
+from hdeeprm_like.studies.reproduction.text import ours_of, short
+
+COLOURS = {
+    claims.EQUAL: "good",
+    claims.CONFIRMED: "good",
+    claims.DIRECTION: "fair",
+    claims.NOT_SHOWN: "weak",
+    claims.UNDEFINED: "plain",
+    claims.CONTRADICTED: "bad",
+    claims.DIFFERS: "bad",
+    claims.QUOTED: "plain",
+    claims.PRINTED: "plain",
+}
+TITLE = "Five documents on learned scheduling, measured anew"
+COLUMNS = ("", "verdict", "source", "what", "published", "ours", "95 % interval", "std. dev.", "n", "ratio")
+NUMBERS = (5, 6, 7, 8, 9)
+ERRATA = Path(__file__).parent / "errata.json"
+
+
+def write_report(results: Sequence[Result], folder: Path) -> None:
+    """Write ``report.html`` into a folder of results.
+
+    Raises:
+        ResultsError: it cannot be written, or a picture cannot be read.
+    """
+    html.write_page(folder / REPORT, report(results, folder))
+
+
+def report(results: Sequence[Result], folder: Path) -> Html:
+    """Return the page of some results, whose pictures lie in a folder."""
+    anchors = [("summary", "All numbers")]
+    anchors += [(result["id"], f"{result['id']}: {experiment(result['id']).title}") for result in results]
+    anchors += [("not-run", "What could not be run"), ("errata", "Errata of the documents"), ("methods", "Methods")]
+    return html.page(
+        TITLE,
+        header(results),
+        html.contents(anchors),
+        summary(results),
+        *(details_of(result, folder) for result in results),
+        not_run(results),
+        errata(),
+        methods(),
+    )
+
+
+def header(results: Sequence[Result]) -> Html:
+    """Tell what was run, on what and how long."""
+    counts = Counter(row["verdict"] for result in results for row in result["numbers"])
+    made = results[-1]["made"] if results else {}
+    minutes = sum(result["cpu_seconds"] for result in results) / 60
+    scales = sorted({result["scale"] for result in results})
+    told = f"hdeeprm_like {made.get('version')}, Python {made.get('python')}, {made.get('machine')}, {made.get('date')}"
+    return html.joined(
+        (
+            html.paragraph(
+                f"{len(results)} experiments in {minutes:.1f} CPU minutes ({told}); budgets: {', '.join(scales)}. "
+                f"Each published number stands beside ours, with an interval and a verdict."
+            ),
+            html.paragraph(
+                html.joined((of_verdict(verdict, counts) for verdict in claims.VERDICTS if counts[verdict]), " ")
+            ),
+            html.items(f"{letter}: {name}" for letter, name in DOCUMENTS.items()),
+        )
+    )
+
+
+def of_verdict(verdict: str, counts: Mapping[str, int] | None = None) -> Html:
+    """Return a verdict as a badge, with how many there are."""
+    return html.badge(verdict if counts is None else f"{counts[verdict]} {verdict}", COLOURS[verdict])
+
+
+def summary(results: Sequence[Result]) -> Html:
+    """Return one table with a row for each published number."""
+    rows = [
+        [html.link(f"#{result['id']}", result["id"]), *cells(row)] for result in results for row in result["numbers"]
+    ]
+    meanings = html.items(
+        html.joined((of_verdict(name), f": {meaning}"), "") for name, meaning in claims.VERDICTS.items()
+    )
+    table = html.table(COLUMNS, rows, numbers=NUMBERS)
+    return html.section("All numbers", html.details("What the verdicts mean", meanings), table, anchor="summary")
+
+
+def cells(row: Mapping[str, Any]) -> list[object]:
+    """Return the cells of a number after the first."""
+    numeric = isinstance(row["ours"], int | float)
+    interval = "" if row["low"] is None else f"{short(row['low'])} to {short(row['high'])}"
+    return [
+        of_verdict(row["verdict"]),
+        row["source"],
+        row["what"] + (f" ({row['unit']})" if row["unit"] and row["unit"] not in row["published"] else ""),
+        row["published"] or "–",
+        short(row["ours"]) if numeric else ours_of(row),
+        interval,
+        "" if row["std"] is None else short(row["std"]),
+        row["n"] or "",
+        "" if row["ratio"] is None else f"{row['ratio']:.3g}",
+    ]
+
+
+def details_of(result: Result, folder: Path) -> Html:
+    """Return the section of an experiment."""
+    one = experiment(result["id"])
+    rows = [[*cells(row), row["note"]] for row in result["numbers"]]
+    pictures = [
+        html.picture_of(path, caption)
+        for name, caption in one.pictures.items()
+        if (path := folder / one.id / name).exists()
+    ]
+    cost = f"{result['cpu_seconds']:.0f} CPU seconds, budget {result['scale']}, {result['seeds']} repetitions"
+    parts = [
+        html.paragraph(f"{one.document}, {one.shows}. {cost}."),
+        html.section("What the document did", html.paragraph(one.did), level=3),
+        html.section("What we did", html.paragraph(one.ours), level=3),
+        html.section("Where that differs", html.items(one.deviations), level=3) if one.deviations else Html(),
+        html.paragraph(result["note"]) if result["note"] else Html(),
+        html.section("Numbers", html.table((*COLUMNS[1:], "remark"), rows, numbers=[n - 1 for n in NUMBERS]), level=3),
+        *(html.table(table["columns"], table["rows"], table["title"]) for table in result["tables"]),
+        html.section("Pictures", *pictures, level=3) if pictures else Html(),
+        html.section("To run it by hand", *by_hand(one), level=3),
+    ]
+    return html.section(f"{one.id}: {one.title}", *parts, anchor=one.id)
+
+
+def by_hand(one: Experiment) -> list[Html]:
+    """Return the commands, which are run in the folder of the results, and the files."""
+    lines = [f"hdeeprm-like reproduce {one.id}", *one.commands]
+    files = ", ".join(f"{one.id}/{name}" for name in ("result.json", "options/", "runs/"))
+    return [
+        html.commands(lines),
+        html.paragraph(f"In the folder of the results; {files} hold what was used and found."),
+    ]
+
+
+def not_run(results: Sequence[Result]) -> Html:
+    """List what is only quoted, and why."""
+    quoted = [
+        [html.link(f"#{result['id']}", result["id"]), row["what"], row["published"], row["note"]]
+        for result in results
+        for row in result["numbers"]
+        if row["verdict"] == claims.QUOTED
+    ]
+    table = html.table(("", "what", "published", "why"), quoted)
+    return html.section("What could not be run", table if quoted else html.paragraph("Nothing."), anchor="not-run")
+
+
+def errata() -> Html:
+    """List what is wrong in the documents themselves."""
+    faults = json.loads(ERRATA.read_text(encoding="utf-8"))
+    parts = [html.section(DOCUMENTS[letter], html.items(entries), level=3) for letter, entries in faults.items()]
+    return html.section("Errata of the documents", *parts, anchor="errata")
+
+
+def methods() -> Html:
+    """Tell how the numbers were found."""
+    return html.section(
+        "Methods",
+        html.paragraph(
+            "Jobs run on the embedded simulator: on Batsim's clock for the thesis, on the textbook's, where all that "
+            "has one time happens at once, for the others. Repetitions are seeds from 1 on, or windows of a trace "
+            "drawn with seed 1. Policies that are compared are played on the same jobs, and differences and ratios are "
+            "taken pair by pair. Intervals are Student's at 95 %; where a document gives a mean over ten windows, the "
+            "interval is that of the means of ten windows drawn anew from ours. No option was tuned on what an agent "
+            f"is judged by. {RESULTS} and {TABLE} beside this page hold every number with all digits."
+        ),
+        anchor="methods",
+    )

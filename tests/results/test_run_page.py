@@ -1,0 +1,152 @@
+"""``report`` and ``export perfetto``: what a run left, for a browser, where the Gantt chart is dragged and searched."""
+
+import gzip
+import html as markup
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.results.perfetto import lanes_of
+
+CHROMIUM = shutil.which("chromium")
+COLUMNS = "job_id,workload_name,submission_time,requested_number_of_resources,starting_time,finish_time,"
+COLUMNS += "waiting_time,execution_time,allocated_resources,success,profile,requested_time,final_state,turnaround_time"
+COLUMNS += ",stretch,consumed_energy,metadata"
+
+
+def left_run(folder, jobs, cores, seed=1):
+    """A folder with the jobs of a run, one after the other in each fifteen cores, on two stretches of these."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir(parents=True)
+    run, pause, lanes = rng.integers(60, 5000, jobs), rng.integers(0, 900, jobs), cores // 15
+    free, lines = np.zeros(lanes, np.int64), [COLUMNS]
+    for job in range(jobs):
+        lane = job % lanes
+        first, start = 15 * lane, free[lane] + pause[job]
+        free[lane] = start + run[job]
+        last = first + int(rng.integers(0, 9))
+        text = f"{first}-{last} {first + 12}" if last > first else f"{first} {first + 12}"
+        submit, size = max(start - int(rng.integers(0, 900)), 0), last - first + 2
+        lines.append(
+            f"{job},w0,{submit},{size},{start},{start + run[job]},{start - submit},{run[job]},{text},1,p,{run[job]},"
+            f"COMPLETED_SUCCESSFULLY,{start - submit + run[job]},1,-1,"
+        )
+    (folder / "out_jobs.csv").write_text("\n".join(lines) + "\n")
+    profile = {"p": {"type": "delay", "delay": 1, "req_time": 1}}
+    jobs_json = [{"id": str(job), "profile": "p", "user": f"u{job % 30}"} for job in range(jobs)]
+    (folder / "workload.json").write_text(json.dumps({"nb_res": cores, "jobs": jobs_json, "profiles": profile}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A run of 300 jobs on 200 cores."""
+    return left_run(tmp_path_factory.mktemp("runs") / "small", jobs=300, cores=200)
+
+
+def test_a_report_of_two_runs_tells_figures_waits_and_holds_all_that_it_needs(small, tmp_path):
+    other = left_run(tmp_path / "other", jobs=200, cores=200, seed=2)
+    page = tmp_path / "report.html"
+    assert main(["report", str(small), str(other), "-o", str(page), "--quiet"]) == 0
+    text = page.read_text()
+    for shown in ("bounded slowdown", "By size", "Users with the most core time", "<h2>Jobs of other</h2>"):
+        assert shown in text
+    assert not re.search(r'(src|href)="(?!data:|#)', re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
+
+
+def test_a_folder_without_jobs_or_logs_is_refused_in_one_line(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    assert main(["report", str(tmp_path / "empty"), "-o", str(tmp_path / "r.html")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert not (tmp_path / "r.html").exists()
+
+
+def opened(page, tmp_path, script):
+    """The chart's attributes and text after a script has run in the page, in a browser without a window."""
+    after = page.with_name("with-script.html")
+    run = (
+        "<script>window.addEventListener('load', async () => {"
+        "const root = document.querySelector('.gantt'), wait = (ms) => new Promise((go) => setTimeout(go, ms));"
+        "while (!root.dataset.ready) await wait(20);"
+        "const canvas = root.querySelector('canvas'), told = root.querySelector('output');"
+        "const at = (kind, x, y) => { const r = canvas.getBoundingClientRect(); canvas.dispatchEvent(new MouseEvent("
+        "kind, {clientX: r.left + 1 + x, clientY: r.top + 1 + y, bubbles: true})); };"
+        f"const found = {{}}; {script}"
+        "document.body.dataset.found = JSON.stringify(found); });</script></body>"
+    )
+    after.write_text(page.read_text().replace("</body>", run))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    flags += ["--enable-logging=stderr", "--virtual-time-budget=30000", "--window-size=1200,900"]
+    shown = subprocess.run(
+        [CHROMIUM, *flags, "--dump-dom", after.resolve().as_uri()], capture_output=True, text=True, timeout=120
+    )
+    assert "CONSOLE" not in shown.stderr, shown.stderr
+    return json.loads(markup.unescape(re.search(r'data-found="([^"]*)"', shown.stdout)[1]))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the chart is not opened in a browser")
+@pytest.mark.parametrize("jobs", [2000, 50_000])
+def test_a_chart_is_small_and_can_be_zoomed_hovered_and_searched(jobs, tmp_path):
+    folder = left_run(tmp_path / "large", jobs, cores=2280)
+    page = tmp_path / "report.html"
+    assert main(["report", str(folder), "-o", str(page), "--quiet"]) == 0
+    assert page.stat().st_size < 8_000_000
+    found = opened(
+        page,
+        tmp_path,
+        "found.ready = Number(root.dataset.ready); found.all = root.dataset.view;"
+        "at('mousedown', 200, 100); at('mousemove', 400, 300); at('mouseup', 400, 300);"
+        "found.zoomed = root.dataset.view;"
+        "at('dblclick', 10, 10); found.back = root.dataset.view;"
+        "const box = root.querySelector('input'); box.value = '777'; box.dispatchEvent(new Event('change'));"
+        "found.searched = told.textContent; found.near = root.dataset.view;"
+        "const [, , low, high] = root.dataset.view.split(' ').map(Number);"
+        f"const across = ({15 * (777 % 152)} + 0.5 - low) / (high - low) * (canvas.clientHeight - 28);"
+        "at('mousemove', 56 + (canvas.clientWidth - 56) / 2, across); found.hover = told.textContent;"
+        "box.value = 'none'; box.dispatchEvent(new Event('change')); found.missing = told.textContent;"
+        "const ways = root.querySelector('select'); ways.value = 'wait'; ways.dispatchEvent(new Event('change'));"
+        "const dots = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
+        "found.drawn = dots.reduce((sum, dot) => sum + (dot > 0), 0);",
+    )
+    every, zoomed, back = ([float(part) for part in found[key].split()] for key in ("all", "zoomed", "back"))
+    assert every[0] == 0
+    assert every[2:] == [0, 2280]
+    assert back == every
+    assert 0.05 * every[1] < zoomed[0] < zoomed[1] < 0.5 * every[1]
+    assert 0 < zoomed[2] < zoomed[3] < 2280
+    row = (folder / "out_jobs.csv").read_text().splitlines()[778].split(",")
+    assert found["searched"].startswith(
+        f"job 777, user {sorted(f'u{n}' for n in range(30)).index('u27')}: {row[3]} cores"
+    )
+    assert found["hover"] == found["searched"]
+    near = [float(part) for part in found["near"].split()]
+    assert near[0] <= float(row[4]) <= float(row[5]) <= near[1]
+    assert found["missing"] == "no job none"
+    assert found["drawn"] > 1000
+    assert found["ready"] < 10_000  # ms; some 700 on an idle processor
+
+
+# Perfetto
+
+
+def test_slices_of_a_lane_never_overlap_and_no_lane_is_needless():
+    assert lanes_of(np.array([0.0, 0.0, 1.0, 2.0]), np.array([2.0, 1.0, 3.0, 4.0])).tolist() == [0, 1, 1, 0]
+
+
+def test_a_trace_for_perfetto_holds_every_job_and_the_counters(small, tmp_path):
+    assert main(["export", "perfetto", str(small), "-o", str(tmp_path / "trace.json.gz"), "--quiet"]) == 0
+    events = json.loads(gzip.decompress((tmp_path / "trace.json.gz").read_bytes()))["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
+    assert len(slices) == 300
+    lanes = {}
+    for event in sorted(slices, key=lambda event: event["ts"]):
+        assert lanes.get(event["tid"], 0) <= event["ts"]
+        lanes[event["tid"]] = event["ts"] + event["dur"]
+    counters = {event["name"]: event["args"][event["name"]] for event in events if event["ph"] == "C"}
+    assert counters == {"waiting jobs": 0, "busy cores": 0}  # the last values

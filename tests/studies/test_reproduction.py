@@ -1,0 +1,247 @@
+"""``reproduce``: claims and verdicts, results that are whole or absent, and a page that a browser can read."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.studies.reproduction import claims, run
+from hdeeprm_like.studies.reproduction.claims import judged, prediction, student
+from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
+from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
+
+CHROMIUM = shutil.which("chromium")
+
+
+def number(value, kind, **claim):
+    return Number("key", "what", value=value, claim={"kind": kind, **claim})
+
+
+def verdict(found, value, kind, **claim):
+    return judged(number(value, kind, **claim), found).verdict
+
+
+# claims
+
+
+@pytest.mark.parametrize(
+    ("found", "value", "claim", "expected"),
+    [
+        (3.0, 3.0, {"kind": "equal"}, claims.EQUAL),
+        (3.1, 3.0, {"kind": "equal", "tolerance": 0.2}, claims.EQUAL),
+        (3.1, 3.0, {"kind": "equal"}, claims.DIFFERS),
+        ("1 to 2", "1 to 2", {"kind": "equal"}, claims.EQUAL),
+        ("1 to 3", "1 to 2", {"kind": "equal"}, claims.DIFFERS),
+        ([1.0, 2.0, 3.0], 2.5, {"kind": "holds"}, claims.CONFIRMED),
+        ([1.0, 1.1, 0.9], 2.5, {"kind": "holds"}, claims.CONTRADICTED),
+        ([0.79, 0.8, 0.81], 1.2, {"kind": "direction", "neutral": 1}, claims.CONTRADICTED),
+        ([1.19, 1.2, 1.21], 1.2, {"kind": "direction", "neutral": 1}, claims.CONFIRMED),
+        ([20.0, 22.0, 24.0], 93.0, {"kind": "direction", "neutral": 1}, claims.DIRECTION),
+        ([20.0, 22.0, 24.0], 93.0, {"kind": "direction", "neutral": 1, "size": [0.1, 10]}, claims.CONFIRMED),
+        ([0.5, 1.0, 1.6], 1.2, {"kind": "direction", "neutral": 1}, claims.NOT_SHOWN),
+        ([-2.0, -1.0, -1.5], None, {"kind": "direction", "neutral": 0, "side": "below"}, claims.CONFIRMED),
+        ([1.0, 1.01, 0.99], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.CONFIRMED),
+        ([1.0, 1.2, 0.8], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.NOT_SHOWN),
+        ([2.0, 2.01, 1.99], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.CONTRADICTED),
+        (5.0, 1.0, {"kind": "none"}, claims.PRINTED),
+        (5.0, 1.0, {"kind": "none", "undefined": True}, claims.UNDEFINED),
+        (None, 1.0, {"kind": "holds"}, claims.QUOTED),
+    ],
+)
+def test_a_verdict_follows_from_what_was_found_and_what_is_claimed(found, value, claim, expected):
+    assert verdict(found, value, **claim) == expected
+
+
+def test_intervals_are_students():
+    mean, low, high, std = student([1.0, 2.0, 3.0, 4.0])
+    assert (mean, std) == pytest.approx((2.5, np.sqrt(5 / 3)))
+    assert high - mean == mean - low == pytest.approx(3.182446 * std / 2)  # t of 3 degrees of freedom
+    assert np.isnan(student([1.0])[1])
+
+
+def test_a_published_mean_of_ten_windows_is_one_that_ten_of_ours_would_give():
+    windows = np.r_[np.zeros(90), np.full(10, 100.0)]  # means of ten are 0, 10, 20, ...
+    low, high = prediction(windows, 10)
+    assert (low, high) == (0.0, 30.0)
+    assert verdict(windows, 30.0, "prediction", windows=10) == claims.CONFIRMED
+    assert verdict(windows, 50.0, "prediction", windows=10) == claims.CONTRADICTED
+
+
+# experiments as data
+
+
+@pytest.mark.parametrize("name", known_ids())
+def test_an_experiment_is_whole(name):
+    found = experiment(name)
+    assert set(found.document.replace(",", " ").split()) <= DOCUMENTS.keys()
+    assert {number.claim["kind"] for number in found.numbers} <= claims.KINDS.keys()
+    assert len({number.key for number in found.numbers}) == len(found.numbers)
+    assert {one.expected for one in found.numbers} <= {*claims.VERDICTS, ""}
+    assert set(found.minutes) == set(found.seeds) == {"small", "full"}
+    for one in found.numbers:
+        if one.claim["kind"] in ("equal", "holds", "prediction"):
+            assert one.value is not None, one.key
+    assert callable(measure_of(found))
+    assert len(code_of(found)) == 64
+
+
+def test_a_tier_holds_those_below_it_and_ids_are_taken_in_any_case():
+    assert [one.id for one in chosen([], "quick")] == [f"R0{number}" for number in range(1, 10)]
+    assert {one.id for one in chosen([], "quick")} <= {one.id for one in chosen([], "long")}
+    assert [one.id for one in chosen(["r07", "R07", "r01"], "quick")] == ["R07", "R01"]
+    with pytest.raises(OptionsError, match="experiment 'R77' is not known"):
+        chosen(["R77"], "quick")
+
+
+# the command
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The folder of two quick experiments, one of them without its trace."""
+    folder = tmp_path_factory.mktemp("reproduction") / "found"
+    environment = {"XDG_CACHE_HOME": str(folder.parent / "empty")}
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in environment.items():
+            patched.setenv(name, value)
+        assert main(["reproduce", "R01", "R04", "R07", "--output", str(folder), "--quiet"]) == 0
+    return folder
+
+
+def test_every_published_number_has_a_row(results):
+    told = json.loads((results / "results.json").read_text())["results"]
+    assert [result["id"] for result in told] == ["R01", "R04", "R07"]
+    for result in told:
+        assert [row["key"] for row in result["numbers"]] == [one.key for one in experiment(result["id"]).numbers]
+    rows = (results / "results.csv").read_text().splitlines()
+    assert len(rows) == 1 + sum(len(result["numbers"]) for result in told)
+    assert {row["verdict"] for row in told[0]["numbers"]} == {claims.EQUAL}
+
+
+def test_a_missing_trace_is_told_and_fails_nothing(results):
+    told = json.loads((results / "R04" / "result.json").read_text())
+    verdicts = [row["verdict"] for row in told["numbers"]]
+    assert verdicts[0] == claims.EQUAL
+    assert set(verdicts[1:]) == {claims.QUOTED}
+    assert told["missing"] == ["METACENTRUM-2013-3"]
+    assert all("hdeeprm-like fetch-trace METACENTRUM-2013-3" in row["note"] for row in told["numbers"][1:])
+
+
+def test_options_files_can_be_launched_by_hand(results):
+    run_folder = results.parent / "by-hand"
+    options = ["--options", str(results / "R01" / "options" / "gaia.json"), "--output", str(run_folder), "--quiet"]
+    assert main(["launch", *options]) == 0
+    assert (run_folder / "out_jobs.csv").exists()
+
+
+def test_results_are_neither_overwritten_nor_made_twice(results, capsys, monkeypatch):
+    assert main(["reproduce", "R07", "--output", str(results), "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "--resume" in said
+    before = (results / "R07" / "result.json").read_text()
+    monkeypatch.setattr(run, "measure_of", lambda experiment: pytest.fail("measured again"))
+    assert main(["reproduce", "R07", "--output", str(results), "--quiet", "--resume", "--no-report"]) == 0
+    assert (results / "R07" / "result.json").read_text() == before
+
+
+def test_what_depends_on_something_else_is_made_again(results):
+    assert (
+        Place(experiment("R07"), Settings(results)).key() != Place(experiment("R07"), Settings(results, seeds=2)).key()
+    )
+
+
+def test_strict_fails_where_something_unexpected_is_contradicted(tmp_path, monkeypatch, capsys):
+    from hdeeprm_like.studies.reproduction.place import Findings
+
+    monkeypatch.setattr(run, "measure_of", lambda experiment: lambda place: Findings({"days": 12.0}))
+    arguments = ["reproduce", "R07", "--quiet", "--no-report", "--output"]
+    assert main([*arguments, str(tmp_path / "a")]) == 0
+    assert main([*arguments, str(tmp_path / "b"), "--strict"]) == 1
+    assert "R07 days: differs" in capsys.readouterr().err
+
+
+def test_the_list_tells_what_each_costs_and_lacks(capsys, tmp_path):
+    (tmp_path / "METACENTRUM-2013-3.swf.gz").touch()
+    assert main(["reproduce", "--list", "--traces", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == known_ids()
+    assert lines[3].endswith("(METACENTRUM-2013-3 found)")
+
+
+def test_a_killed_reproduction_goes_on_and_leaves_no_half_result(tmp_path):
+    command = [sys.executable, "-m", "hdeeprm_like", "reproduce", "R01", "R07", "--output", str(tmp_path), "--quiet"]
+    for wait in (0.3, 1.5):
+        process = subprocess.Popen([*command, "--resume"], stderr=subprocess.DEVNULL)
+        time.sleep(wait)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        for path in tmp_path.rglob("*.json"):
+            json.loads(path.read_text())
+    subprocess.run([*command, "--resume"], check=True, stderr=subprocess.DEVNULL)
+    told = json.loads((tmp_path / "results.json").read_text())["results"]
+    assert [len(result["numbers"]) for result in told] == [21, 7]
+
+
+# the page
+
+
+class Tables(HTMLParser):
+    """The cells of all tables, and what a page would load."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables, self.loaded, self.cell = [], [], False
+
+    def handle_starttag(self, tag, attributes):
+        told = dict(attributes)
+        self.loaded += [told[name] for name in ("src", "href") if name in told and tag not in ("a", "use")]
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.cell = True
+            self.tables[-1][-1].append("")
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self.cell = False
+
+    def handle_data(self, data):
+        if self.cell:
+            self.tables[-1][-1][-1] += data
+
+
+def read(text):
+    seen = Tables()
+    seen.feed(text)
+    return seen
+
+
+def test_the_page_needs_no_scripts_and_nothing_beside_it(results):
+    text = (results / "report.html").read_text()
+    assert "<script" not in text
+    assert all(address.startswith("data:") for address in read(text).loaded)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page is not opened in a browser")
+def test_a_browser_shows_every_number_and_complains_of_nothing(results, tmp_path):
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--enable-logging=stderr"]
+    page = (results / "report.html").resolve().as_uri()
+    shown = subprocess.run([CHROMIUM, *flags, "--dump-dom", page], capture_output=True, text=True, timeout=120)
+    assert "CONSOLE" not in shown.stderr
+    summary = read(shown.stdout).tables[0]
+    told = json.loads((results / "results.json").read_text())["results"]
+    rows = [(result["id"], row["verdict"]) for result in told for row in result["numbers"]]
+    assert [(cells[0], cells[1]) for cells in summary[1:]] == rows
+    assert summary[1][4:6] == ["153", "153"]
