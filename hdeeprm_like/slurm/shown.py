@@ -184,7 +184,7 @@ def _job(
     return Job(
         number=int(jobid),
         phase=phase,
-        ran=end > start or "COMPLETED" in states,
+        ran=end > start or (end == start and "COMPLETED" in states),
         user=str(user if user is not None else ""),
         partitions=words(partition),
         cpus=int(cpus) if 1 <= cpus < LARGEST else 1,
