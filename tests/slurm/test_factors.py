@@ -88,7 +88,7 @@ def test_only_one_at_a_time_sets_factors(tmp_path):
     with file.locked():
         assert file.holder().isdigit()
         with (
-            pytest.raises(OptionsError, match=r"process \d+ is at it; stop it first"),
+            pytest.raises(OptionsError, match=r"process \d+ sets or restores factors; stop it first"),
             file.locked(),
         ):
             pass
