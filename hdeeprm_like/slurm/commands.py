@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
@@ -10,6 +11,7 @@ from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.slurm.shown import Job, Node, jobs_of_json, jobs_of_text, nodes_of_json, nodes_of_text
 
 TIMEOUT = 60.0  # s
+DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")  # of util-linux, which every Linux has
 BATCH = 100  # changes that one scontrol makes
 DENIED = re.compile(r"permission denied|not authorized|invalid user id", re.IGNORECASE)
 AWAY = re.compile(
@@ -55,6 +57,7 @@ class Programs:
     """The Slurm that ``squeue``, ``sinfo`` and ``scontrol`` talk to."""
 
     def __init__(self) -> None:
+        self._setter = [*(DIES_WITH_US if shutil.which(DIES_WITH_US[0]) else ()), "scontrol"]
         self._json = True  # whether squeue and sinfo can write JSON
         self._environment = {name: value for name, value in os.environ.items() if not UNWANTED.match(name)} | WORDS
 
@@ -80,7 +83,8 @@ class Programs:
     def set_factors(self, factors: Mapping[int, int]) -> dict[int, str]:
         """Set the site factors of jobs; return those that could not be set, and why.
 
-        One ``scontrol`` sets many, as it reads its commands from a pipe.
+        One ``scontrol`` sets many, as it reads its commands from a pipe. Linux kills it with the watch, so that it sets
+        nothing after all was put back.
 
         Raises:
             ContactLost: Slurm does not answer. Denied: it does not let us.
@@ -88,7 +92,7 @@ class Programs:
         refused: dict[int, str] = {}
         for batch in batches(list(factors)):
             commands = "".join(f"update JobId={job} SiteFactor={factors[job]}\n" for job in batch)
-            for line in self._talk(["scontrol"], commands).stderr.splitlines():
+            for line in self._talk(self._setter, commands).stderr.splitlines():
                 if DENIED.search(line):
                     raise Denied(
                         "Slurm does not let this user set priorities: run as SlurmUser or root, or let an "
@@ -119,7 +123,7 @@ class Programs:
         return done.stdout
 
     def _talk(self, command: Sequence[str], commands: str = "") -> "subprocess.CompletedProcess[str]":
-        """Run a program to its end; a group of its own, so that Ctrl-C is ours alone.
+        """Run a program to its end, in a group of its own, so that Ctrl-C is ours alone.
 
         Raises:
             ContactLost: it is not installed, or does not end.

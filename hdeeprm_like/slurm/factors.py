@@ -137,7 +137,8 @@ class FactorFile:
                 fcntl.flock(file, fcntl.LOCK_EX | (0 if patience else fcntl.LOCK_NB))
             except OSError:
                 file.seek(0)
-                raise OptionsError(f"{self.path}: process {file.read(20) or '?'} sets factors; stop it first") from None
+                process = file.read(20) or "?"
+                raise OptionsError(f"{self.path}: process {process} sets or restores factors; stop it first") from None
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()

@@ -35,6 +35,7 @@ from hdeeprm_like.engine.state import Instant, Request, State
 from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job, Node
 
 END, WITHDRAW, SUBMIT, START = range(4)  # what happens to a job, in the order in which it does at one time
+SHORTEST = 1e-3  # s that a job counts as having run which ended in the second in which it began
 NO_LIMITS = JobLimits(1.0, 1.0, 1.0, 1.0)  # of requests, which only observations look at
 REMEMBERED = 20_000  # jobs that are over which a new state is told of
 MOST_ROWS = 100_000  # jobs of a state; then a new one takes its place, so that memory does not grow for ever
@@ -98,12 +99,13 @@ class Follower:
     def look(self, now: float, jobs: Iterable[Job], nodes: Mapping[str, Node]) -> Look:
         """Bring the state to the present; *now* in s since 1970."""
         mine = [node for node in nodes.values() if self._is_mine(node.partitions)]
-        cores, away = sum(node.cpus for node in mine), sum(node.cpus for node in mine if not node.serves)
+        cores = max(sum(node.cpus for node in mine), 1)
+        away = sum(node.cpus for node in mine if not node.serves)
         shown = {job.number: job for job in jobs if self._is_mine(job.partitions)}
         found, past, running = Look(), [], set()
         if not self._looked or cores != self._cores or self.system.state.known > MOST_ROWS:
             running = {number for number, known in self.known.items() if known.shown.phase == RUNS}
-            past = self._begin_anew(max(cores, 1), now, shown.values())
+            past = self._begin_anew(cores, now, shown.values())
         self._tell(past + self._events(now, shown, found), now)
         self._instant(now, ())
         found.started = [job for job in found.started if job.number not in running]
@@ -127,7 +129,8 @@ class Follower:
         self.system = DecisionSystem(state, self._actions)
         self._cores, self._looked = cores, True
         self.known = {}
-        return [event for n, job in enumerate(self._past, 1) for event in life_of(job._replace(number=-n))]
+        first = -len(self._past)
+        return [event for n, job in enumerate(self._past, first) for event in life_of(job._replace(number=n))]
 
     def _events(self, now: float, shown: Mapping[int, Job], found: Look) -> list[Event]:
         """Return what happened since the last look."""
@@ -156,7 +159,8 @@ class Follower:
             return [Event(job.eligible, SUBMIT, job)] if may_start(job, now) else []
         if job.phase == RUNS:
             found.started.append(job)
-            return [Event(arrival(job), SUBMIT, job), Event(begin(job, now), START, job)]
+            start = begin(job, now)
+            return [Event(min(arrival(job), start), SUBMIT, job), Event(start, START, job)]
         if _life(job) in self._over or not job.ran:
             return []
         self._past.append(job)
@@ -189,6 +193,8 @@ class Follower:
         return gone + [event._replace(time=max(event.time, at)) for event in self._come(job, now, found)]
 
     def _ended(self, before: Job, job: Job, now: float, found: Look) -> list[Event]:
+        if math.isnan(job.end):
+            job = job._replace(end=now)
         found.over.append(job)
         if before.phase == WAITS and not job.ran:
             return [Event(now, WITHDRAW, before)]
@@ -222,14 +228,14 @@ class Follower:
         state = self.system.state
         ended = []
         first = state.known
-        for _, kind, job in events:  # what leaves comes first, as one number may leave and come again
+        for when, kind, job in events:  # what leaves comes first, as one number may leave and come again
             if kind == SUBMIT:
-                self._append(job)
+                self._append(job, when)
             elif kind != START and (known := self.known.pop(job.number, None)) is not None:
-                if kind == WITHDRAW:
-                    withdraw(state.tables, known.row)
-                elif runs(state.tables, known.row):
+                if runs(state.tables, known.row):
                     ended.append(known.row)
+                else:
+                    withdraw(state.tables, known.row)
         moment = max(time - self._began, state.now)
         self.system.receive(Instant(moment, ended, state.known - first, arrivals_over=False))
         for _, kind, job in events:
@@ -239,9 +245,9 @@ class Follower:
         if events:
             self._actions.notice(0, state)
 
-    def _append(self, job: Job) -> None:
+    def _append(self, job: Job, when: float) -> None:
         user = self._users.setdefault(job.user, len(self._users) + 1) if job.user else -1
-        submit = arrival(job) - self._began
+        submit = min(arrival(job), when) - self._began
         row = self.system.state.append(Request(submit, job.cpus, job.limit, job.limit * 1e9, 0.0, 0.0, user=user))
         self.known[job.number] = Known(row, job)
 
@@ -276,4 +282,5 @@ def _life(job: Job) -> tuple[int, float, float]:
 def life_of(job: Job) -> list[Event]:
     """Return what happened to a job that ran and is over."""
     start = begin(job, job.end)
-    return [Event(arrival(job), SUBMIT, job), Event(start, START, job), Event(job.end, END, job)]
+    end = max(job.end, start + SHORTEST)
+    return [Event(min(arrival(job), start), SUBMIT, job), Event(start, START, job), Event(end, END, job)]

@@ -49,6 +49,7 @@ class Job(NamedTuple):
         cpus: that it has, or asks for. limit: s that it may run.
         submit, eligible, start, end: when; those to come are Slurm's guesses.
         priority: 0 for one that is held, -1 where it is not shown. reason: why it waits.
+        array: the number of the array that it is a task of, whose factor it has when it begins; 0 for none.
     """
 
     number: int
@@ -64,6 +65,7 @@ class Job(NamedTuple):
     end: float
     priority: int
     reason: str
+    array: int = 0
 
 
 class Node(NamedTuple):
@@ -160,6 +162,7 @@ def _job_of_json(told: dict[str, Any]) -> Job | None:
         end=moment(told.get("end_time")),
         priority=number(told.get("priority")),
         reason=told.get("state_reason"),
+        array=number(told.get("array_job_id")),
     )
 
 
@@ -176,6 +179,7 @@ def _job(
     end: float,
     priority: float,
     reason: Any,
+    array: float,
 ) -> Job | None:
     """Return a job of which all was found that must be, else None."""
     phase = phase_of(states)
@@ -184,7 +188,7 @@ def _job(
     return Job(
         number=int(jobid),
         phase=phase,
-        ran=end > start or "COMPLETED" in states,
+        ran=end > start or (end == start and "COMPLETED" in states),
         user=str(user if user is not None else ""),
         partitions=words(partition),
         cpus=int(cpus) if 1 <= cpus < LARGEST else 1,
@@ -195,6 +199,7 @@ def _job(
         end=end,
         priority=int(priority) if priority < math.inf else -1,
         reason=reason if isinstance(reason, str) else "",
+        array=int(array) if 0 < array < math.inf else 0,
     )
 
 
@@ -234,6 +239,7 @@ def _job_of_text(first: str, rest: str) -> Job | None:
         end=moment(_field(rest, "EndTime")),
         priority=number(_field(rest, "Priority")),
         reason=_field(rest, "Reason"),
+        array=number(_field(first.partition(" JobName=")[0], "ArrayJobId")),
     )
 
 

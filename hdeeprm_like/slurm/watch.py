@@ -85,6 +85,7 @@ class Watch:
         self._lost_since: float | None = None
         self._started: str | None = None  # when slurmctld was, as it tells
         self._doubted: set[int] = set()  # jobs of which Slurm may not have the factor that it was told
+        self._seen: set[int] = set()  # jobs that waited or ran at the last look
         self._put_back = True  # whether, in a loss, all factors have gone back to 0
 
     def run(self, stop: Event) -> None:
@@ -219,8 +220,14 @@ class Watch:
         self.journal.add("found again", after=round(seconds, 1))
 
     def _forget(self, alive: dict[int, Job], found: Look) -> None:
-        """Forget the factors of jobs that are over, and of those whose number another job has now."""
+        """Forget the factors of jobs that are over, and of those whose number another job has now.
+
+        A task of an array that has got a number of its own since the last look has the factor of the array.
+        """
+        fresh = [job for number, job in alive.items() if number not in self._seen and job.array in self.factors]
+        self.factors |= {job.number: self.factors[job.array] for job in fresh if job.number not in self.factors}
         self.factors = {job: factor for job, factor in self.factors.items() if job in alive and job not in found.anew}
+        self._seen = set(alive)
 
     def _changes(self, order: list[int], alive: dict[int, Job]) -> dict[int, int]:
         """Return the factors that are to be changed, the first jobs first."""
@@ -254,11 +261,13 @@ class Watch:
                 except Denied:
                     self.file.write(before)
                     raise
-            for job, why in refused.items():  # it ended or was cancelled in between
-                self.journal.add("refused", job=job, why=why)
             for job, factor in batch.items():
-                if not factor or job in refused:
+                if job in refused:  # it ended or was cancelled in between
+                    self.journal.add("refused", job=job, why=refused[job])
+                if factor == 0 or job in refused:
                     self.factors.pop(job, None)
+                if job in refused and job in before:
+                    self.factors[job] = before[job]
             self._doubted -= batch.keys()
 
     def _tell_of(self, found: Look, now: float) -> None:

@@ -132,7 +132,8 @@ def scontrol_jobs(jobs=JOBS):
         return "UNLIMITED" if minutes is None else f"{minutes // 60:02}:{minutes % 60:02}:00"
 
     return "\n".join(
-        f"JobId={job.number} JobName=mine JobState=RUNNING Priority=0 UserId=root(0)\n"
+        f"JobId={job.number} {f'ArrayJobId={job.number} ' if job.tasks else ''}"
+        "JobName=mine ArrayJobId=5 JobState=RUNNING Priority=0 UserId=root(0)\n"
         f"   UserId={job.user}(1000) GroupId=users(100) MCS_label=N/A\n"
         f"   Priority={job.priority} Nice=0 Account=physics QOS=normal\n"
         f"   JobState={job.states[0]} Reason={job.reason} Dependency=(null)\n"

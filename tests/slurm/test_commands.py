@@ -30,11 +30,11 @@ class Stands:
         self.put("sinfo", sinfo("24.05"))
         for what, text in (("config", CONFIG), ("job", scontrol_jobs()), ("nodes", scontrol_nodes())):
             (folder / f"{what}.txt").write_text(text)
-        self.write(
-            "scontrol",
+        self.scontrol = (
             f'case "$*" in *config) cat {folder}/config.txt;; *job) cat {folder}/job.txt;; '
-            f"*nodes) cat {folder}/nodes.txt;; *) cat >> {folder}/set.txt; cat {folder}/said.txt >&2;; esac",
+            f"*nodes) cat {folder}/nodes.txt;; *) cat >> {folder}/set.txt; cat {folder}/said.txt >&2;; esac"
         )
+        self.write("scontrol", self.scontrol)
         (folder / "said.txt").write_text("")
 
     def write(self, name, script):
@@ -193,13 +193,17 @@ def test_without_slurms_programs_there_is_no_watch(tmp_path, monkeypatch, capsys
     assert "squeue, sinfo, scontrol: not found in PATH" in capsys.readouterr().err
 
 
-def test_a_watch_that_is_killed_leaves_nothing_behind(stands):
+@pytest.mark.parametrize("moment", ["while it sets factors", "afterwards"])
+def test_a_watch_that_is_killed_leaves_nothing_behind(stands, moment):
     path, log = stands.folder / "f.json", stands.folder / "w.jsonl"
     words = ("watch", "--policy", "sjf", "--apply", "--state", str(path), "--log", str(log))
     command = [sys.executable, "-m", "hdeeprm_like", "slurm", *words]
+    early = moment != "afterwards"
+    if early:
+        stands.write("scontrol", f'test -z "$1" && sleep 1\n{stands.scontrol}')
     watch = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=stands.folder)
     deadline = time.monotonic() + 120
-    while len(stands.lines("set")) < 2:  # of the two that wait and may start
+    while len(FactorFile(path).factors if early else stands.lines("set")) < 2:  # of the two that wait and may start
         assert time.monotonic() < deadline
         assert watch.poll() is None
         time.sleep(0.05)
@@ -209,3 +213,4 @@ def test_a_watch_that_is_killed_leaves_nothing_behind(stands):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert sorted(stands.lines("set")[-2:]) == ["update JobId=12 SiteFactor=0", "update JobId=14 SiteFactor=0"]
+    assert len(stands.lines("set")) == (2 if early else 4)

@@ -1,6 +1,7 @@
 """The state follows what Slurm shows, and gives the order that a simulation of the same jobs gives at each instant."""
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -167,6 +168,33 @@ def test_what_does_not_fit_the_books_does_no_harm():
     assert room.counts == (0, 0, 8)
 
 
+def test_whatever_is_shown_the_state_has_the_jobs_that_wait_and_run_at_the_end():
+    """Jobs that change their phase, times and requests at random, come back and vanish, as no real Slurm would do."""
+    draw = random.Random(4)
+    room = Shown()
+
+    def time_near(now):
+        return draw.choice((NAN, now - draw.randrange(50), now - 1.0, now, now + draw.randrange(30)))
+
+    for now in range(10, 1500, 10):
+        jobs = []
+        for number in draw.sample(range(1, 30), draw.randrange(25)):
+            phase = draw.choice((WAITS, WAITS, RUNS, OVER))
+            times = {"start": time_near(now), "end": time_near(now), "eligible": time_near(now)}
+            request = {"cpus": 1 + number % 9, "limit": draw.choice((60.0, 120.0))}
+            jobs.append(job(number, phase, submit=draw.choice((0, 5, now - 5)), **times, **request))
+        room.look(now, *jobs, nodes=nodes(draw.choice((8, 8, 8, 9))))
+        wait = {one.number for one in jobs if one.phase == WAITS and one.eligible <= T + now}
+        machine = room.state.platform.cores
+        fit = {one.number for one in jobs if one.cpus <= machine}
+        assert set(room.order) == wait & fit
+        waiting, running, _ = room.counts
+        assert waiting == len(wait & fit)
+        assert running >= sum(one.phase == RUNS for one in jobs if one.number in fit)
+    room.look(4000)
+    assert room.counts == (0, 0, room.state.platform.cores)
+
+
 @pytest.mark.parametrize("policy", ["sjf", "multifactor", "zoo:balanced"])
 def test_it_gives_the_order_that_the_simulator_gives_at_each_instant(policy):
     """The fourth driver: what a simulation does is shown as a Slurm would show it, and ranked by who follows that."""
@@ -197,22 +225,22 @@ def test_it_gives_the_order_that_the_simulator_gives_at_each_instant(policy):
 
 
 def random_jobs(count):
-    random = np.random.default_rng(2)
-    limits = random.integers(1, 100, count) * 60.0
+    draw = np.random.default_rng(2)
+    limits = draw.integers(1, 100, count) * 60.0
     return Workload(
         ids=tuple(f"w0!{n}" for n in range(count)),
         profiles=("p",) * count,
-        submit=np.cumsum(random.integers(0, 120, count)).astype(np.float64),
-        size=random.integers(1, 13, count),
+        submit=np.cumsum(draw.integers(0, 120, count)).astype(np.float64),
+        size=draw.integers(1, 13, count),
         requested_time=limits,
         requested_ops=limits * 1e9,
         ops=np.zeros(count),
-        delay=np.ceil(limits * random.uniform(0.05, 1.0, count)),
+        delay=np.ceil(limits * draw.uniform(0.05, 1.0, count)),
         memory=np.zeros(count),
         bandwidth=np.zeros(count),
         walltime=limits,
         capacity=16,
-        user=random.integers(1, 5, count),
+        user=draw.integers(1, 5, count),
     )
 
 

@@ -44,6 +44,7 @@ def test_the_jobs_of_each_version_are_the_same(version):
     assert math.isnan(jobs[13].eligible)
     assert jobs[13].priority == 0
     assert jobs[14].start == BEGIN + HOUR
+    assert [job.array for job in jobs.values()] == [0, 0, 0, 14, 0]
     assert jobs[10].ran
     assert comparable(jobs.values()) == comparable(jobs_of_json(squeue("22.05")))
 

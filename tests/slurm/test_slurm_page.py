@@ -11,6 +11,8 @@ import time
 import pytest
 from test_commands import ROOT, Stands
 
+from hdeeprm_like.cli.main import parser
+
 PAGE = (ROOT / "docs" / "slurm.md").read_text(encoding="utf-8")
 SHOWN = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 LINES = [json.loads(line) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
@@ -50,3 +52,11 @@ def test_there_are_commands_to_run_and_lines_that_the_log_has(folder):
     assert {line["event"] for line in LINES} == {"would set", "started"}
     for line in LINES:
         assert list(line) == list(told[line["event"]])
+
+
+def test_the_unit_runs_commands_that_there_are():
+    unit = (ROOT / "systemd" / "hdeeprm-like-slurm.service").read_text()
+    commands = re.findall(r"^Exec\w+=\S+/hdeeprm-like (.*)$", unit, re.MULTILINE)
+    watch, restore = [parser().parse_args(shlex.split(words)) for words in commands]
+    assert not watch.apply
+    assert watch.state == restore.state

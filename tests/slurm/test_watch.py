@@ -191,6 +191,36 @@ def test_a_job_that_is_held_loses_its_factor(room):
     assert set(room.slurm.set_now) == {1, 3}
 
 
+def test_a_task_of_an_array_begins_with_the_factor_of_the_array_which_goes_back_too(room):
+    room.look()
+    task = room.slurm.shown[1]._replace(number=7, array=1, phase=RUNS, start=T + 25, ran=True)
+    room.slurm.shown[7] = task
+    room.slurm.factors[7] = room.slurm.factors[1]
+    room.slurm.shown[8] = waiting(8, 50)
+    room.look()
+    assert FactorFile(room.file.path).factors == room.slurm.set_now
+    room.slurm.shown[7] = waiting(7, 400, array=1)  # requeued
+    room.look()
+    assert room.slurm.order == [8, 2, 3, 1, 7]
+    room.watch.end()
+    assert room.slurm.set_now == {}
+
+
+def test_a_change_that_is_refused_leaves_the_factor_that_the_job_has(room):
+    room.look()
+    before = room.slurm.set_now
+    set_factors = room.slurm.set_factors
+    room.slurm.set_factors = lambda factors: {job: f"not available right now for job {job}" for job in factors}
+    room.slurm.shown[2] = room.slurm.shown[2]._replace(priority=0)
+    room.slurm.shown[4] = waiting(4, 10)
+    room.look()
+    assert FactorFile(room.file.path).factors[2] == before[2]
+    room.slurm.set_factors = set_factors
+    room.look()
+    assert room.slurm.order[:3] == [4, 3, 1]
+    assert 2 not in room.slurm.set_now
+
+
 def test_a_short_loss_changes_nothing_and_a_long_one_puts_everything_back(room):
     room.look()
     before = room.slurm.set_now
