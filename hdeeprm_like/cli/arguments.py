@@ -68,6 +68,17 @@ def positive_seconds(text: str) -> float:
     return between(text, 1e6, "number of seconds above 0")
 
 
+def moment(text: str) -> float:
+    """Parse a time of a simulation, in s."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < 1e18:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a number of seconds from 0 on is needed")
+    return value
+
+
 def share(text: str) -> float:
     """Parse a number between 0 and 1."""
     return between(text, 1.0, "number between 0 and 1")

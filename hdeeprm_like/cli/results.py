@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, command, seed
+from hdeeprm_like.cli.arguments import Commands, command, moment, seed
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
@@ -19,16 +19,26 @@ def add_visual(commands: Commands) -> None:
         "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
     )
     added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="a file; a window opens without it")
+    added.add_argument(
+        "--from", dest="begin", type=moment, default=0.0, metavar="S", help="show what is after this time"
+    )
+    added.add_argument("--to", dest="end", type=moment, metavar="S", help="and before this one, in s of the simulation")
+    added.add_argument("--user", metavar="NAME", help="show the jobs of this user, as workload.json names it")
 
 
 def run_visual(options: argparse.Namespace) -> None:
     """Draw a run, or several above one another."""
+    end = float("inf") if options.end is None else options.end
+    if end <= options.begin:
+        raise OptionsError(f"--to: {end:g} s is not after --from, {options.begin:g} s")
     if options.kind == "compare":
+        if (options.begin, end, options.user) != (0.0, float("inf"), None):
+            raise OptionsError("--from, --to and --user: show a part of one run; `visual compare` shows whole ones")
         plots.compare(options.folders, options.save)
     elif len(options.folders) > 1:
         raise OptionsError("--run: one directory is drawn at a time; `visual compare` takes several")
     else:
-        plots.draw(options.kind, options.folders[0], options.save)
+        plots.draw(options.kind, options.folders[0], options.save, span=(options.begin, end), user=options.user)
 
 
 def add_metrics(commands: Commands) -> None:

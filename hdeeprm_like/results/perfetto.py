@@ -1,7 +1,7 @@
 """A run as a trace for the Perfetto viewer: jobs as slices, and queue, busy cores and power as counters.
 
-The file is of the Trace Event Format of Chromium, which ui.perfetto.dev opens: times in microseconds, and slices that do
-not overlap on each lane.
+The file is of the Trace Event Format of Chromium, which ui.perfetto.dev opens: times in microseconds, and on each
+lane slices that do not overlap.
 """
 
 import csv

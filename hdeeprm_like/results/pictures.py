@@ -120,6 +120,16 @@ def time_axis(axes: Axes, end: float) -> float:
     return seconds
 
 
+def show_span(figure: Figure, begin: float, end: float) -> None:
+    """Let the axes of time, which `time_axis` has labelled, show what lies between two times in s."""
+    for axes in figure.axes:
+        unit = axes.get_xlabel().removeprefix("time (").rstrip(")")
+        seconds = {name: seconds for seconds, name in (*UNITS_OF_TIME, (1.0, "seconds"))}.get(unit)
+        if seconds is not None:
+            low, high = axes.get_xlim()
+            axes.set_xlim(max(low, begin / seconds), min(high, end / seconds))
+
+
 def from_zero(axes: Axes) -> None:
     """Let the vertical axis begin at 0, now that everything is drawn, and reach at least 1."""
     axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]))

@@ -12,7 +12,8 @@ from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.schedule import FIGURES, Figure, Schedule, figures
 from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.formats.files import replacing
-from hdeeprm_like.results.pictures import COLOURS, GREY, check_format, note, picture, shortened, unit_of_time
+from hdeeprm_like.results.pictures import COLOURS, GREY, check_format, log_scale, note, picture, shortened, unit_of_time
+from hdeeprm_like.results.run_parts import warn_of_other_jobs
 from hdeeprm_like.results.run_reader import JOBS, Run, open_runs
 
 RUNS_PER_BLOCK = 4  # columns of a text table before it continues below
@@ -49,6 +50,7 @@ def metrics_table(runs: Sequence[Path]) -> pd.DataFrame:
         ResultsError: a run is missing or cannot be read.
     """
     opened = open_runs(runs)
+    warn_of_other_jobs(opened)
     columns = {name: _figures(run) for name, run in opened.items()}
     return labelled(pd.DataFrame(columns, index=list(FIGURES)))
 
@@ -115,6 +117,9 @@ def metrics_grid(runs: Sequence[Path], save: Path | None = None) -> None:
         )
 
 
+WIDE = 10.0  # times: slowdowns that differ by more have a logarithmic axis
+
+
 def _panel(axes: Axes, shown: Figure, values: np.ndarray) -> None:
     name, scale = _name_and_scale(shown, values)
     axes.set_title(name, fontsize=11)
@@ -127,7 +132,12 @@ def _panel(axes: Axes, shown: Figure, values: np.ndarray) -> None:
         bar.set_edgecolor("white")
     axes.set_xticks(places)
     axes.set_xlim(0.3, len(values) + 0.7)
-    axes.set_ylim(0.0, 1.15 * heights.max() if heights.max() > 0.0 else 1.0)
+    known = heights[heights > 0.0]
+    if "slowdown" in shown.title and len(known) and known.max() > WIDE * known.min():
+        log_scale(axes, "y")
+        axes.set_ylim(min(1.0, float(known.min())) / 1.3, 2.0 * known.max())
+    else:
+        axes.set_ylim(0.0, 1.15 * heights.max() if heights.max() > 0.0 else 1.0)
     axes.tick_params(labelsize=9)
     if np.isnan(values).all():
         note(axes, "not known")

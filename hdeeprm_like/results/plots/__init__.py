@@ -28,6 +28,7 @@ class Plot:
     needs: tuple[str, ...]
 
 
+ALWAYS = (0.0, float("inf"))
 HERE = "hdeeprm_like.results.plots"
 JOBS, SPANS = ("out_jobs.csv",), ("overutilizations.json",)
 KINDS: dict[str, Plot] = {
@@ -48,13 +49,16 @@ KINDS: dict[str, Plot] = {
 }
 
 
-def draw(kind: str, run: Path, save: Path | None = None) -> None:
+def draw(
+    kind: str, run: Path, save: Path | None = None, *, span: tuple[float, float] = ALWAYS, user: str | None = None
+) -> None:
     """Draw one picture of a finished run into a file, or in a window without *save*.
 
     Args:
         kind: a name in `KINDS`.
         run: the run's directory.
         save: a .png, .svg or .pdf; it appears whole or not at all.
+        span: s from and to; nothing else is shown. user: whose jobs are shown; None for those of all.
 
     Raises:
         OptionsError: the kind or the file's suffix is not known.
@@ -62,14 +66,19 @@ def draw(kind: str, run: Path, save: Path | None = None) -> None:
     """
     if kind not in KINDS:
         raise OptionsError(f"there is no picture {kind!r}{did_you_mean(kind, KINDS)}")
-    from hdeeprm_like.results.pictures import check_format, picture, shortened
+    from hdeeprm_like.results.pictures import check_format, picture, shortened, show_span
+    from hdeeprm_like.results.run_parts import part_of
     from hdeeprm_like.results.run_reader import open_run
 
     check_format(save)
     opened = open_run(run)
+    if span != ALWAYS or user is not None:
+        opened = part_of(opened, *span, user)
+    of = "" if user is None else f", user {user}"
     with picture(save) as figure:
-        figure.suptitle(f"{KINDS[kind].title}\n{shortened(opened.name)}", fontsize=13)
+        figure.suptitle(f"{KINDS[kind].title}\n{shortened(opened.name)}{of}", fontsize=13)
         function_at(KINDS[kind].draw)(figure, opened)
+        show_span(figure, *span)
 
 
 def compare(runs: Sequence[Path], save: Path | None = None) -> None:
@@ -80,9 +89,11 @@ def compare(runs: Sequence[Path], save: Path | None = None) -> None:
     """
     from hdeeprm_like.results.pictures import check_format, picture
     from hdeeprm_like.results.plots.load import side_by_side
+    from hdeeprm_like.results.run_parts import warn_of_other_jobs
     from hdeeprm_like.results.run_reader import open_runs
 
     check_format(save)
     opened = open_runs(runs)
+    warn_of_other_jobs(opened)
     with picture(save, width=13.0, height=1.6 + 1.9 * len(opened)) as figure:
         side_by_side(figure, opened)

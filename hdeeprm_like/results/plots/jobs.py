@@ -1,6 +1,7 @@
 """When each job waited and ran, and on which cores."""
 
 import warnings
+from colorsys import hsv_to_rgb
 
 import numpy as np
 import pandas as pd
@@ -9,15 +10,19 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from hdeeprm_like.results.pictures import BLUE, COLOURS, GREEN, GREY, ORANGE, legend_above, note, time_axis
+from hdeeprm_like.results.pictures import BLUE, GREEN, GREY, ORANGE, legend_above, note, time_axis
 from hdeeprm_like.results.plots.charts import NO_JOBS, RASTER
 from hdeeprm_like.results.run_reader import Run, RunJobs
 
+FEW = 200  # jobs whose life cycles can be told apart
+HUES = 61  # colours of a Gantt chart, enough that neighbours seldom have the same
 STAGES = (("arrived", BLUE, "o"), ("started", ORANGE, ">"), ("completed", GREEN, "s"))
 
 
 def lifecycle(figure: Figure, run: Run) -> None:
     """Draw three bands, one per stage of a job, with a line through the stages of each job.
+
+    Of more than `FEW` jobs only the waits are drawn as lines.
 
     Not by evalys 4.0.7: it takes the size from the cores that a job got, so a rejected job has none, and its two
     patches per job take seconds for 1000 jobs.
@@ -33,7 +38,12 @@ def lifecycle(figure: Figure, run: Run) -> None:
     times = np.stack([jobs.submit, jobs.start, jobs.finish], axis=1) / seconds  # (J, 3)
     heights = jobs.size[:, None] + band * np.arange(3)  # (J, 3)
     lines = np.stack([times, heights], axis=2)[jobs.ran]  # (J, 3, 2)
-    axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=0.5, alpha=0.25, zorder=1.0))
+    if len(lines) <= FEW:
+        axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=0.5, alpha=0.4, zorder=1.0))
+    else:  # lines of all would be a grey tangle: those of the waits tell what the policy did
+        waits = lines[jobs.wait[jobs.ran] > 0.0, :2]
+        faint = float(np.clip(40.0 / max(len(waits), 1), 0.05, 0.4))
+        axes.add_collection(LineCollection(list(waits), colors=ORANGE, linewidths=0.7, alpha=faint, zorder=1.0))
     for place, (stage, colour, marker) in enumerate(STAGES):
         label = f"{stage}: {np.isfinite(times[:, place]).sum():,}"
         axes.plot(
@@ -113,7 +123,15 @@ def _draw_gantt_by_evalys(axes: Axes, jobs: RunJobs, cores: int, seconds: float)
         )
         # its default precision of 6 digits would round days to a tenth of a second
         jobset = JobSet(frame, resource_bounds=(0, cores - 1), float_precision=12)
-        plot_gantt(jobset, ax=axes, labels=False, palette=COLOURS[:-1], alpha=1.0)
+        plot_gantt(jobset, ax=axes, labels=False, palette=many_colours(), alpha=1.0)
+
+
+def many_colours() -> list[tuple[float, float, float]]:
+    """Return `HUES` colours of which any few that follow one another are far apart."""
+    golden = 0.381966  # of the circle, so that no two hues are near
+    return [
+        hsv_to_rgb(place * golden % 1.0, 0.45 + 0.2 * (place % 3), 0.95 - 0.18 * (place % 2)) for place in range(HUES)
+    ]
 
 
 def _label_jobs(axes: Axes, jobs: RunJobs, seconds: float) -> int:

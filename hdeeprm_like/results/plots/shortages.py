@@ -11,6 +11,8 @@ from hdeeprm_like.results.plots.charts import RASTER, boxes, draw_steps, two_cha
 from hdeeprm_like.results.run_reader import Run
 from hdeeprm_like.types import Floats
 
+MANY, BINS = 200, 300  # spans that can be told apart, and stretches of time in their place
+
 
 def core_bubbles(figure: Figure, run: Run) -> None:
     """Draw when the next job could not start for want of cores."""
@@ -47,6 +49,22 @@ def mem_bw_overutilization(figure: Figure, run: Run) -> None:
     from_zero(below)
 
 
+def shares(begins: Floats, ends: Floats, end: float) -> tuple[Floats, Floats]:
+    """Return (BINS + 1,) s, where stretches of equal length begin and end, and (BINS,) what share of each spans fill.
+
+    Args:
+        begins, ends: (n,) s of spans that do not overlap. end: s, of the last stretch.
+    """
+    edges = np.linspace(0.0, end, BINS + 1)
+    order = np.argsort(begins, kind="stable")
+    begins, ends = begins[order], ends[order]
+    done = np.concatenate([[0.0], np.cumsum(ends - begins)])
+    place = np.searchsorted(begins, edges, side="right")
+    last_end = np.concatenate([[0.0], ends])[place]
+    filled = done[place] - np.maximum(last_end - edges, 0.0)
+    return edges, np.clip(np.diff(filled) / (end / BINS), 0.0, 1.0)
+
+
 def _bubbles(figure: Figure, run: Run, resource: str, values: Floats) -> None:
     """Draw when the next job could not start for want of a resource, and how that adds up.
 
@@ -67,9 +85,15 @@ def _bubbles(figure: Figure, run: Run, resource: str, values: Floats) -> None:
         below.step(begins[order] / seconds, np.arange(1, len(values) + 1), where="post", color=RED)
         below.set_ylabel("failed starts so far")
     else:
-        above.add_collection(
-            PolyCollection(boxes(begins / seconds, ends / seconds, np.zeros(len(values)), 1.0), color=RED)
-        )
+        if len(values) > MANY:  # spans thinner than a pixel would be one filled block
+            times, share = shares(begins, ends, max(run.end, float(ends.max())))
+            above.stairs(share, times / seconds, fill=True, color=RED)
+            above.set_yticks([0.0, 1.0], ["0", "1"])
+            above.set_ylabel("share of\nthe time", fontsize=8)
+        else:
+            above.add_collection(
+                PolyCollection(boxes(begins / seconds, ends / seconds, np.zeros(len(values)), 1.0), color=RED)
+            )
         total = np.cumsum((ends - begins)[order])  # s
         per, unit = unit_of_time(float(total[-1]))
         times = np.stack([begins[order], ends[order]], axis=1).ravel() / seconds

@@ -57,7 +57,7 @@ def measure(place: Place) -> Findings:
         "order3": wait["fcfs"] / wait["bfbp"],
         "model_bfbp": 100 * (wait["model"] - wait["bfbp"]) / wait["bfbp"],
         "model_sjf": wait["model"] - wait["sjf"],
-        "fcfs_util": util["fcfs"] - util["bfbp"],
+        "util_difference": util["fcfs"] - util["bfbp"],
         "anova_wait": anova(np.array(list(wait.values()))),
         "anova_util": anova(np.array(list(util.values()))),
     }
@@ -74,7 +74,7 @@ def measure(place: Place) -> Findings:
 
 
 def day(machine: Platform, seed: int) -> Workload:
-    """Return the jobs of a day that asks for 1.2 times what the machine can do."""
+    """Return the jobs of a day, which ask for 1.2 times what the machine can do while they come."""
     rng = np.random.default_rng([17, seed])
     jobs = LUBLIN["whole"].on(WIDEST).draw(int(rng.integers(900, 1101)), rng)
     jobs = with_hdeeprm_columns(jobs, rng)
