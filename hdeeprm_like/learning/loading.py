@@ -23,13 +23,6 @@ SCHEDULES: Mapping[str, Option] = {
     "optimizer": Choice(OPTIMIZERS),
 }
 GENERAL = ("gamma", "hidden", "lr", *SCHEDULES)  # options that every agent accepts, even one that has no use for them
-    "gamma",
-    "hidden",
-    "lr",
-    "lr_end",
-    "entropy_end",
-    "optimizer",
-)  # options that are accepted for every agent, even one that has no use for them
 
 
 def load_agent_class(name: str) -> type[LearningAgent]:
