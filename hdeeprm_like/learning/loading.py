@@ -12,8 +12,8 @@ import torch
 
 from hdeeprm_like.decision.layout import Layout, plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
-from hdeeprm_like.learning.agent_options import check_options
-from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, Choice, Option, check_options
+from hdeeprm_like.learning.agents import OPTIMIZERS, LearningAgent
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.plugins import attribute_of, import_file, import_module
 
