@@ -132,7 +132,11 @@ def test_slurm_outlives_ten_kills_of_the_watch_and_all_factors_go_back_to_0():
         for n in range(10):
             watch = OneWatch(slurm, "--policy", "sjf", "--apply", "--max-factor", 10_000 + n)
             wait_until(watch.guard, "the guard")
-            time.sleep(draw.uniform(0.0, 4.0))
+            if n < 5:
+                time.sleep(draw.uniform(0.0, 4.0))  # while it begins, on most computers
+            else:
+                wait_until(slurm.factors, "factors")
+                time.sleep(draw.uniform(0.0, 1.0))
             guard = watch.guard()
             if n % 2:
                 os.kill(guard, signal.SIGKILL)
@@ -148,7 +152,7 @@ def test_slurm_outlives_ten_kills_of_the_watch_and_all_factors_go_back_to_0():
             assert json.loads(watch.state.read_text())["factors"] == {} if watch.state.exists() else True
             assert {job.number for job in slurm.jobs(WAITS)} == set(waiting)
             assert [job.number for job in slurm.jobs(RUNS)] == [holder]
-        assert found_set > 2  # some of the moments were such that there was something to put back
+        assert found_set >= 3  # where the guard was killed after factors were set
 
 
 def test_a_watch_survives_a_slurmctld_that_is_killed_and_one_that_stays_away():
@@ -208,11 +212,13 @@ def test_a_policy_orders_the_jobs_of_a_real_slurm_as_the_simulator_does_when_fed
     with RealSlurm(nodes=2, cpus=8) as slurm:
         holders = [slurm.submit(600, cpus=8, limit=60 + n) for n in range(2)]
         wait_until(lambda: len(slurm.jobs(RUNS)) == 2, "the first jobs")
+        time.sleep(2)  # Slurm's times are whole seconds; what comes in one would come at once in the simulation
         for _ in range(40):
             slurm.submit(1, cpus=draw.randint(1, 8), limit=draw.randint(1, 300))
+        shown = sorted(slurm.jobs(), key=lambda job: (job.eligible, job.number))
+        assert [job.number for job in shown if job.phase == RUNS] == holders
         watch = OneWatch(slurm, "--policy", policy, "--dry-run")
         wait_until(lambda: watch.events("look"), "a look", patience=300.0)
-        shown = sorted(slurm.jobs(), key=lambda job: (job.eligible, job.number))
         watch.stop()
         told = watch.events("would set")
     looked = told[0]["time"]
