@@ -200,7 +200,7 @@ def test_a_training_is_resumed_to_the_same_weights(agent, options, tmp_path, pyt
     code, folder = trained(tmp_path, agent, pytestconfig, "cut", checkpoint_every=4, **json.loads(json.dumps(options)))
     assert code != 0
     monkeypatch.setattr(training, "learn_from", learn)
-    assert main(["train", "-q", "--resume", str(folder)]) == 0
+    assert main(["train", "-q", "--trust", "--resume", str(folder)]) == 0
     one, other = (torch.load(tmp_path / name / "checkpoint.pt") for name in ("whole", "cut"))
     assert one["counters"]["decisions"] == other["counters"]["decisions"]
     for name, weights in one["parameters"].items():
