@@ -27,6 +27,7 @@ class Recording:
     platform: Platform
     jobs: Workload
     start: Floats
+    epoch: float = 0.0
 
 
 def recording(name: str, folder: Path) -> Recording:
@@ -44,7 +45,7 @@ def recording(name: str, folder: Path) -> Recording:
     platform = load_platform(path)
     with (FOLDER / name / "jobs.csv").open() as file:
         rows = list(csv.DictReader(file))
-    return Recording(platform, workload(rows, platform, machine), np.array([float(row["start"]) for row in rows]))
+    return Recording(platform, workload(rows, platform, machine), np.array([float(row["start"]) for row in rows]), told["slurm"]["scheduling"]["epoch"])
 
 
 def workload(rows: list[dict[str, str]], platform: Platform, machine: object) -> Workload:

@@ -385,6 +385,7 @@ def clocks_of(log: str, interval: float, period: float) -> dict[str, float]:
 
     begin = next(date for date, text in lines if "submit_batch_job" in text)
     return {
+        "epoch": round(begin, 3),
         "main_phase": round((first("sched: Allocate") - begin) % 1.0, 3),
         "backfill_phase": round((first("backfill: _start_job: Started") - begin) % interval, 3),
         "first_full": round(first("_read_last_decay_ran") - begin + 60.0, 3),
