@@ -120,7 +120,7 @@ def own_priority(tables: Tables, plans: Plans, j: int) -> float:
     slurm, rows = plans.slurm, plans.slurm.params[0]
     age = min((tables.clock[0].now - tables.jobs[j].submit) / rows.max_age, 1.0)
     fair = slurm.owners[slurm.owner[j]].factor
-    return max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair), 1.0)
+    return float(max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair), 1.0))
 
 
 @compiled
