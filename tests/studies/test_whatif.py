@@ -27,8 +27,7 @@ JOBS = [  # submit, wait, run, cores
 @pytest.fixture
 def log_path(tmp_path):
     lines = [
-        f"{n} {s} {w} {r} {c} -1 -1 {c} {2 * r} -1 1 {n % 2} 1 -1 -1 -1 -1 -1"
-        for n, (s, w, r, c) in enumerate(JOBS, 1)
+        f"{n} {s} {w} {r} {c} -1 -1 {c} {2 * r} -1 1 {n % 2} 1 -1 -1 -1 -1 -1" for n, (s, w, r, c) in enumerate(JOBS, 1)
     ]
     path = tmp_path / "jobs.swf"
     path.write_text("; MaxProcs: 4\n" + "\n".join(lines) + "\n")
