@@ -1,9 +1,9 @@
 """`multifactor+slurm` against what a real Slurm did with recorded queues, see `golden/slurm/queues/README.md`.
 
 The bounds are what the model reached when they were recorded, rounded; they tell when it gets worse. Only `linear` and
-`shallow` are near what one would wish, 95 % of the starts within the interval and the mean wait within 5 %; where cores of
-shared nodes decide, a start that comes a fraction of a second later changes all that follows, in Slurm itself, too: its
-two runs of the queue `cores` agree for 60 % of the starts.
+`shallow` are near what one would wish: 95 % of the starts within the interval, and the mean wait within 5 %. Where
+cores of shared nodes decide, a start that comes a fraction of a second later changes all that follows, in Slurm itself,
+too: its two runs of the queue `cores` agree for 60 % of the starts.
 """
 
 import numpy as np
