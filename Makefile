@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo test test-all bench docs zoo format clean
+.PHONY: demo test test-all bench docs package zoo format clean
 
 demo: .venv/installed
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --quiet
@@ -32,6 +32,18 @@ docs: .venv/tested
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "The site is in docs/_build/html/index.html"
 
+# Wheel and sdist, each installed into a bare environment, away from the clone, and tried there.
+package:
+	rm -rf dist && $(PYTHON) -m venv .venv-build && .venv-build/bin/python -m pip install --quiet build
+	.venv-build/bin/python -m build --outdir dist .
+	for made in dist/*.whl dist/*.tar.gz; do \
+	  rm -rf .venv-package && $(PYTHON) -m venv .venv-package && \
+	  .venv-package/bin/python -m pip install --quiet -c constraints.txt "$$made" && \
+	  (cd "$$(mktemp -d)" && $(CURDIR)/.venv-package/bin/hdeeprm-like example gaia x && \
+	   $(CURDIR)/.venv-package/bin/hdeeprm-like launch --options x/first.json) || exit 1; \
+	done
+	@echo "Both are in dist/ and work without the clone"
+
 # The learned policy `slowdown`, made again in some 15 minutes of CPU. One of its traces is not shipped, and is fetched.
 zoo: .venv/tested
 	test -f traces/CTC-SP2-1996-3.1-cln.swf.gz || $(BIN)/hdeeprm-like fetch-trace CTC-SP2-1996-3.1-cln --folder traces
@@ -43,7 +55,7 @@ format: .venv/tested
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf docs/_build docs/reference/made docs/pictures .venv .oldest $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/_build docs/reference/made docs/pictures .venv .venv-build .venv-package .oldest $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

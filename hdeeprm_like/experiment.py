@@ -43,12 +43,17 @@ JobsOf: TypeAlias = Callable[[int], Workload]  # from the number of an episode
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the command line sets in place of the options file; its paths are relative to the current folder."""
+    """What the command line sets in place of the options file; its paths are relative to the current folder.
+
+    Attributes:
+        network: whether Batsim plays the jobs, which may send messages then.
+    """
 
     platform: Path | None = None
     trace: Path | None = None
     workload: Path | None = None
     seed: int | None = None
+    network: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +201,8 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
         return Experiment(options, Path(), Path(options.workload.model), platform, workload)
     source = source or named_path(path, options.workload_file_path, "workload_file_path", "--trace or --workload")
     if overrides.workload or (not overrides.trace and has_ending_of(source, "workload")):
-        workload = load_workload(source, reference_flops=platform.reference_flops, capacity=platform.cores)
+        flops, network = platform.reference_flops, options.network or overrides.network
+        workload = load_workload(source, reference_flops=flops, capacity=platform.cores, network=network)
         check_sizes(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
     trace = load_trace(source)

@@ -327,6 +327,9 @@ class Options(Section):
     workload_file_path: str = Field("", description=f"Jobs: {names('trace', 'workload')}.")
     platform_file_path: str = Field("", description=f"Platform: {names('platform')}.")
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
+    network: bool = Field(
+        False, description="Whether the embedded simulator plays messages and latencies as Batsim does, job by job."
+    )
     policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:balanced'.")
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()

@@ -21,6 +21,7 @@ SLOW = {
     r"decision/test_baselines.*every_baseline.*\[(?!fcfs\+easy\])": "another mode",
     r"decision/test_baselines.*take_turns|plays_a_baseline.*\[(?!sjf\+easy\]|zoo)": "too",
     r"decision/test_easy_heads.*compiled_run": "thousands of runs",
+    r"run/test_invariants.*every_order_mode": "5,000 worlds with all baselines, which are compiled for it",
     r"decision/test_own_times.*(easysjf|conservative)": "another mode",
     r"decision/test_views.*in_compiled_code.*(normal|small|image|backfilling|machines)": "another observation",
     r"learning/test_training.*kill_9|learning/test_ppo.*(maskable|other_layers)|test_learned.*killed": "minutes",

@@ -440,3 +440,18 @@ def test_without_an_output_the_run_lies_beside_and_is_told(files, capsys, monkey
     assert (files / "run-exp" / "run.json").exists()
     assert "makespan" in capsys.readouterr().out.lower()
     assert os.listdir(files / "run-exp")
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [("hdeeprm-like lau", "launch "), ("hdeeprm-like launch --simul", "--simulator "), ("hdeeprm-like doc", "doctor ")],
+)
+def test_a_shell_completes_commands_and_flags(typed, known, tmp_path):
+    """What the line of a shell is completed to that `register-python-argcomplete` has set up."""
+    told = tmp_path / "told"
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(told), "_ARGCOMPLETE_IFS": "\n"}
+    asked |= {"COMP_LINE": typed, "COMP_POINT": str(len(typed))}
+    command = "import sys; from hdeeprm_like.cli.main import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", command], env=os.environ | asked, capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert told.read_text().split("\n") == [known]

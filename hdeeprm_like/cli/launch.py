@@ -67,7 +67,8 @@ def run_launch(options: argparse.Namespace) -> int | None:
 
     from hdeeprm_like.experiment import Overrides, load_experiment
 
-    overrides = Overrides(options.platform, options.trace, options.workload, options.seed)
+    with_batsim = options.simulator != "embedded"
+    overrides = Overrides(options.platform, options.trace, options.workload, options.seed, with_batsim)
     experiment = load_experiment(options.options, overrides)
     level = options.log_level or experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
@@ -83,8 +84,9 @@ def run_launch(options: argparse.Namespace) -> int | None:
     from hdeeprm_like.launch.in_process import launch_classic
 
     output = options.output or Path(f"run-{options.options.stem}")
-    if options.simulator == "embedded":
+    if not with_batsim:
         refuse_batsim_flags(options)
+    if not (with_batsim or experiment.options.network):
         if learner is None:
             run = launch_classic(experiment, output, options.runs, progress=not options.quiet)
         else:
@@ -121,17 +123,19 @@ def refuse_batsim_flags(options: argparse.Namespace) -> None:
 def run_with_batsim(
     options: argparse.Namespace, experiment: "Experiment", output: Path, learner: "Learner | None"
 ) -> dict[str, Any]:
-    """Simulate an experiment with Batsim as the command line says; return its record."""
-    from hdeeprm_like.launch.with_batsim import IMAGE, TIMEOUT, launch_batsim, peer_of
+    """Simulate an experiment with Batsim, or with our server in its place, as asked; return its record."""
+    from hdeeprm_like.launch.with_batsim import EMBEDDED, IMAGE, TIMEOUT, launch_batsim, peer_of
 
-    peer = peer_of(
-        options.simulator,
-        output,
-        command=options.batsim_command or "batsim",
-        image=options.image or IMAGE,
-        socket=options.socket or "",
-        timeout=options.timeout or TIMEOUT,
-    )
+    peer = EMBEDDED
+    if options.simulator != "embedded":
+        peer = peer_of(
+            options.simulator,
+            output,
+            command=options.batsim_command or "batsim",
+            image=options.image or IMAGE,
+            socket=options.socket or "",
+            timeout=options.timeout or TIMEOUT,
+        )
     if learner is None:
         return launch_batsim(experiment, output, peer, runs=options.runs, progress=not options.quiet)
     from hdeeprm_like.launch.learned import launch_learner_with_batsim

@@ -35,6 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from hdeeprm_like.batsim_server.batsim5.cli import main as serve5
 
         return serve5(arguments[1:])
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        import argcomplete
+
+        argcomplete.autocomplete(parser())
     from hdeeprm_like.cli.arguments import BROKEN_PIPE, EXTRAS, INTERRUPTED, PROGRAM, USER_ERROR
 
     options = parser().parse_args(arguments)

@@ -38,6 +38,8 @@ class Format:
         write: the same for writing what *read* returns; it takes that and the path. Empty where there is none.
         write_jobs: the same for the jobs of a model; it takes `Jobs`, the path and flop/s of the mean core.
         extended_by_types: whether files of types extend a platform.
+        tells_messages: whether the jobs of a workload can be of all kinds of Batsim, and send messages; *read* takes
+            ``network`` by name then, whether they may.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Format:
     write: str = ""
     write_jobs: str = ""
     extended_by_types: bool = False
+    tells_messages: bool = False
 
 
 HERE = "hdeeprm_like.formats"
@@ -75,6 +78,7 @@ FORMATS: tuple[Format, ...] = (
         f"{HERE}.workload_json:read_workload",
         f"{HERE}.workload_json:write_workload",
         f"{HERE}.workload_json:write_jobs_json",
+        tells_messages=True,
     ),
     Format(
         "SWF",
@@ -134,17 +138,22 @@ def load_platform(path: Path, types: Sequence[Path] = ()) -> "Platform":
     return platform
 
 
-def load_workload(path: Path, *, reference_flops: float, capacity: int | None = None) -> "Workload":
+def load_workload(
+    path: Path, *, reference_flops: float, capacity: int | None = None, network: bool = False
+) -> "Workload":
     """Read a workload whose jobs are simulated as the file has them.
 
     Args:
         reference_flops: flop/s of the platform's mean core, for jobs that are given in seconds.
         capacity: cores of the platform; None for what the file says, or else those of its widest job.
+        network: whether something will play the jobs that knows networks and all kinds of profiles.
 
     Raises:
         WorkloadError: the file cannot be used.
     """
-    workload: Workload = _read(format_of(path, "workload"), path, reference_flops=reference_flops, capacity=capacity)
+    form = format_of(path, "workload")
+    more = {"network": True} if network and form.tells_messages else {}
+    workload: Workload = _read(form, path, reference_flops=reference_flops, capacity=capacity, **more)
     return workload
 
 

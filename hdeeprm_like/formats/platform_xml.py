@@ -5,7 +5,8 @@ A core is a host; SimGrid knows nothing above it but the zone, so every host car
 
 Zones have the routing ``Full`` and routes between each core and the router of its cluster, over a link per node and a
 link per cluster. That is all that jobs without communication need; there are no routes between cores, which would grow
-with the square of their number.
+with the square of their number. Where jobs send one another data the routing is ``Dijkstra``, by which SimGrid finds
+the ways between cores over these links; with ``Full`` what it finds no way for takes no time.
 """
 
 from collections.abc import Iterator
@@ -40,10 +41,13 @@ __all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "w
 MASTER = "master_host"
 
 
-def write_platform_xml(platform: Platform, path: Path) -> None:
+def write_platform_xml(platform: Platform, path: Path, routed: bool = False) -> None:
     """Write the XML of a platform; hosts start in P3 and Batsim numbers them as the platform does.
 
     A platform without a network is written with links of 10 Gbit/s that take no time.
+
+    Args:
+        routed: whether cores can send one another data, which takes its way over the links.
 
     Raises:
         PlatformError: host names that Batsim would number otherwise, or a name that XML cannot hold.
@@ -51,7 +55,7 @@ def write_platform_xml(platform: Platform, path: Path) -> None:
     """
     _check_names(platform)
     with replacing(path) as file:
-        file.writelines(_lines(platform))
+        file.writelines(_lines(platform, "Dijkstra" if routed else "Full"))
 
 
 def _check_names(platform: Platform) -> None:
@@ -67,13 +71,13 @@ def _check_names(platform: Platform) -> None:
             )
 
 
-def _lines(platform: Platform) -> Iterator[str]:
+def _lines(platform: Platform, routing: str) -> Iterator[str]:
     clusters, network = len(platform.cluster_names), platform.links
     yield (
         '<?xml version="1.0" encoding="utf-8"?>\n'
         "<!DOCTYPE platform SYSTEM 'https://simgrid.org/simgrid.dtd'>\n"
         '<platform version="4.1">\n'
-        '  <zone id="main" routing="Full">\n'
+        f'  <zone id="main" routing="{routing}">\n'
         '    <zone id="master" routing="Full">\n'
         f'      <host id="{MASTER}" speed="1Gf">\n'
         f'        <prop id="{PREFIX}platform" value="{_quoted(platform.name)}"/>\n'
@@ -87,7 +91,7 @@ def _lines(platform: Platform) -> Iterator[str]:
     for cluster in range(clusters):
         cores = range(bounds[cluster], bounds[cluster + 1])
         link = f'bandwidth="{network.cluster_bandwidth[cluster]}" latency="{network.cluster_latency[cluster]}"'
-        yield f'    <zone id="cluster_{cluster}" routing="Full">\n      <router id="router_{cluster}"/>\n'
+        yield f'    <zone id="cluster_{cluster}" routing="{routing}">\n      <router id="router_{cluster}"/>\n'
         yield from _hosts(platform, cores)
         yield from _links(platform, cluster, link)
         yield from _routes(platform, cluster, cores)

@@ -205,7 +205,9 @@ class Routing:
             links.extend(dict.fromkeys((*up, *down)))
         else:
             way = zone.way(source, destination)
-            links.extend(link for hop in way for link in hop.links)
+            found = [link for hop in way for link in hop.links]
+            # Dijkstra's zones put them before what leads from zone to zone, even where the way ends with them
+            links[:] = [*found, *links] if zone.routing.startswith("Dijkstra") else [*links, *found]
             if not way and source == destination:
                 links.append(self.loopback)
             elif not way and zone.routing != "Full":

@@ -38,6 +38,7 @@ class _Profile(NamedTuple):
     memory: float
     bandwidth: float
     gpus: float  # of the whole job
+    shared: bool = False  # whether the operations are those of all cores together
 
 
 class _Source(NamedTuple):
@@ -47,6 +48,7 @@ class _Source(NamedTuple):
     name: str  # w0, w1, ...
     profiles: Mapping[str, Any]
     reference_flops: float
+    network: bool  # whether jobs may send messages, and be of all kinds
     known: dict[str, _Profile]  # the profiles looked at so far
 
 
@@ -69,7 +71,9 @@ class _Job(NamedTuple):
     user: int
 
 
-def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capacity: int | None = None) -> Workload:
+def read_workload(
+    paths: Path | Sequence[Path], *, reference_flops: float, capacity: int | None = None, network: bool = False
+) -> Workload:
     """Read ready Batsim workloads; the files become ``w0``, ``w1``, ... in the order given.
 
     Profiles are ``delay`` and ``parallel_homogeneous``, under Batsim 4's or Batsim 5's names for them. A file made for
@@ -88,6 +92,8 @@ def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capac
         paths: plain or ``.gz``.
         reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
         capacity: cores of the machine; None takes the largest ``nb_res`` of the files.
+        network: whether something will play the jobs that knows networks. Profiles may be of every kind then, and what
+            a job of another kind asks for must be told by ``req_time``, ``req_ops``, its walltime or ``cpu``.
 
     Raises:
         WorkloadError: a file cannot be used; the message names file, JSON path and what would be right.
@@ -102,7 +108,7 @@ def read_workload(paths: Path | Sequence[Path], *, reference_flops: float, capac
     jobs: list[_Job] = []
     sizes: list[int] = []
     for number, path in enumerate(files):
-        size, rows = _read_file(path, f"w{number}", reference_flops)
+        size, rows = _read_file(path, f"w{number}", reference_flops, network)
         sizes.append(size)
         jobs.extend(rows)
     jobs.sort(key=lambda job: (job.submit, job.order))
@@ -116,7 +122,7 @@ def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
     return Workload(ids=column["id"], profiles=column["profile"], size=size, capacity=capacity, user=user, **numbers)
 
 
-def _read_file(path: Path, name: str, reference_flops: float) -> tuple[int, list[_Job]]:
+def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> tuple[int, list[_Job]]:
     """Return ``nb_res`` and the jobs of one file."""
     content = as_batsim4(_object(read_json(path, WorkloadError), str(path)))
     capacity = _whole(_need(content, "nb_res", str(path)), f"{path}: nb_res")
@@ -126,7 +132,7 @@ def _read_file(path: Path, name: str, reference_flops: float) -> tuple[int, list
         raise WorkloadError(f"{path}: jobs: is {_kind(jobs)}; a list is needed")
     if not jobs:
         raise WorkloadError(f"{path}: jobs: is empty; at least one job is needed")
-    source = _Source(path, name, profiles, reference_flops, known={})
+    source = _Source(path, name, profiles, reference_flops, network, known={})
     first: dict[str, int] = {}  # where each id stands
     rows: list[_Job] = []
     for i, job in enumerate(jobs):
@@ -134,8 +140,14 @@ def _read_file(path: Path, name: str, reference_flops: float) -> tuple[int, list
         if first.setdefault(row.id, i) != i:
             raise WorkloadError(f"{path}: jobs[{i}].id: {_kind(job['id'])} is also the id of jobs[{first[row.id]}]")
         rows.append(row)
-    if any(source.known[row.profile].delay is None and profiles[row.profile].get("com") for row in rows):
-        log.warning("%s: some jobs send data (com > 0); the embedded simulator does not model the network", path)
+    silent = network or not any(
+        source.known[row.profile].delay is None and profiles[row.profile].get("com") for row in rows
+    )
+    if not silent:
+        log.warning(
+            "%s: some jobs send data (com > 0), which takes no time in the embedded simulator without 'network': true",
+            path,
+        )
     return capacity, rows
 
 
@@ -152,6 +164,13 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
     if profile is None:
         profile = source.known[profile_name] = _profile(profile_name, where, source)
     walltime = _walltime(job.get("walltime"), f"{where}.walltime")
+    if profile.shared and profile.ops is not None:
+        profile = profile._replace(ops=profile.ops / size)
+    told = profile.requested_time, profile.requested_ops, profile.delay, profile.ops
+    if walltime == math.inf and all(figure is None for figure in told):
+        raise WorkloadError(
+            f"{where}: neither it nor its profile {profile_name[:40]!r} tells how long it may run; a walltime is needed"
+        )
     time, requested_ops, ops = _fill(profile, walltime, source.reference_flops)
     if not (math.isfinite(time) and math.isfinite(requested_ops)):
         raise WorkloadError(f"{where}.profile: {profile_name!r} asks for more operations than a float can hold")
@@ -203,26 +222,36 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
     kind = _need(profile, "type", where)
     if not isinstance(kind, str):
         raise WorkloadError(f"{where}.type: is {_kind(kind)}; one of {', '.join(MODELLED)} is needed")
-    if kind not in MODELLED:
+    if kind not in MODELLED and not source.network:
         raise WorkloadError(
             f"{job}: profile {name!r} is of type {kind[:40]!r}; the embedded simulator knows {' and '.join(MODELLED)} "
-            "(the real Batsim plays the others: hdeeprm-like batsim)"
+            "and, if the options file says 'network': true, all others"
         )
 
     def optional(key: str, most: float = LARGEST_NUMBER) -> float | None:
         return _number(profile[key], f"{where}.{key}", most) if key in profile else None
 
-    optional("com")
+    def operations() -> float | None:
+        """Return those of a core, of the busiest one where each has its own; other kinds tell none."""
+        if kind == "parallel" and isinstance(profile.get("cpu"), list):
+            each = enumerate(profile["cpu"])
+            return max((_number(one, f"{where}.cpu[{i}]", LARGEST_NUMBER) for i, one in each), default=None)
+        return optional("cpu") if kind.startswith("parallel_homogeneous") else None
+
+    if kind in MODELLED:
+        optional("com")
     found = _Profile(
         delay=_number(_need(profile, "delay", where), f"{where}.delay", LONGEST) if kind == "delay" else None,
-        ops=optional("cpu") if kind != "delay" else None,
+        ops=operations(),
         requested_time=optional("req_time", LONGEST),
         requested_ops=optional("req_ops"),
         memory=optional("mem") or 0.0,
         bandwidth=optional("mem_bw") or 0.0,
         gpus=optional("gpus", LARGEST_SIZE) or 0.0,
+        shared=kind == "parallel_homogeneous_total",
     )
-    if kind != "delay" and found.ops is None and found.requested_time is None and found.requested_ops is None:
+    none_told = found.ops is None and found.requested_time is None and found.requested_ops is None
+    if kind == "parallel_homogeneous" and none_told:
         raise WorkloadError(f"{where}: has no 'cpu', the operations of each core")
     return found
 

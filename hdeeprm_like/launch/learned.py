@@ -184,7 +184,11 @@ def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: 
 
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
+        OptionsError: the network is to be played.
     """
+    if learner.experiment.options.network:
+        where = learner.experiment.options_path
+        raise OptionsError(f"{where}: network: training plays no messages; launch the agent to let it learn with them")
     with alone_in(output):
         return train_alone(learner, output, how, resume, progress)
 

@@ -1,6 +1,7 @@
 """Running an experiment with Batsim at the other end of a socket: our own process decides, Batsim simulates.
 
-Batsim is a program from ``PATH``, any command that takes its place, a container, or one that somebody starts by hand.
+Batsim is a program from ``PATH``, any command that takes its place, a container, or one that somebody starts by hand;
+or our own server of Batsim's protocol in this process, which is how the embedded simulator plays networks.
 The directory of the run says "incomplete" from the beginning until all of it is there.
 """
 
@@ -79,7 +80,7 @@ class Peer:
     """How Batsim is reached.
 
     Attributes:
-        simulator: for ``run.json``, ``batsim``, ``batsim5`` or ``docker``.
+        simulator: for ``run.json``, ``batsim``, ``batsim5``, ``docker`` or, with no socket between, ``embedded``.
         words: the command to start it with; none where somebody starts it by hand.
         address: where to listen. folder: the run's directory as Batsim sees it; None where that is the same.
         timeout: s that either side may be silent. version: of Batsim, 4 or 5.
@@ -91,6 +92,11 @@ class Peer:
     folder: str | None = None
     timeout: float = TIMEOUT
     version: int = 4
+
+    @property
+    def inside(self) -> bool:
+        """Whether Batsim is our own server in this process."""
+        return self is EMBEDDED
 
     @property
     def schedule(self) -> str:
@@ -106,6 +112,9 @@ class Peer:
             return [*(self.words or ("batsim",)), *traces, *files, "-s", address, ""]
         files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/workload.json", "-e", f"{folder}/out"]
         return [*(self.words or ("batsim",)), "-E", "-q", "--disable-schedule-tracing", "-s", address, *files]
+
+
+EMBEDDED = Peer("embedded")
 
 
 def peer_of(
@@ -214,7 +223,7 @@ def launch_batsim(
     """
     from hdeeprm_like.batsim.endpoint import Endpoint
 
-    endpoint = Endpoint(peer.address)
+    endpoint = None if peer.inside else Endpoint(peer.address)
     began = time.perf_counter()
     try:
         run = prepared(experiment, output, peer, runs)
@@ -223,25 +232,33 @@ def launch_batsim(
         talks: list[Conversation] = []
 
         def over() -> bool:  # who started Batsim by hand may end us when Batsim has ended
-            return not peer.words and len(talks) == runs and talks[-1].ended
+            return not (peer.words or peer.inside) and len(talks) == runs and talks[-1].ended
 
-        with interruptible(lambda: endpoint.thinking_since, peer.timeout, over):
+        def thinking_since() -> float | None:
+            return None if endpoint is None else endpoint.thinking_since
+
+        with interruptible(thinking_since, peer.timeout, over):
             for _ in range(runs):
                 decide = decider or classic_decider(experiment)
                 codec = Codec5() if peer.version == 5 else Codec4()
                 talk = Conversation(decide, agent or FirstAction(), experiment.platform, limits, exact, codec)
                 talks.append(talk)
-                simulate(talk, endpoint, output, peer, len(experiment.workload) if progress else 0)
+                jobs = len(experiment.workload) if progress else 0
+                if endpoint is None:
+                    simulate_inside(talk, output, peer, jobs)
+                else:
+                    simulate(talk, endpoint, output, peer, jobs)
                 if after is not None:
                     run |= after(talk.system)
                 finish_run(run, talk, output / peer.schedule)
             run["status"] = "complete"
     except (HDeepRMError, Stopped) as problem:
         run["problem"] = str(problem)
-        if not peer.words:  # somebody else's Batsim; our own has been ended
+        if endpoint is not None and not peer.words:  # somebody else's Batsim; our own has been ended
             endpoint.refuse(str(problem))
     finally:
-        endpoint.close()
+        if endpoint is not None:
+            endpoint.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
     run["files"] = sorted({*INPUTS, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
     write_json(output / RECORD, run)
@@ -290,6 +307,27 @@ def simulate(talk: Conversation, endpoint: "Endpoint", output: Path, peer: Peer,
         if status != 0:
             how = f"does not end within {peer.timeout:g} s" if status is None else f"failed with exit status {status}"
             raise ProtocolError(f"Batsim {how} after the end of the simulation")
+
+
+def simulate_inside(talk: Conversation, output: Path, peer: Peer, jobs: int) -> None:
+    """Play one simulation to its end with our own server of Batsim's protocol, message by message in this process.
+
+    Args:
+        jobs: for the progress bar, 0 for none.
+    """
+    from hdeeprm_like.batsim_server.cli import play, read_command_line
+
+    _, *words = peer.command(output, "")
+    options, _ = read_command_line(words)
+    with progress_bar(jobs) as seen:
+
+        def ask(message: str | bytes) -> bytes:
+            reply = talk.answer(message).encode()
+            seen(talk)
+            return reply
+
+        if not play(options, ask):
+            raise ProtocolError("jobs are left that never end: nothing more can happen")
 
 
 @contextmanager

@@ -184,7 +184,7 @@ def test_a_key_that_a_job_lacks_is_named(tmp_path, key):
         (
             {"type": "composed", "seq": []},
             ": jobs[0]: profile 'A' is of type 'composed'; the embedded simulator knows delay and "
-            "parallel_homogeneous (the real Batsim plays the others: hdeeprm-like batsim)",
+            "parallel_homogeneous and, if the options file says 'network': true, all others",
         ),
     ],
 )
@@ -229,8 +229,8 @@ def test_data_sent_over_the_network_is_warned_of_once_for_each_file(tmp_path, ca
     with caplog.at_level(logging.WARNING):
         read(tmp_path, content({}, {}, A=HOMOGENEOUS | {"com": 5}), content())
     assert [record.getMessage() for record in caplog.records] == [
-        f"{tmp_path / 'workload0.json'}: some jobs send data (com > 0); "
-        "the embedded simulator does not model the network"
+        f"{tmp_path / 'workload0.json'}: some jobs send data (com > 0), "
+        "which takes no time in the embedded simulator without 'network': true"
     ]
 
 

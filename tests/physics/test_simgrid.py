@@ -10,6 +10,8 @@ import pytest
 from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.batsim_server.parallel_tasks import Amounts, work_of
 from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.formats.open import load_platform
+from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 
 PYTHON = "/usr/bin/python3"
@@ -181,6 +183,26 @@ def graph_text(dice, routing):
 def test_the_shortest_ways_are_those_that_simgrid_finds(routing, seed, tmp_path):
     path = tmp_path / "platform.xml"
     path.write_text(graph_text(random.Random(seed), routing))
+    assert_simgrid_finds_the_same_ways(path)
+
+
+def test_cores_of_our_platforms_reach_one_another_where_jobs_send_data(tmp_path):
+    path = tmp_path / "platform.xml"
+    link = {"type": "Gigabit Ethernet 1000BASE-T", "latency": "3us"}
+    clusters = [
+        {"id": name, "nodes": [{"type": "Test0", "number": 2}], "local_links": link | {"latency": latency}}
+        for name, latency in (("one", "5us"), ("two", "7us"))
+    ]
+    (tmp_path / "platform.json").write_text(json.dumps({"clusters": clusters, "global_links": link}))
+    write_platform_xml(load_platform(tmp_path / "platform.json"), path, routed=True)
+    assert_simgrid_finds_the_same_ways(path)
+    platform = read_simgrid_xml(path)
+    links, latency = platform.route("cor_00000", "cor_00015")
+    assert {link.name for link in links} == {"link_0_UP", "global_link_0_UP", "global_link_1_DOWN", "link_3_DOWN"}
+    assert latency == pytest.approx((5 + 3 + 3 + 7) * 1e-6)
+
+
+def assert_simgrid_finds_the_same_ways(path):
     platform = read_simgrid_xml(path)
     for source, destination, links, latency in asked("simgrid_routes.py", path):
         found, delay = platform.route(source, destination)
