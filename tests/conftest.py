@@ -32,6 +32,7 @@ SLOW = {
     r"batsim/test_launch_batsim.*over_a_socket.*(bfbp|multifactor)": "another mode",
     r"engine/test_compiled.*documents_gives": "compiles everything in numba's own way",
     r"engine/test_packing.*nothing_is_lost": "compiles all modes",
+    r"engine/test_partitions.*runs_where|test_golden_slurm": "compiles all modes on partitions",
     r"test_docs.*typed.*docs/(?!tutorials/first_run)": "more pages",
     r"batsim_server/test_server_pybatsim.*800": "a long run of PyBatsim",
     r"results/test_run_page.*50000": "the same with many jobs",

@@ -16,7 +16,7 @@ class Partitions:
 
     Attributes:
         names: (Q,). nodes: (Q, N) which nodes belong to each.
-        tiers, factors: (Q,) Slurm's ``PriorityTier``, before all else, and ``PriorityJobFactor``, one term of a priority.
+        tiers, factors: (Q,) Slurm's ``PriorityTier``, which counts before all else, and ``PriorityJobFactor``.
         exclusive: (Q,) whether jobs get whole nodes there.
         features: (N,) of each node. weights: (N,) nodes of low weight are taken first.
         default: the number of the partition of jobs that name none.
@@ -70,9 +70,12 @@ class Demands:
     def take(self, rows: Ints) -> "Demands":
         """Return those of some jobs."""
         chosen = rows.tolist()
-        names = (self.partition, self.constraint, self.account, self.qos)
-        words = [tuple([column[row] for row in chosen]) for column in names]
-        return Demands(*words, self.nodes[rows], self.task[rows], self.exclusive[rows], self.nice[rows])
+
+        def of(column: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple([column[row] for row in chosen])
+
+        names = of(self.partition), of(self.constraint), of(self.account), of(self.qos)
+        return Demands(*names, self.nodes[rows], self.task[rows], self.exclusive[rows], self.nice[rows])
 
 
 def no_demands(jobs: int) -> Demands:

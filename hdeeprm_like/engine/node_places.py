@@ -45,7 +45,7 @@ def room_on(tables: Tables, n: int, j: int) -> int:
         fits = places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus) >= min(needed, float(cores))
         return int(cores) if fits else 0
     room = int(places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus))
-    return room - room % demand.task
+    return int(room - room % demand.task)
 
 
 @compiled
@@ -95,10 +95,8 @@ def best_run(tables: Tables, left: int, nodes: int) -> tuple[int, int]:
         suffices = total >= left and n - first >= nodes
         better = best < 0 or sets.rank[first] < sets.rank[best]
         if best >= 0 and sets.rank[first] == sets.rank[best]:
-            if suffices:
-                better = not best_suffices or total < best_total
-            else:
-                better = not best_suffices and total > best_total
+            better = (not best_suffices or total < best_total) if suffices else total > best_total
+            better = better and (suffices or not best_suffices)
         if better:
             best, best_last, best_total, best_suffices = first, n - 1, total, suffices
     return best, best_last

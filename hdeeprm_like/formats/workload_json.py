@@ -117,7 +117,7 @@ def read_workload(
 
 def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
     column: dict[str, tuple[Any, ...]] = dict(zip(_Job._fields, zip(*jobs, strict=True), strict=True))
-    numbers = {name: np.array(column[name], dtype=np.float64) for name in FLOAT_COLUMNS}
+    numbers: dict[str, Any] = {name: np.array(column[name], dtype=np.float64) for name in FLOAT_COLUMNS}
     size, user = np.array(column["size"], dtype=np.int64), np.array(column["user"], dtype=np.int64)
     return Workload(ids=column["id"], profiles=column["profile"], size=size, capacity=capacity, user=user, **numbers)
 

@@ -4,8 +4,8 @@ Slurm hands out *CPUs*: hardware threads, or cores where there is one thread eac
 Slurm's CPUs, so that the sizes of the jobs in its log fit. Neither speed, power nor bandwidth is told: each core
 computes 1 GFLOP/s, draws 1 W, and has all the bandwidth it may ask for.
 
-What the simulator does not know yet (partitions, features, weights, priorities) is in the platform file under
-``"slurm"``, word for word, for those who come later.
+Partitions, features, weights and priorities are in the platform file under ``"slurm"``, word for word; see
+`formats.partitions_json`.
 """
 
 import re
@@ -213,4 +213,4 @@ def tell(machine: Machine, report: Report) -> None:
     )
     report.note("speed, power and bandwidth are not told: a core counts as 1 GFLOP/s and 1 W, bandwidth is not short")
     if machine.partitions or machine.scheduling:
-        report.note("partitions, features, weights and priorities are carried in the file; the simulator ignores them")
+        report.note("partitions, features, weights and priorities are in the file; whatif goes by them")

@@ -47,7 +47,7 @@ def look_now(tables: Tables, plans: Plans) -> None:
 
 @inlined
 def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
-    """Tell whether the nodes of a job's set have enough free cores now; where they are, and all else, is not looked at."""
+    """Tell whether the nodes of a job's set have enough free cores now, wherever they are."""
     demand = tables.node_sets.demands[j]
     if demand.exclusive == 1:
         return bool(demand.asked <= plans.node_plans.idle[demand.set])
@@ -89,7 +89,7 @@ def start_on_allowed(tables: Tables, plans: Plans, j: int) -> bool:
 
 @compiled
 def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when the allowed nodes are expected to have room for a job, by the running jobs alone; infinite for never."""
+    """Return when the allowed nodes are expected to have room for a job by the running jobs; infinite for never."""
     nodes = plans.node_plans
     as_now(tables, plans)
     if pick_nodes(tables, j):
@@ -224,7 +224,7 @@ def start_strictly(tables: Tables, plans: Plans, k: int, most: int) -> None:
 
 @compiled
 def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) -> None:
-    """Start jobs in order that run into no reservation; those of a partition that cannot start get one, *depth* of them."""
+    """Start jobs in order that run into no reservation, and reserve nodes for *depth* others of each partition."""
     forget_reservations(tables, plans)
     plan, now = plans.plans[k], tables.clock[0].now
     count = copy_jobs(tables.waiting, plan.list, plans.queue)

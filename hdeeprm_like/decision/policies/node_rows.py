@@ -1,6 +1,6 @@
 """What baselines remember on a platform with partitions: reservations of nodes, and Slurm's priorities."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,8 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     What a platform does not set is as in Slurm without these settings.
     """
     partitions, demands = platform.partitions, jobs.demands
-    assert partitions is not None and demands is not None
+    assert partitions is not None
+    assert demands is not None
     settings = partitions.settings
     parameters: Mapping[str, Any] = settings.get("SchedulerParameters") or {}
 
@@ -159,7 +160,7 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     params["next_period"] = number(settings.get("first_calc"), float(params["period"][0]))
     owner, owners, accounts = owners_of(demands, jobs.user, settings.get("shares") or {})
     params["users"] = len(owners) + (1 if settings.get("root_user", True) else 0)
-    nodes = np.where(demands.nodes > 0, demands.nodes, least_nodes(sets, jobs.size))
+    nodes = np.maximum(demands.nodes, 1)
     size = (nodes / platform.nodes + jobs.size / platform.cores) / 2.0
     if str(settings.get("PriorityFavorSmall", "NO")).upper() == "YES":
         size = ((platform.nodes - nodes) / platform.nodes + (platform.cores - jobs.size) / platform.cores) / 2.0
@@ -186,11 +187,6 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
 def number(value: object, otherwise: float) -> float:
     """Return a setting as a number, or another where it is none."""
     return float(value) if isinstance(value, int | float) else otherwise
-
-
-def least_nodes(sets: NodeSets, sizes: Ints) -> Ints:
-    """Return (J,) how many nodes Slurm takes each job to ask for: one, unless it gets whole nodes."""
-    return np.ones(len(sizes), np.int64)
 
 
 def tres(platform: Platform, jobs: Workload, sets: NodeSets, weights: Mapping[str, Any]) -> Floats:
@@ -227,8 +223,3 @@ def owners_of(demands: Demands, user: Ints, shares: Mapping[str, Any]) -> tuple[
     owners["share"] = 1.0 / np.bincount(owners["account"], minlength=len(accounts))[owners["account"]]
     owners["factor"] = 1.0
     return owner, owners, accounts
-
-
-def keeps(baselines: Sequence[str]) -> bool:
-    """Tell whether one of some modes is Slurm's."""
-    return "slurm" in baselines

@@ -43,7 +43,7 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         prioritize(tables, plans, k)
     if clock.now >= rows.next_full:
         rows.next_full += rows.full * np.ceil((clock.now - rows.next_full) / rows.full + 1e-9)
-        rows.next_main = clock.now
+        rows.next_main, rows.main_seen = clock.now, -1
     if clock.changes != rows.main_seen and is_time(clock.now, rows.next_main, rows.main_phase, 1.0):
         look_now(tables, plans)
         rows.main_seen = clock.changes
@@ -78,6 +78,13 @@ def is_time(now: float, earliest: float, phase: float, period: float) -> bool:
     return bool(next_look(now, earliest, phase, period) <= now + JUST)
 
 
+@inlined
+def whole(tables: Tables, time: float, resolution: float) -> float:
+    """Return a time without what is beyond a multiple of bf_resolution, on the clock of the trace."""
+    epoch = tables.clock[0].epoch
+    return float(np.floor((time + epoch) / resolution) * resolution - epoch)
+
+
 @compiled
 def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs in order that run into no reservation, and reserve nodes for those that cannot start."""
@@ -100,8 +107,7 @@ def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
                 continue
         begin = soonest(tables, plans, k, j, time)
         if begin <= now + rows.window:
-            first = np.floor(begin / rows.resolution) * rows.resolution
-            end = np.ceil((begin + time) / rows.resolution) * rows.resolution
+            first, end = whole(tables, begin, rows.resolution), whole(tables, begin + time, rows.resolution)
             reserve_picked(tables, plans, first, end)
 
 
@@ -114,7 +120,7 @@ def own_priority(tables: Tables, plans: Plans, j: int) -> float:
     slurm, rows = plans.slurm, plans.slurm.params[0]
     age = min((tables.clock[0].now - tables.jobs[j].submit) / rows.max_age, 1.0)
     fair = slurm.owners[slurm.owner[j]].factor
-    return max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair), 1.0)
+    return float(max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair), 1.0))
 
 
 @compiled
@@ -123,6 +129,7 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
     clock, slurm, rows, v = tables.clock[0], plans.slurm, plans.slurm.params[0], plans.plans[k].list
     again = clock.now >= rows.next_period
     if again:
+        rows.main_seen = rows.seen = -1
         rows.next_period += rows.period * np.ceil((clock.now - rows.next_period) / rows.period + 1e-9)
         if rows.fair > 0.0:
             rank_owners(slurm.accounts, slurm.owners, slurm.account_order, slurm.order, rows.users)

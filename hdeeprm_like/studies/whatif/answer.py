@@ -6,6 +6,7 @@ blocks of time, in which jobs that come together stay together: jobs of one week
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,8 @@ def blocks_of(submit: Floats) -> Ints:
     """Return (J,) the block of time of each job: a week, or a tenth of a log of less than ten weeks."""
     span = max(float(submit[-1] - submit[0]), 1.0)
     count = int(np.clip(np.ceil(span / WEEK), FEWEST_BLOCKS, MOST_BLOCKS))
-    return np.minimum(((submit - submit[0]) / span * count).astype(np.int64), count - 1)
+    blocks: Ints = np.minimum(((submit - submit[0]) / span * count).astype(np.int64), count - 1)
+    return blocks
 
 
 def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, Any]:
@@ -195,7 +197,7 @@ def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float,
         return np.nan, np.nan, np.nan
     if len(sums) < 2:
         return float(total[0] / total[1]), np.nan, np.nan
-    means = resampled_means(sums)
+    means = resampled_means(sums.astype(np.float64))
     ratios = means[:, 0] / np.maximum(means[:, 1], 1e-300)
     outside = 50.0 * (1.0 - CONFIDENCE)
     low, high = np.percentile(ratios, [outside, 100.0 - outside])
@@ -206,7 +208,7 @@ def groups_of(log: Log) -> dict[str, Sequence[str]]:
     """Return (J,) the group that each job belongs to, by kind."""
     size = np.searchsorted(SIZES, log.jobs.size, side="right") - 1
     ends = [
-        *(f"{low} to {high - 1} cores" for low, high in zip(SIZES, SIZES[1:], strict=False)),
+        *(f"{low} to {high - 1} cores" for low, high in pairwise(SIZES)),
         f"{SIZES[-1]} cores on",
     ]
     ends[0] = "1 core"

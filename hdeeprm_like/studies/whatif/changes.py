@@ -10,7 +10,7 @@ from hdeeprm_like.cluster.platform import Platform, core_names
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.inputs import Log
-from hdeeprm_like.types import Ints
+from hdeeprm_like.types import Floats, Ints
 
 NODES = re.compile(r"nodes=([+-]?)(\d+(?:\.\d+)?)(%?)")
 LOAD = re.compile(r"load=(\d+(?:\.\d+)?)")
@@ -44,8 +44,9 @@ class Change:
             if cores < 1:
                 raise OptionsError(f"change {self.name!r}: leaves no core of {machine.cores}")
             return pool(cores)
-        chosen = [_resized(rows, factor) for rows in _kinds(machine)]
-        nodes = np.sort(np.concatenate(chosen))
+        kinds = _kinds(machine)
+        counts = shared_out(np.array([len(rows) for rows in kinds]) * factor, round(machine.nodes * factor))
+        nodes = np.sort(np.concatenate([np.resize(rows, count) for rows, count in zip(kinds, counts, strict=True)]))
         if len(nodes) == 0:
             raise OptionsError(f"change {self.name!r}: leaves no node of {machine.nodes}")
         return with_nodes(machine, nodes)
@@ -86,9 +87,12 @@ def _kinds(machine: Platform) -> list[Ints]:
     return [np.array(rows) for rows in kinds.values()]
 
 
-def _resized(rows: Ints, factor: float) -> Ints:
-    """Return rows so many times as often, each as often as the others but for one."""
-    return np.resize(rows, round(len(rows) * factor))
+def shared_out(wanted: Floats, total: int) -> Ints:
+    """Return whole numbers of a sum that are close to some others: the largest remainders are rounded up."""
+    counts: Ints = np.floor(wanted + 1e-9).astype(np.int64)
+    missing = np.argsort(counts - wanted, kind="stable")[: max(total - int(counts.sum()), 0)]
+    counts[missing] += 1
+    return counts
 
 
 def with_nodes(machine: Platform, nodes: Ints) -> Platform:

@@ -100,7 +100,7 @@ def fidelity_of(log: Log, now: "Outcome") -> Fidelity | None:
 
 
 def rank_correlation(one: Floats, other: Floats) -> float:
-    """Return Spearman's correlation of ranks, with the mean rank for those that are alike; 1 where both are constant."""
+    """Return Spearman's correlation, with the mean rank for those that are alike; 1 where both are constant."""
     ranks = [_ranks(column) for column in (one, other)]
     spread = [float(np.std(column)) for column in ranks]
     if max(spread) == 0.0:

@@ -77,7 +77,7 @@ def page_of(found: Answer) -> Html:
     intro = [
         paragraph(
             f"{found.jobs:,} jobs were simulated under each policy. {present['name']} stands for what the machine does "
-            f"now; everything is compared with it, job by job, and intervals (95 %) are over {found.blocks} blocks of time."
+            f"now; everything is compared with it, job by job; intervals (95 %) are over {found.blocks} blocks of time."
         ),
         *(paragraph(note + ".") for note in found.notes),
         *(

@@ -58,11 +58,13 @@ AccountingStorageHost=localhost
 AccountingStoragePort={database}
 AccountingStoragePass={folder}/munge.sock
 AccountingStorageEnforce=associations,qos
-GresTypes=gpu
 MaxArraySize=2001
 """
 
-NODES = "NodeName={names} Port={ports} NodeHostname=localhost NodeAddr=127.0.0.1 CPUs={cores} Sockets=1 CoresPerSocket={cores} ThreadsPerCore=1 RealMemory={memory}"
+NODES = (
+    "NodeName={names} Port={ports} NodeHostname=localhost NodeAddr=127.0.0.1 "
+    "CPUs={cores} Sockets=1 CoresPerSocket={cores} ThreadsPerCore=1 RealMemory={memory}"
+)
 
 RUNS = {
     "cores": (
@@ -98,23 +100,6 @@ PriorityWeightJobSize=1000
 PriorityFavorSmall=YES
 PartitionName=batch Nodes=n[1-8] Default=YES MaxTime=60""",
         [("n", 8, 4, 4000, "")],
-    ),
-    "partitions": (
-        """SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-AccountingStorageTRES=gres/gpu
-SchedulerParameters=bf_interval=30,bf_resolution=1,bf_window=120,bf_max_job_test=200,bf_continue
-PriorityWeightAge=1000
-PriorityMaxAge=0-00:10
-PriorityWeightPartition=2000
-PriorityWeightQOS=1000
-PriorityWeightTRES=CPU=500,GRES/gpu=500
-DefMemPerCPU=200
-PartitionName=batch Nodes=n[1-6] Default=YES MaxTime=60 PriorityTier=10 PriorityJobFactor=5
-PartitionName=urgent Nodes=n[1-2] MaxTime=2 PriorityTier=100 PriorityJobFactor=1
-PartitionName=all Nodes=n[1-6],g[1-2] MaxTime=60 PriorityTier=10 PriorityJobFactor=10
-PartitionName=gpu Nodes=g[1-2] MaxTime=60 PriorityTier=20 PriorityJobFactor=20""",
-        [("n", 6, 8, 4000, "Feature=skylake Weight=10"), ("g", 2, 16, 16000, "Gres=gpu:4 Feature=milan Weight=50")],
     ),
     "shallow": (
         """SelectType=select/cons_tres
@@ -173,15 +158,6 @@ def one_job(run: str, draw: random.Random, cores: int) -> dict[str, object]:
         job |= {"tasks": "", "nodes": draw.choices([1, 2, 3, 4, 6, 8], [8, 6, 3, 3, 2, 1])[0]}
     if run == "shallow":
         job |= {"nice": draw.choice([0, 0, 0, 100, 500])}
-    if run == "partitions":
-        kind = draw.choices(["batch", "urgent", "all", "gpu"], [6, 2, 3, 3])[0]
-        job |= {"partition": kind, "qos": draw.choice(["normal", "normal", "high"])}
-        if kind == "urgent":
-            job |= {"tasks": min(tasks, 16), "limit": 2, "end": min(seconds, 60)}
-        if kind == "gpu":
-            job |= {"gpus_per_node": draw.choice([1, 1, 2, 4]), "nodes": 1, "tasks": draw.choice([1, 2, 4, 8])}
-        if kind == "batch" and draw.random() < 0.2:
-            job |= {"memory_per_cpu": draw.choice([400, 800])}
     if run == "shapes":
         kind = draw.choices(["plain", "nodes", "threads", "exclusive", "whole", "feature"], [5, 3, 3, 1, 2, 3])[0]
         if kind == "nodes":
@@ -260,7 +236,8 @@ def start_services() -> list[subprocess.Popen[bytes]]:
     conf.write_text(
         f"AuthType=auth/munge\nAuthInfo=socket={FOLDER}/munge.sock\nDbdHost=localhost\nDbdPort={DATABASE_PORT}\n"
         f"SlurmUser=root\nStorageType=accounting_storage/mysql\nStorageUser=root\nStorageLoc=slurm\n"
-        f"LogFile={FOLDER}/slurmdbd.log\nPidFile={FOLDER}/slurmdbd.pid\nStorageHost=127.0.0.1\nStoragePort={DATABASE_PORT + 1}\n"
+        f"LogFile={FOLDER}/slurmdbd.log\nPidFile={FOLDER}/slurmdbd.pid\n"
+        f"StorageHost=127.0.0.1\nStoragePort={DATABASE_PORT + 1}\n"
     )
     conf.chmod(0o600)
     defaults = FOLDER / "my.cnf"
@@ -304,16 +281,15 @@ def record(number: int, run: str) -> None:
     own = "\n".join([settings, *lines, f"PartitionName={partitions}"]) + "\n"
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
-    (folder / "gres.conf").write_text(
-        "NodeName=g[1-2] Name=gpu Count=4 Flags=CountOnly\n" if run == "partitions" else ""
-    )
     environment = {"SLURM_CONF": str(conf)}
     with ONE_BY_ONE:
         add_users(run, environment)
     daemons = [start("slurmctld", "-D", "-f", str(conf), **environment)]
     time.sleep(3)
     daemons += [start("slurmd", "-D", "-f", str(conf), "-N", host, **environment) for host in hosts]
-    while len({line for line in call("sinfo", "-h", "-N", "-o", "%N %T", **environment).splitlines() if "idle" in line}) < len(hosts):
+    while len(
+        {line for line in call("sinfo", "-h", "-N", "-o", "%N %T", **environment).splitlines() if "idle" in line}
+    ) < len(hosts):
         time.sleep(1)
     time.sleep(10)
     jobs, begin = jobs_of(run, cores), time.time()
@@ -350,7 +326,7 @@ def arguments(job: dict[str, object]) -> list[str]:
 
 
 def times_of(log: str) -> dict[str, dict[str, object]]:
-    """Return when each job came, started and ended by the log of slurmctld, in s since the first came, and who started it."""
+    """Return when each job came, started and ended by slurmctld's log, in s since the first, and who started it."""
     found: dict[str, dict[str, object]] = {}
     begin = 0.0
     for moment, text in re.findall(r"^\[(\S+)\] (.*)$", log, re.MULTILINE):
@@ -372,8 +348,8 @@ def times_of(log: str) -> dict[str, dict[str, object]]:
 def clocks_of(log: str, interval: float, period: float) -> dict[str, float]:
     """Return when the daemon's threads wake up, in s since the first job came: what no scheduler could know.
 
-    The main scheduler does so each second at this fraction of it, backfill each *interval*, and the thread that computes
-    priorities each *period*.
+    The main scheduler does so each second at this fraction of it, backfill each *interval*, and the thread that
+    computes priorities each *period*.
     """
     lines = [
         (datetime.fromisoformat(moment).timestamp(), text)
@@ -385,6 +361,7 @@ def clocks_of(log: str, interval: float, period: float) -> dict[str, float]:
 
     begin = next(date for date, text in lines if "submit_batch_job" in text)
     return {
+        "epoch": round(begin, 3),
         "main_phase": round((first("sched: Allocate") - begin) % 1.0, 3),
         "backfill_phase": round((first("backfill: _start_job: Started") - begin) % interval, 3),
         "first_full": round(first("_read_last_decay_ran") - begin + 60.0, 3),

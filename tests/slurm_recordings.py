@@ -16,8 +16,8 @@ from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 from hdeeprm_like.types import Floats
 
-FOLDER = Path(__file__).parent.parent / "golden" / "slurm" / "queues"
-RUNS = ("cores", "fairshare", "linear", "partitions", "shallow", "shapes", "usual")
+FOLDER = Path(__file__).parent / "golden" / "slurm" / "queues"
+RUNS = ("cores", "fairshare", "linear", "shallow", "shapes", "usual")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Recording:
     platform: Platform
     jobs: Workload
     start: Floats
+    epoch: float = 0.0
 
 
 def recording(name: str, folder: Path) -> Recording:
@@ -44,7 +45,12 @@ def recording(name: str, folder: Path) -> Recording:
     platform = load_platform(path)
     with (FOLDER / name / "jobs.csv").open() as file:
         rows = list(csv.DictReader(file))
-    return Recording(platform, workload(rows, platform, machine), np.array([float(row["start"]) for row in rows]))
+    return Recording(
+        platform,
+        workload(rows, platform, machine),
+        np.array([float(row["start"]) for row in rows]),
+        told["slurm"]["scheduling"]["epoch"],
+    )
 
 
 def workload(rows: list[dict[str, str]], platform: Platform, machine: object) -> Workload:

@@ -1,0 +1,133 @@
+"""Jobs of partitions: where they may run, what they get there, and what waits for what."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from slurm_recordings import RUNS, recording
+
+from hdeeprm_like.cluster.partitions import has_features, no_demands
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.engine.node_sets import NodeSets, demand_rows, most_cores
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
+from hdeeprm_like.formats.open import load_platform
+from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.studies.whatif.changes import change_named
+
+POLICIES = [baseline(f"fcfs+{mode}") for mode in ("strict", "greedy", "easy", "easysjf", "conservative")]
+POLICIES += [baseline("multifactor+slurm")]
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory):
+    """The recording with two partitions, features and jobs of whole nodes."""
+    return recording("shapes", tmp_path_factory.mktemp("platform"))
+
+
+def test_constraints_are_joined_by_and_or_or():
+    features = frozenset({"milan", "ib"})
+    assert has_features(features, "")
+    assert has_features(features, "milan&ib")
+    assert has_features(features, "[skylake|milan]")
+    assert has_features(features, "skylake&ib|milan")
+    assert not has_features(features, "skylake")
+    assert not has_features(features, "milan&gpu")
+
+
+def test_a_platform_tells_its_partitions(shapes):
+    partitions = shapes.platform.partitions
+    assert partitions.names == ("batch", "whole")
+    assert partitions.nodes.tolist() == [[True] * 7, [False] * 4 + [True] * 3]
+    assert partitions.exclusive.tolist() == [False, True]
+    assert partitions.weights.tolist() == [10.0] * 4 + [20.0] * 3
+    assert partitions.number_of("") == 0
+    with pytest.raises(WorkloadError, match="did you mean 'whole'"):
+        partitions.number_of("whol")
+
+
+def test_sets_are_of_the_nodes_of_a_partition_with_the_features(shapes):
+    demands = replace(no_demands(3), partition=("batch", "whole", "batch"), constraint=("milan", "", ""))
+    rows, members = demand_rows(shapes.platform.partitions, demands, np.array([1, 1, 1]))
+    assert rows["set"].tolist() == [0, 1, 2]
+    assert rows["exclusive"].tolist() == [0, 1, 0]
+    assert members.sum(axis=1).tolist() == [3, 3, 7]
+
+
+def test_jobs_of_whole_nodes_may_get_more_cores_than_they_ask_for(shapes):
+    demands = replace(no_demands(2), nodes=np.array([0, 2]))
+    assert most_cores(shapes.platform, demands, np.array([1, 2])).tolist() == [13, 24]
+    assert most_cores(shapes.platform, None, np.array([1, 2])).tolist() == [1, 2]
+
+
+def test_jobs_that_ask_for_no_partition_may_run_anywhere_as_ever(shapes):
+    state = State(shapes.platform, replace(shapes.jobs, demands=None), log=False)
+    assert not isinstance(state.tables.node_sets, NodeSets)
+    with pytest.raises(OptionsError, match="needs a platform with partitions"):
+        PolicyActions([baseline("multifactor+slurm")]).choices(
+            State(shapes.platform, replace(shapes.jobs, demands=None), needs=PolicyActions(POLICIES[-1:]).needs), 0
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"partitions": [{"name": "x", "hosts": "z9"}]}, "is none of the nodes"),
+        ({"nodes": [{"hosts": "n1"}]}, "names 1 hosts; the platform has 7 nodes"),
+        ({"partitions": [{"hosts": "n1"}]}, "key 'name' is missing"),
+        ({"partitions": [{"name": "x", "hosts": "n1"}, {"name": "x", "hosts": "n2"}]}, "a name is there twice"),
+    ],
+)
+def test_mistakes_in_partitions_name_their_place(tmp_path, change, told):
+    recording("shapes", tmp_path)
+    path = tmp_path / "shapes.json"
+    content = json.loads(path.read_text())
+    content["slurm"] |= change
+    path.write_text(json.dumps(content))
+    with pytest.raises(PlatformError, match=told):
+        load_platform(path)
+
+
+def test_more_nodes_are_of_the_kinds_and_partitions_that_there_are(shapes):
+    machine = change_named("nodes=+2").of_machine(shapes.platform)
+    assert machine.nodes == 9
+    assert machine.partitions.nodes.sum(axis=1).tolist() == [9, 4]
+    assert machine.cores == shapes.platform.cores + 8 + 12
+
+
+@pytest.mark.parametrize("number", range(len(POLICIES)))
+def test_no_job_runs_where_it_may_not_and_no_node_gives_more_than_it_has(shapes, number):
+    policies = PolicyActions(POLICIES)
+    state = State(shapes.platform, shapes.jobs, log=False, needs=policies.needs)
+    simulator = Simulator(state, shapes.jobs, "textbook")
+    for _ in run_policy(simulator, policies, number):
+        pass
+    tasks, sets, jobs = simulator.simulation.tasks, state.tables.node_sets, shapes.jobs
+    assert np.isfinite(tasks["finish"]).all()
+    nodes = [sets.hold_node[row["first_hold"] :][: row["held"]] for row in sets.demands]
+    cores = [sets.hold_cores[row["first_hold"] :][: row["held"]] for row in sets.demands]
+    node_cores = np.bincount(shapes.platform.processor_node, shapes.platform.processor_cores)
+    for j in range(len(jobs)):
+        assert sets.members[sets.demands["set"][j], nodes[j]].all()
+        assert cores[j].sum() >= jobs.size[j]
+        if sets.demands["exclusive"][j]:
+            assert (cores[j] == node_cores[nodes[j]]).all()
+        else:
+            assert cores[j].sum() == jobs.size[j]
+            assert sets.demands["nodes"][j] in (0, len(nodes[j]))
+        running = (tasks["start"] <= tasks["start"][j]) & (tasks["finish"] > tasks["start"][j])
+        used, memory = np.zeros(len(node_cores)), np.zeros(len(node_cores))
+        for other in np.flatnonzero(running):
+            used[nodes[other]] += cores[other]
+            memory[nodes[other]] += cores[other] * jobs.memory[other]
+        assert (used <= node_cores).all()
+        assert (memory <= shapes.platform.node_memory * (1 + 1e-9)).all()
+
+
+def test_all_recordings_are_of_60_to_200_jobs(tmp_path):
+    for name in RUNS:
+        found = recording(name, tmp_path)
+        assert 60 <= len(found.jobs) <= 200
+        assert (found.start >= found.jobs.submit).all()

@@ -1,0 +1,118 @@
+"""What-if: the answers, the changes, the fidelity, and what a user sees of mistakes."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.studies.whatif.answer import Outcome, answer, ratio_of, simulate
+from hdeeprm_like.studies.whatif.changes import change_named
+from hdeeprm_like.studies.whatif.fidelity import fidelity_of, rank_correlation
+from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
+
+JOBS = [  # submit, wait, run, cores
+    (0, 0, 100, 4),
+    (10, 90, 50, 4),
+    (20, 0, 10, 0),
+    (30, 120, 30, 2),
+    (40, 110, 20, 2),
+    (1000, 0, 60, 1),
+]
+
+
+@pytest.fixture
+def log_path(tmp_path):
+    lines = [
+        f"{n} {s} {w} {r} {c} -1 -1 {c} {2 * r} -1 1 {n % 2} 1 -1 -1 -1 -1 -1" for n, (s, w, r, c) in enumerate(JOBS, 1)
+    ]
+    path = tmp_path / "jobs.swf"
+    path.write_text("; MaxProcs: 4\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_the_policy_that_made_a_log_retells_it(log_path):
+    machine = machine_of_cores(4)
+    log = load_log(log_path, machine)
+    found = fidelity_of(log, simulate(machine, log, baseline("fcfs+easy")))
+    assert found is not None
+    assert found.grade == "A"
+    assert found.wait[0] == found.wait[1] == np.mean([0, 90, 120, 110, 0])
+    assert found.order == 1.0
+
+
+def test_another_machine_is_graded_worse(log_path):
+    machine = machine_of_cores(64)
+    log = load_log(log_path, machine)
+    found = fidelity_of(log, simulate(machine, log, baseline("fcfs+easy")))
+    assert found is not None
+    assert found.grade == "D"
+
+
+def test_more_nodes_shorten_waits_and_more_load_does_not(log_path):
+    machine = machine_of_cores(4)
+    log = load_log(log_path, machine)
+    changes = [change_named("nodes=+100%"), change_named("load=2")]
+    rows = answer(machine, log, "fcfs+easy", ["sjf+easy"], changes).rows
+    assert [row["name"] for row in rows] == ["fcfs+easy", "sjf+easy", "fcfs+easy, nodes=+100%", "fcfs+easy, load=2"]
+    assert rows[2]["wait"] < rows[0]["wait"] <= rows[3]["wait"]
+    assert rows[2]["cores"] == 8
+
+
+@pytest.mark.parametrize("text", ["nodes=10", "nodes=+", "load=0", "load=1e9", "cores=+1", "nodes=+1.5", ""])
+def test_what_is_no_change_is_refused(text):
+    with pytest.raises(OptionsError, match="is none of"):
+        change_named(text)
+
+
+def test_the_interval_of_a_ratio_holds_it_and_is_one_where_nothing_changes():
+    waits = np.arange(1.0, 101.0)
+    blocks = np.repeat(np.arange(10), 10)
+    assert ratio_of(waits, waits, blocks) == (1.0, 1.0, 1.0)
+    ratio, low, high = ratio_of(waits * np.linspace(0.5, 0.9, 100), waits, blocks)
+    assert low < ratio < high < 1.0
+    assert np.isnan(ratio_of(waits, waits * 0.0, blocks)[0])
+
+
+def test_rank_correlation_takes_ties_at_their_mean_rank():
+    assert rank_correlation(np.array([1.0, 2.0, 2.0, 3.0]), np.array([5.0, 6.0, 6.0, 9.0])) == pytest.approx(1.0)
+    assert rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])) == pytest.approx(-1.0)
+    assert rank_correlation(np.zeros(3), np.arange(3.0)) == 0.0
+
+
+def test_a_log_without_waits_has_no_fidelity(log_path):
+    machine = machine_of_cores(4)
+    log = load_log(log_path, machine)
+    outcome: Outcome = simulate(machine, log, baseline("fcfs+easy"))
+    assert fidelity_of(replace(log, wait=np.full(len(log.jobs), np.nan)), outcome) is None
+
+
+def test_the_command_writes_the_report_and_the_tables(log_path, tmp_path, capsys):
+    out = tmp_path / "answer"
+    words = ["whatif", "--jobs", str(log_path), "--cores", "4", "--now", "fcfs+easy", "--policies", "sjf+easy"]
+    assert main([*words, "--change", "nodes=+50%", "-o", str(out)]) == 0
+    assert "your users would have waited" in capsys.readouterr().out
+    told = json.loads((out / "whatif.json").read_text())
+    assert told["fidelity"]["grade"] == "A"
+    assert [row["change"] for row in told["outcomes"]] == ["", "", "nodes=+50%"]
+    assert "Does the model know your machine?" in (out / "report.html").read_text()
+    assert (out / "groups.csv").read_text().startswith("name,kind,group,jobs,wait_now,wait\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "one of --machine FILE and --cores N"),
+        (["--cores", "4", "--change", "nodes=ten"], "is none of nodes=+10%"),
+        (["--cores", "4", "--policies", "sjff+easy"], "did you mean"),
+        (["--cores", "5000"], "reserves whole nodes"),
+    ],
+)
+def test_mistakes_get_one_line(log_path, tmp_path, capsys, words, told):
+    assert main(["whatif", "--jobs", str(log_path), *words, "-o", str(tmp_path / "answer")]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
