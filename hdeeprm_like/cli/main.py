@@ -156,6 +156,7 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.learning import add_train
     from hdeeprm_like.cli.prediction import add_predict
     from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
+    from hdeeprm_like.cli.sweep import add_sweep
     from hdeeprm_like.cli.workloads import add_workload_commands
 
     top = Parser(
@@ -169,6 +170,7 @@ def parser() -> "Parser":
     add_visual(commands)
     add_metrics(commands)
     add_compare(commands)
+    add_sweep(commands)
     add_explain(commands)
     add_jobstat(commands)
     add_predict(commands)
