@@ -38,6 +38,8 @@ SLOW = {
     r"robust/test_fuzz.*\[(?!0\])": "other changes of the same inputs",
     r"robust/test_interruptions": "kills and resumes processes, some 15 s each",
     r"test_docker.*commands_run": "more commands",
+    r"slurm/test_real_slurm": "starts a real Slurm, whose jobs last some seconds each",
+    r"slurm/test_follow.*each_instant.*(sjf|multifactor)": "another order",
 }
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-NOT_HERE = ("made", "import.md")  # made from the code; run by tests/importers/test_tutorial.py
+# made from the code; run by tests/importers/test_tutorial.py, and by tests/slurm/test_slurm_page.py
+NOT_HERE = ("made", "import.md", "slurm.md")
 PAGES = [
     ROOT / "README.md",
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not {*path.parts} & {*NOT_HERE}),

@@ -30,6 +30,7 @@ COMMANDS = (
     "jobstat",
     "predict",
     "explain",
+    "slurm",
     "generate",
     "cut",
     "fetch-trace",

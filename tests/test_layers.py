@@ -31,6 +31,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "experiment": DECIDES | {"formats", "options", "run"},
     "examples": {"formats"},
     "importers": {"formats"},
+    "slurm": DECIDES | {"formats", "importers"},
     "envs": DECIDES | {"experiment", "formats", "options", "results", "run"},
     "gym": {"envs"},
     "launch": DECIDES | {"batsim", "experiment", "formats", "learning", "results", "run"},
@@ -52,6 +53,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
         "options",
         "results",
         "run",
+        "slurm",
         "studies",
     },
 }

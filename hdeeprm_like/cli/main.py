@@ -157,6 +157,7 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.prediction import add_predict
     from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
     from hdeeprm_like.cli.sweep import add_sweep
+    from hdeeprm_like.cli.slurm import add_slurm
     from hdeeprm_like.cli.workloads import add_workload_commands
 
     top = Parser(
@@ -176,6 +177,7 @@ def parser() -> "Parser":
     add_predict(commands)
     add_workload_commands(commands)
     add_import(commands)
+    add_slurm(commands)
     add_convert(commands)
     add_clean(commands)
     add_schema(commands)

@@ -15,6 +15,7 @@ from hdeeprm_like.decision.policies.baselines import decide_by
 from hdeeprm_like.decision.policies.own_times import OwnTimes
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.decision.policies.plans import Plans, make_room, needs_of, new_plans, predictors_of
+from hdeeprm_like.decision.policies.ranking import Ranked, notice, ranked_by
 from hdeeprm_like.decision.tree_files import is_own
 from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.bundles import Bundle
@@ -250,12 +251,7 @@ class PolicyActions:
             return False
         policy, (kind, first, second) = self.policies[action], self.numbers[action].tolist()
         if kind == BASELINE:
-            if self._plans is None or self._plans[0] is not state:
-                self._plans = state, new_plans(state, self.baselines), OwnTimes(state, self.baselines)
-            _, plans, own_times = self._plans
-            make_room(plans, len(state.tables.jobs))
-            own_times.write(plans.history)
-            decide_by((self.baselines[first].mode,))(state.tables, plans, first)
+            decide_by((self.baselines[first].mode,))(state.tables, self._plans_of(state), first)
         elif first == OWN:
             job = policy[0] if not isinstance(policy, Baseline) else None
             assert callable(job)
@@ -265,6 +261,24 @@ class PolicyActions:
                 state.require(Needs(((first, REQUESTED),)), self.names[action])
             apply_pair(state.tables, first, second)
         return False
+
+    def rank(self, action: int, state: State) -> Ranked:
+        """Return the waiting jobs in the order in which a baseline serves them; nothing is started."""
+        number = int(self.numbers[action, 1])
+        return ranked_by(self.baselines[number], state.tables, self._plans_of(state), number)
+
+    def notice(self, action: int, state: State) -> None:
+        """Let a baseline take in what has happened, at an instant at which it is not asked."""
+        notice(state.tables, self._plans_of(state), int(self.numbers[action, 1]))
+
+    def _plans_of(self, state: State) -> Plans:
+        """Return what the baselines remember, with room for all jobs that are known by now."""
+        if self._plans is None or self._plans[0] is not state:
+            self._plans = state, new_plans(state, self.baselines), OwnTimes(state, self.baselines)
+        _, plans, own_times = self._plans
+        make_room(plans, len(state.tables.jobs))
+        own_times.write(plans.history)
+        return plans
 
 
 def name_of(policy: Policy) -> str:

@@ -131,7 +131,7 @@ class State:
             named: False to count cores in place of naming those of each job, which takes the same time for jobs of any
                 size. Only for one processor, for jobs that ask for cores alone, and with the textbook's clock.
         """
-        if not named and (jobs is None or not countable(platform, jobs)):
+        if not named and not countable(platform, jobs):
             raise ValueError("cores need names unless there is one processor and all jobs ask for nothing but cores")
         if limits is None:
             if jobs is None:
@@ -209,12 +209,15 @@ class State:
             raise ValueError(f"{who}: the state keeps no list of jobs for {missing[0]}; name it in what State needs")
 
     def append(self, request: Request) -> int:
-        """Make room for a job that is submitted next after those known; return its row."""
+        """Make room for a job that is submitted next after those known; return its row.
+
+        Where cores are counted it must ask for cores alone.
+        """
         row = self.known
         self.known += 1
         self._places += min(request.size, self.platform.cores)
         before = len(self.tables.jobs)
-        make_room(self.tables, self.known, self._places)
+        make_room(self.tables, self.known, self._places if self.named else 0)
         if len(self.tables.jobs) > before:
             self._enough = lifecycle.entries_of_an_instant(self.tables)
         job = self.tables.jobs[row]
@@ -410,9 +413,10 @@ def cores_of(tables: Tables, job: int) -> Ints:
     return cores
 
 
-def countable(platform: Platform, jobs: Workload) -> bool:
-    """Tell whether it makes no difference which cores the jobs have."""
-    return platform.processors == 1 and not (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
+def countable(platform: Platform, jobs: Workload | None) -> bool:
+    """Tell whether it makes no difference which cores the jobs have; those that are not known must ask for no more."""
+    asked = jobs is not None and (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
+    return platform.processors == 1 and not asked
 
 
 def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:

@@ -155,7 +155,7 @@ LOG_OVERSUBSCRIBED = 4  # processor, 1 begins or 0 ends
 LOG_REJECT = 5  # job, what it lacks
 LOG_REQUEST = 6  # a SET_RESOURCE_STATE: number of cores, P-state; its LOG_PSTATE entries follow
 
-SUBMITTED, STARTED, ENDED = 0, 1, 2  # kinds of changes, see Tables.changes
+SUBMITTED, STARTED, ENDED, WITHDRAWN = 0, 1, 2, 3  # kinds of changes, see Tables.changes
 KIND_BITS, KIND_MASK = 2, 3  # an entry is the job, shifted by so many bits, and the kind
 
 IDLE_CORE = -1  # in Tables.core_job where no job is

@@ -10,14 +10,12 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, look_at_queue, weigh, write_features
+from hdeeprm_like.decision.policies.ranking import score_terms
 from hdeeprm_like.decision.score_files import FEATURES, ScoredPolicy, formula
-from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import OVER, advance
 from hdeeprm_like.run.simulator import Clock, Simulator, constant_run
-from hdeeprm_like.types import Floats
 
 
 def explained(policy: ScoredPolicy) -> Iterator[str]:
@@ -106,16 +104,8 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
         if state.now >= at and len(state.waiting) + len(state.started_now) > 1:
             break
     plans = run.choices.plans  # type: ignore[union-attr]
-    s = int(plans.history.past["inexact"][0] == 0)
     rows = np.concatenate([state.started_now, state.waiting]).astype(np.int64)
-    features, scores = np.zeros((len(rows), COUNT)), np.zeros(len(rows))
-    write_all(state.tables, plans, s, rows, features, scores)
-    weights = dict((learned.exact or learned if s else learned).queue.weights)
-    moved = {
-        name: weights[name] * (features[:, i] - features[:, i].mean())
-        for i, name in enumerate(FEATURES)
-        if weights.get(name)
-    }
+    scores, moved = score_terms(policy, state.tables, plans, 0, rows)
     table = pd.DataFrame(
         {
             "job": [jobs.ids[row] for row in rows],
@@ -128,14 +118,3 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
         }
     )
     return Moment(state.now, len(state.started_now), table.sort_values("score", kind="stable", ignore_index=True))
-
-
-@compiled
-def write_all(tables, plans, s, rows, features: Floats, scores: Floats) -> None:  # type: ignore[no-untyped-def]
-    """Write (R, F) features and (R,) scores of the queue of some jobs, as the first policy sees them in stage *s*."""
-    look_at_queue(tables, plans.scores, s)
-    for i in range(len(rows)):
-        write_features(tables, plans.history, plans.scores, s, rows[i])
-        scores[i] = weigh(plans.scores, s, QUEUE)
-        for n in range(features.shape[1]):
-            features[i, n] = plans.scores.features[n]

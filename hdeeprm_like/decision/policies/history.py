@@ -19,7 +19,7 @@ from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, Tables, longer
+from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WITHDRAWN, Tables, longer
 from hdeeprm_like.types import Floats, Ints, Records
 
 BUILT_IN = LEARNED - FIRST_PREDICTED  # predictors
@@ -252,7 +252,7 @@ def open_record(tables: Tables, history: History, j: int) -> None:
 
 @compiled
 def count_job(history: History, number: int, kind: int, cores: int) -> None:
-    """Count a job of a group that has been submitted, has started or ended."""
+    """Count a job of a group that has been submitted or withdrawn, has started or ended."""
     group = history.groups[number]
     if kind == SUBMITTED:
         group.waiting += 1
@@ -263,6 +263,8 @@ def count_job(history: History, number: int, kind: int, cores: int) -> None:
     elif kind == ENDED:
         group.running -= 1
         group.cores -= cores
+    elif kind == WITHDRAWN:
+        group.waiting -= 1
 
 
 @compiled

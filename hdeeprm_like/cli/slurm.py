@@ -1,0 +1,192 @@
+"""The command ``slurm``: a policy's order in the priorities of a real Slurm."""
+
+import argparse
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+from types import FrameType
+
+from hdeeprm_like.cli.arguments import Commands, at_most, command, positive_seconds
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.limits import JOBS, SITE_FACTOR
+
+FILE = Path("slurm-factors.json")
+NEEDED = ("squeue", "sinfo", "scontrol")
+FOREVER = 86400.0  # s that a guard goes on trying
+
+
+def add_slurm(commands: Commands) -> None:
+    """Add ``slurm`` and what it does."""
+    purpose = "put a policy's order into the priorities of a running Slurm"
+    added = commands.add_parser("slurm", help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    kinds = added.add_subparsers(dest="slurm", metavar="WHAT", required=True)
+    _add_watch(kinds)
+    restore = command(kinds, "restore", "set the site factors of jobs back to 0", _run_restore)
+    _add_file(restore)
+    restore.add_argument("--all", action="store_true", help="of all jobs that wait or run, whatever the file says")
+    restore.add_argument("--timeout", type=positive_seconds, default=60.0, metavar="S", help="s to try (default 60)")
+    restore.add_argument("--when-closed", action="store_true", help=argparse.SUPPRESS)  # the guard of a watch
+    status = command(kinds, "status", "tell what a watch does and has set", _run_status)
+    _add_file(status)
+    status.add_argument("--log", type=Path, metavar="FILE", help="of the watch, to be summed up")
+
+
+def _add_watch(kinds: Commands) -> None:
+    added = command(kinds, "watch", "watch a Slurm, and order its pending jobs by a policy", _run_watch)
+    added.add_argument(
+        "--policy", required=True, metavar="NAME", help="whose order: sjf, f1, zoo:balanced, scored:FILE.json, ..."
+    )
+    mode = added.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--dry-run", action="store_true", help="log what would be done beside what Slurm does (this is the default)"
+    )
+    mode.add_argument("--apply", action="store_true", help="set site factors; needs operator rights in Slurm")
+    added.add_argument(
+        "--max-factor",
+        type=at_most(SITE_FACTOR),
+        default=10_000,
+        metavar="N",
+        help="largest one (default 10000)",
+    )
+    added.add_argument(
+        "--depth",
+        type=at_most(JOBS),
+        default=1000,
+        metavar="N",
+        help="jobs that have one at most (default 1000)",
+    )
+    added.add_argument("--partition", type=names, default=(), metavar="A,B", help="only these partitions")
+    added.add_argument("--users", type=names, default=(), metavar="A,B", help="factors for jobs of these users only")
+    added.add_argument(
+        "--interval", type=positive_seconds, default=10.0, metavar="S", help="s between two looks (default 10)"
+    )
+    added.add_argument(
+        "--rate", type=positive_seconds, default=20.0, metavar="N", help="changes a second at most (default 20)"
+    )
+    added.add_argument(
+        "--patience",
+        type=positive_seconds,
+        default=60.0,
+        metavar="S",
+        help="s without contact before all factors go back to 0 (default 60)",
+    )
+    added.add_argument("--log", type=Path, metavar="FILE", help="JSON lines of what was done and why (default: stdout)")
+    _add_file(added)
+
+
+def _add_file(added: argparse.ArgumentParser) -> None:
+    added.add_argument(
+        "--state", type=Path, default=FILE, metavar="FILE", help=f"remembers the factors that are set (default {FILE})"
+    )
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Parse names with commas between."""
+    return tuple(name for name in text.split(",") if name)
+
+
+def _run_watch(options: argparse.Namespace) -> None:
+    from hdeeprm_like.decision.names import baseline
+    from hdeeprm_like.slurm.commands import Programs
+    from hdeeprm_like.slurm.factors import FactorFile
+    from hdeeprm_like.slurm.journal import Journal
+    from hdeeprm_like.slurm.watch import Watch, WatchOptions
+
+    policy = baseline(options.policy)
+    if policy.needs_run_times:
+        raise OptionsError(f"--policy {options.policy}: looks at actual run times, which nobody knows of a real Slurm")
+    _need_programs()
+    file = FactorFile(options.state)
+    watch = Watch(
+        Programs(),
+        WatchOptions(
+            policy=policy,
+            apply=options.apply,
+            most=options.max_factor,
+            depth=options.depth,
+            partitions=options.partition,
+            users=options.users,
+            interval=options.interval,
+            rate=options.rate,
+            patience=options.patience,
+        ),
+        file,
+        Journal(options.log),
+    )
+    stop = Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
+    if not options.apply:
+        watch.run(stop)
+        return
+    with file.locked():
+        file = FactorFile(options.state)  # what another watch wrote until it let go
+        watch.file = file
+        guard = start_guard(options.state)
+        try:
+            watch.run(stop)
+        finally:
+            assert guard.stdin is not None
+            guard.stdin.close()
+
+
+def start_guard(path: Path) -> "subprocess.Popen[bytes]":
+    """Start the process that puts factors back when this one is gone without having done so, as after kill -9."""
+    words = ("slurm", "restore", "--when-closed", "--quiet", "--state", str(path))
+    return subprocess.Popen(
+        [sys.executable, "-m", "hdeeprm_like", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _run_restore(options: argparse.Namespace) -> None:
+    from hdeeprm_like.slurm.commands import Programs
+    from hdeeprm_like.slurm.factors import FactorFile
+    from hdeeprm_like.slurm.restore import put_back_in_time
+
+    if options.when_closed:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # it ends with the watch, not before
+        sys.stdin.buffer.read()
+    _need_programs()
+    if options.all:
+        options.state.unlink(missing_ok=True)  # it may be what cannot be read
+    with FactorFile(options.state).locked(patience=options.when_closed):
+        file = FactorFile(options.state)
+        patience = FOREVER if options.when_closed else options.timeout
+        count = put_back_in_time(Programs(), file, patience, options.all)
+    if not options.quiet:
+        sys.stdout.write(f"{count} jobs have the site factor 0 again\n" if count else "no factors are set\n")
+
+
+def _run_status(options: argparse.Namespace) -> None:
+    from hdeeprm_like.slurm.factors import FactorFile
+    from hdeeprm_like.slurm.journal import summary
+
+    file = FactorFile(options.state)
+    holder = file.holder()
+    sys.stdout.write(f"process {holder} sets factors\n" if holder else "nobody sets factors\n")
+    factors = file.factors.values()
+    sys.stdout.write(
+        f"{options.state}: {len(factors)} jobs have a factor, from {min(factors)} to {max(factors)}\n"
+        if factors
+        else f"{options.state}: no factors are set\n"
+    )
+    if options.log is not None:
+        for line in summary(options.log):
+            sys.stdout.write(f"{line}\n")
+
+
+def _need_programs() -> None:
+    missing = [program for program in NEEDED if shutil.which(program) is None]
+    if missing:
+        raise OptionsError(f"{', '.join(missing)}: not found in PATH; Slurm's client programs are needed here")

@@ -1,0 +1,110 @@
+"""The order in which a baseline serves the waiting jobs, for those who start jobs by it somewhere else.
+
+It is the order that the baseline itself sorts the queue in before it starts jobs. What a learned policy does besides
+(gates, reservations, cores that are kept, looking ahead) is no order, and is left to whoever starts the jobs.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from hdeeprm_like.decision.names import MODES, SCORED, Baseline
+from hdeeprm_like.decision.policies.baselines import open_decision
+from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.priorities import share_out
+from hdeeprm_like.decision.policies.run_times import follow
+from hdeeprm_like.decision.policies.scored import sort_by_score
+from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, weigh, write_features
+from hdeeprm_like.decision.score_files import FEATURES
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.numbers import MULTIFACTOR
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats, Ints
+
+
+class Ranked(NamedTuple):
+    """The waiting jobs in the order of a policy; the smallest key is first.
+
+    Attributes:
+        jobs: (W,) rows. keys: (W,) what the policy minimizes.
+        because: for each feature that weighs something in a learned score, (W,) how much it moves the key of a job
+            beside the mean of these jobs; empty for other policies.
+    """
+
+    jobs: Ints
+    keys: Floats
+    because: dict[str, Floats]
+
+
+def ranked_by(baseline: Baseline, tables: Tables, plans: Plans, k: int) -> Ranked:
+    """Return the waiting jobs in the order of baseline *k* now."""
+    count = sorter(baseline.mode)(tables, plans, k)
+    rows = plans.queue[:count].astype(np.int64)
+    keys: Floats = tables.waiting.key_of[plans.plans["list"][k], rows]
+    because = score_terms(baseline, tables, plans, k, rows)[1] if baseline.learned and count else {}
+    return Ranked(rows, keys, because)
+
+
+@functools.cache
+def sorter(mode: str) -> Callable[..., int]:
+    """Return a compiled function that writes the jobs in the order of a baseline of a mode to ``Plans.queue``."""
+    arrange: Callable[..., None] = sort_by_stage if MODES[mode] == SCORED else keep_as_sorted
+
+    def write_order(tables, plans, k):  # type: ignore[no-untyped-def]
+        if not open_decision(tables, plans, k):
+            return 0
+        arrange(tables, plans, k)
+        return copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
+
+    write_order.__qualname__ = f"write_order_{mode}"  # machine code is kept by this name
+    return compiled(write_order)
+
+
+@compiled
+def keep_as_sorted(tables: Tables, plans: Plans, k: int) -> None:
+    """Do nothing: the list is sorted when a decision opens."""
+
+
+@compiled
+def sort_by_stage(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the waiting jobs by the score of the stage that a learned policy is in."""
+    sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
+
+
+def score_terms(
+    baseline: Baseline, tables: Tables, plans: Plans, k: int, rows: Ints
+) -> tuple[Floats, dict[str, Floats]]:
+    """Return (R,) scores of some jobs by learned policy *k*, and how much each feature moves them beside their mean."""
+    learned = baseline.learned
+    assert learned is not None
+    exact = plans.history.past["inexact"][0] == 0
+    features, scores = np.zeros((len(rows), COUNT)), np.zeros(len(rows))
+    write_scores(tables, plans, k * STAGES + int(exact), rows, features, scores)
+    weights = dict((learned.exact or learned if exact else learned).queue.weights)
+    return scores, {
+        name: weights[name] * (features[:, i] - features[:, i].mean())
+        for i, name in enumerate(FEATURES)
+        if weights.get(name)
+    }
+
+
+@compiled
+def write_scores(tables: Tables, plans: Plans, s: int, rows: Ints, features: Floats, scores: Floats) -> None:
+    """Write (R, F) features and (R,) scores of the queue of some jobs, in stage *s*."""
+    look_at_queue(tables, plans.scores, s)
+    for i in range(len(rows)):
+        write_features(tables, plans.history, plans.scores, s, rows[i])
+        scores[i] = weigh(plans.scores, s, QUEUE)
+        for n in range(features.shape[1]):
+            features[i, n] = plans.scores.features[n]
+
+
+@compiled
+def notice(tables: Tables, plans: Plans, k: int) -> None:
+    """Let baseline *k* take in what has happened until now, as it does at each decision, but decide nothing."""
+    if plans.plans[k].order == MULTIFACTOR:
+        share_out(tables, plans.history)
+    follow(tables, plans.history)

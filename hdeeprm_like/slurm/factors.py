@@ -1,0 +1,158 @@
+"""From an order of jobs to few, bounded changes of their site factors, and the file that remembers which are set.
+
+A site factor is what Slurm adds to the priority that it has found for a job itself. The first job by the policy gets
+the largest one. A job that still stands right between its neighbours keeps the factor it has, so that a job that comes
+or leaves changes few others.
+"""
+
+import bisect
+import contextlib
+import fcntl
+import itertools
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.inputs import read_json
+
+
+def wanted_factors(order: Sequence[int], current: Mapping[int, int], most: int, depth: int) -> dict[int, int]:
+    """Return the factors, from 1 to *most*, of the first *depth* jobs of an order, in that order; 0 for all others.
+
+    Args:
+        order: jobs, the first one first. current: factors that jobs have; 0 for those that are not named.
+    """
+    first = order[: min(depth, most)]
+    values = [current.get(job, 0) for job in first]
+    kept = [i for i in longest_descent(values) if 0 < values[i] <= most]
+    ends = [(-1, most + 1), *((i, values[i]) for i in kept), (len(first), 0)]
+    wanted: dict[int, int] = {}
+    for (i, above), (j, below) in itertools.pairwise(ends):
+        places = j - i - 1
+        if above - below <= places:  # no whole numbers are left between the two: all are spread out anew
+            return spread(first, most) | dict.fromkeys(order[len(first) :], 0)
+        for n in range(1, places + 1):
+            wanted[first[i + n]] = above - (above - below) * n // (places + 1)
+        if j < len(first):
+            wanted[first[j]] = values[j]
+    return wanted | dict.fromkeys(order[len(first) :], 0)
+
+
+def spread(order: Sequence[int], most: int) -> dict[int, int]:
+    """Return factors evenly from *most* down to above 0."""
+    return {job: most - most * i // len(order) for i, job in enumerate(order)}
+
+
+def longest_descent(values: Sequence[int]) -> list[int]:
+    """Return the places of a longest strictly descending part of some values above 0."""
+    lasts: list[int] = []  # the negated last value of the best part of each length
+    places: list[int] = []
+    before: list[int] = [-1] * len(values)
+    for i, value in enumerate(values):
+        if value <= 0:
+            continue
+        length = bisect.bisect_left(lasts, -value)
+        before[i] = places[length - 1] if length else -1
+        if length == len(lasts):
+            lasts.append(-value)
+            places.append(i)
+        else:
+            lasts[length], places[length] = -value, i
+    found = []
+    i = places[-1] if places else -1
+    while i >= 0:
+        found.append(i)
+        i = before[i]
+    return found[::-1]
+
+
+class FactorFile:
+    """The factors that may be set, on disk before they are: after a crash nothing is forgotten.
+
+    Attributes:
+        path: of the file. factors: by job.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the file, if there is one.
+
+        Raises:
+            OptionsError: it cannot be read, or is none of ours.
+        """
+        self.path = path
+        self.factors: dict[int, int] = {}
+        if not path.exists():
+            return
+        content = read_json(path, OptionsError)
+        try:
+            self.factors = {int(job): int(factor) for job, factor in content["factors"].items()}
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise OptionsError(f"{path}: is no file of factors; remove it, and run: slurm restore --all") from None
+
+    def write(self, factors: Mapping[int, int]) -> None:
+        """Replace the content; it is on disk when this returns.
+
+        Raises:
+            OptionsError: it cannot be written.
+        """
+        known = {job: factor for job, factor in factors.items() if factor != 0}
+        fresh = self.path.with_name(self.path.name + ".new")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with fresh.open("w", encoding="utf-8") as file:
+                json.dump({"version": 1, "factors": known}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(self.path)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise OptionsError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+        self.factors = known
+
+    @contextmanager
+    def locked(self, patience: bool = False) -> Iterator[None]:
+        """Be the only one who sets factors.
+
+        Args:
+            patience: whether to wait for another one to end.
+
+        Raises:
+            OptionsError: somebody else does.
+        """
+        path = self.path.with_name(self.path.name + ".lock")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("a+", encoding="utf-8")
+        except OSError as error:
+            raise OptionsError(f"{path}: cannot be written: {error.strerror or error}") from None
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if patience else fcntl.LOCK_NB))
+            except OSError:
+                file.seek(0)
+                raise OptionsError(f"{self.path}: process {file.read(20) or '?'} sets factors; stop it first") from None
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            yield
+            with contextlib.suppress(OSError):
+                file.truncate(0)
+
+    def holder(self) -> str:
+        """Return the number of the process that sets factors; empty if none does."""
+        path = self.path.with_name(self.path.name + ".lock")
+        try:
+            with path.open("r", encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return ""
+        except BlockingIOError:
+            return path.read_text(encoding="utf-8") or "?"
+        except OSError:
+            return ""

@@ -1,0 +1,208 @@
+"""A real Slurm of imagined nodes in a temporary folder: slurmctld, a slurmd for each node, munge with a key of its own.
+
+Its jobs are sleeps of some seconds. It listens on ports from 18000 to 18999 and talks to nobody else.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from hdeeprm_like.slurm.shown import jobs_of_json
+
+NEEDED = ("slurmctld", "slurmd", "squeue", "sinfo", "scontrol", "sbatch", "scancel", "sprio", "munged")
+PATIENCE = 60.0  # s that a daemon may take to answer
+
+CONFIGURATION = """
+ClusterName=small
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={folder}/munge.socket
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_interval=2,default_queue_depth=1000,bf_max_job_test=1000
+PriorityType={priority}
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/filetxt
+JobCompLoc={folder}/jobs.txt
+MpiDefault=none
+SlurmdParameters=config_overrides
+ReturnToService=2
+MinJobAge=30
+MaxJobCount=20000
+NodeName=n[1-{nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs={cpus} Sockets=1 \
+CoresPerSocket={cpus} ThreadsPerCore=1 RealMemory=4000
+PartitionName=normal Nodes=n[1-{nodes}] Default=YES MaxTime=1-0 DefaultTime=5 State=UP
+PartitionName=debug Nodes=n1 MaxTime=10 State=UP
+"""
+
+
+def missing():
+    """Why there can be no real Slurm here; empty if there can."""
+    absent = [name for name in NEEDED if shutil.which(name) is None]
+    if absent:
+        return f"not installed: {', '.join(absent)} (Debian: apt-get install slurm-wlm munge)"
+    return "" if os.geteuid() == 0 else "only root can start a Slurm whose jobs are of several users"
+
+
+def free_ports(count):
+    """The first of some ports in a row on which nobody listens."""
+    for first in range(18000 + os.getpid() % 500, 18990 - count):
+        with contextlib.ExitStack() as stack:
+            try:
+                for port in range(first, first + count):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+    raise RuntimeError("no free ports between 18000 and 18999")
+
+
+class RealSlurm:
+    """A cluster of *nodes* nodes with *cpus* CPUs each."""
+
+    def __init__(self, nodes=2, cpus=8, priority="priority/multifactor"):
+        self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))  # a short path, for it holds a socket
+        self.folder.chmod(0o755)
+        self.nodes = nodes
+        port = free_ports(nodes + 1)
+        self.configuration = self.folder / "slurm.conf"
+        self.configuration.write_text(
+            CONFIGURATION.format(
+                folder=self.folder,
+                port=port,
+                first=port + 1,
+                last=port + nodes,
+                nodes=nodes,
+                cpus=cpus,
+                priority=priority,
+            )
+        )
+        for name in ("state", "spool"):
+            (self.folder / name).mkdir()
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o400)
+        self.environment = os.environ | {"SLURM_CONF": str(self.configuration)}
+        self.processes = []
+        self.ends_with = []  # what is called at the end
+
+    def __enter__(self):
+        try:
+            munge = [f"--{name}={self.folder}/munge.{end}" for name, end in MUNGE_FILES]
+            self.start("munged", "--foreground", "--force", "--num-threads=10", *munge)
+            wait_until(lambda: (self.folder / "munge.socket").exists(), "munged")
+            self.start_controller()
+            for n in range(1, self.nodes + 1):
+                self.start("slurmd", "-D", "-f", self.configuration, "-N", f"n{n}")
+            wait_until(
+                lambda: self.run("sinfo", "-h", "-p", "normal", "-o", "%D %t").split() == [str(self.nodes), "idle"],
+                "slurmd",
+            )
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for end in self.ends_with:
+            end()
+        for process in reversed(self.processes):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, *command):
+        """Start a daemon in a group of its own, with which the jobs that it starts end."""
+        with (self.folder / f"{command[0]}.out").open("ab") as out:
+            process = subprocess.Popen(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=self.environment,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def start_controller(self):
+        """Start slurmctld and wait until it answers."""
+        self.controller = self.start("slurmctld", "-D", "-f", self.configuration)
+        wait_until(lambda: "is UP" in self.run("scontrol", "ping", check=False), "slurmctld")
+
+    def kill_controller(self):
+        """Let slurmctld die."""
+        self.controller.kill()
+        self.controller.wait()
+
+    def run(self, *command, check=True):
+        """What one of Slurm's programs prints."""
+        done = subprocess.run(
+            [str(word) for word in command],
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0 or not check, f"{command}: {done.stderr}"
+        return done.stdout
+
+    def submit(self, seconds, *, cpus=1, limit=5, options=()):
+        """Submit a job that sleeps so many s and asks for so many min; return its number."""
+        command = ("sbatch", "--parsable", "-o", "/dev/null", "-n", cpus, "-N", 1, "-t", limit, *options)
+        return int(self.run(*command, "--wrap", f"sleep {seconds}"))
+
+    def jobs(self, *phases):
+        """The jobs in some phases, or all."""
+        shown = jobs_of_json(self.run("squeue", "--all", "--states=all", "--json"))
+        return [job for job in shown if not phases or job.phase in phases]
+
+    def factors(self):
+        """The site factors of the waiting jobs by number, but for those that are 0."""
+        pairs = (line.split() for line in self.run("sprio", "-h", "-o", "%i %S").splitlines())
+        return {int(job): int(factor) for job, factor in pairs if int(factor)}
+
+    def ended(self):
+        """What Slurm's own log of ended jobs says of each, by number."""
+        path = self.folder / "jobs.txt"
+        lines = path.read_text().splitlines() if path.exists() else []
+        found = [dict(word.partition("=")[::2] for word in line.split() if "=" in word) for line in lines]
+        return {int(job["JobId"]): job for job in found}
+
+
+MUNGE_FILES = (
+    ("key-file", "key"),
+    ("socket", "socket"),
+    ("pid-file", "pid"),
+    ("log-file", "log"),
+    ("seed-file", "seed"),
+)
+
+
+def wait_until(true, what, patience=PATIENCE):
+    """Wait until something is true."""
+    deadline = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < deadline, f"{what}: not within {patience:g} s"
+        time.sleep(0.1)

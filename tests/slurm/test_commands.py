@@ -1,0 +1,211 @@
+"""Slurm's programs are asked in the right words, and failures are told apart; programs of ours stand in for them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from slurm_shows import scontrol_jobs, scontrol_nodes, sinfo, squeue
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.slurm import commands
+from hdeeprm_like.slurm.commands import ContactLost, Denied, Programs
+from hdeeprm_like.slurm.factors import FactorFile
+from hdeeprm_like.slurm.shown import jobs_of_json, nodes_of_json
+
+ROOT = Path(__file__).parent.parent.parent
+CONFIG = "PriorityType            = priority/multifactor\nClusterName             = small\n"
+
+
+class Stands:
+    """A folder of programs that print what they are told to, and note what they were asked."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.put("squeue", squeue("24.05"))
+        self.put("sinfo", sinfo("24.05"))
+        for what, text in (("config", CONFIG), ("job", scontrol_jobs()), ("nodes", scontrol_nodes())):
+            (folder / f"{what}.txt").write_text(text)
+        self.write(
+            "scontrol",
+            f'case "$*" in *config) cat {folder}/config.txt;; *job) cat {folder}/job.txt;; '
+            f"*nodes) cat {folder}/nodes.txt;; *) cat >> {folder}/set.txt; cat {folder}/said.txt >&2;; esac",
+        )
+        (folder / "said.txt").write_text("")
+
+    def write(self, name, script):
+        program = self.folder / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*|$TZ|$SLURM_TIME_FORMAT" >> {self.folder}/asked.txt\n{script}\n')
+        program.chmod(0o755)
+
+    def put(self, name, text):
+        (self.folder / f"{name}.txt").write_text(text)
+        self.write(name, f"cat {self.folder}/{name}.txt")
+
+    def fail(self, name, said):
+        self.write(name, f"echo '{said}' >&2; exit 1")
+
+    def lines(self, name):
+        path = self.folder / f"{name}.txt"
+        return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.fixture
+def stands(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("SQUEUE_STATES", "RUNNING")
+    return Stands(tmp_path)
+
+
+def test_jobs_and_nodes_are_asked_for_as_json(stands):
+    programs = Programs()
+    assert {job.number for job in programs.jobs()} == {10, 11, 12, 13, 14}
+    assert programs.nodes() == nodes_of_json(sinfo("24.05"))
+    assert programs.settings()["prioritytype"] == "priority/multifactor"
+    assert stands.lines("asked")[0] == "squeue --all --states=all --json|UTC|%s"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "squeue: unrecognized option '--json'",
+        "squeue: fatal: Unable to find plugin: serializer/json",
+        "squeue: error: JSON support not built",
+    ],
+)
+def test_a_slurm_without_json_is_asked_by_scontrol(stands, said):
+    stands.fail("squeue", said)
+    programs = Programs()
+    assert {job.number for job in programs.jobs()} == {job.number for job in jobs_of_json(squeue("24.05"))}
+    assert programs.nodes() == nodes_of_json(sinfo("24.05"))
+    programs.jobs()
+    assert sum(line.startswith("squeue") for line in stands.lines("asked")) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "slurm_load_jobs error: Unable to contact slurm controller (connect failure)",
+        "squeue: error: Munge encode failed: Failed to access socket",
+        "",
+    ],
+)
+def test_a_slurm_that_does_not_answer_is_lost(stands, said):
+    stands.fail("squeue", said)
+    with pytest.raises(ContactLost, match="squeue"):
+        Programs().jobs()
+
+
+def test_a_program_that_is_not_there_or_does_not_end_is_a_loss_too(stands, monkeypatch):
+    stands.write("squeue", "sleep 5")
+    monkeypatch.setattr(commands, "TIMEOUT", 0.2)
+    with pytest.raises(ContactLost, match="does not end"):
+        Programs().jobs()
+    monkeypatch.setenv("PATH", str(stands.folder / "nowhere"))
+    with pytest.raises(ContactLost, match="programs are needed"):
+        Programs().jobs()
+
+
+def test_nonsense_is_told_from_a_loss(stands):
+    stands.put("squeue", '{"jobs": [')
+    with pytest.raises(ProtocolError, match="not valid JSON") as error:
+        Programs().jobs()
+    assert not isinstance(error.value, ContactLost)
+
+
+def test_many_factors_are_set_by_few_programs_and_those_of_jobs_that_are_gone_are_told(stands):
+    (stands.folder / "said.txt").write_text("Invalid job id specified for job 7\nslurm_update error: odd for job 8\n")
+    refused = Programs().set_factors({job: 2 * job for job in range(1, 251)})
+    assert stands.lines("set") == [f"update JobId={job} SiteFactor={2 * job}" for job in range(1, 251)]
+    assert sum(line.startswith("scontrol") for line in stands.lines("asked")) == 3
+    assert set(refused) == {7, 8}
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("Access/permission denied for job 7", Denied),
+        ("Invalid user id for job 7", Denied),
+        ("Unable to contact slurm controller (connect failure) for job 7", ContactLost),
+    ],
+)
+def test_what_concerns_all_jobs_is_told_from_what_concerns_one(stands, said, error):
+    (stands.folder / "said.txt").write_text(said + "\n")
+    with pytest.raises(error):
+        Programs().set_factors({7: 1})
+
+
+# --- the command line
+
+
+def test_restore_takes_the_factors_of_the_file_back(stands, capsys):
+    path = stands.folder / "factors.json"
+    FactorFile(path).write({11: 4, 12: 5, 999: 6})
+    assert main(["slurm", "restore", "--state", str(path)]) == 0
+    assert stands.lines("set") == ["update JobId=11 SiteFactor=0", "update JobId=12 SiteFactor=0"]
+    assert "2 jobs have the site factor 0 again" in capsys.readouterr().out
+    assert main(["slurm", "restore", "--state", str(path)]) == 0
+    assert "no factors are set" in capsys.readouterr().out
+    path.write_text("nonsense")
+    assert main(["slurm", "restore", "--state", str(path)]) == 2
+    assert main(["slurm", "restore", "--all", "--state", str(path)]) == 0
+    assert len(stands.lines("set")) == 2 + 4  # all that wait or run
+
+
+def test_status_tells_what_is_set(stands, capsys):
+    path = stands.folder / "factors.json"
+    assert main(["slurm", "status", "--state", str(path)]) == 0
+    assert "nobody sets factors" in capsys.readouterr().out
+    FactorFile(path).write({11: 4, 12: 5})
+    assert main(["slurm", "status", "--state", str(path)]) == 0
+    assert "2 jobs have a factor, from 4 to 5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--policy", "sjg"], "did you mean"),
+        (["--policy", "sjf+easyP"], "actual run times"),
+        (["--policy", "oracle"], "actual run times"),
+        (["--policy", "scored:missing.json"], "missing.json"),
+    ],
+)
+def test_a_watch_that_cannot_be_is_refused_in_one_line(stands, words, why, capsys):
+    assert main(["slurm", "watch", "--state", str(stands.folder / "f.json"), *words]) == 2
+    said = capsys.readouterr().err
+    assert why in said
+    assert len(said.splitlines()) == 1
+
+
+def test_numbers_that_slurm_does_not_know_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["slurm", "watch", "--policy", "sjf", "--max-factor", "3000000000"])
+    assert "at most 2,000,000,000 are possible" in capsys.readouterr().err
+
+
+def test_without_slurms_programs_there_is_no_watch(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["slurm", "watch", "--policy", "sjf", "--state", str(tmp_path / "f.json")]) == 2
+    assert "squeue, sinfo, scontrol: not found in PATH" in capsys.readouterr().err
+
+
+def test_a_watch_that_is_killed_leaves_nothing_behind(stands):
+    path, log = stands.folder / "f.json", stands.folder / "w.jsonl"
+    words = ("watch", "--policy", "sjf", "--apply", "--state", str(path), "--log", str(log))
+    command = [sys.executable, "-m", "hdeeprm_like", "slurm", *words]
+    watch = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=stands.folder)
+    deadline = time.monotonic() + 120
+    while len(stands.lines("set")) < 2:  # of the two that wait and may start
+        assert time.monotonic() < deadline
+        assert watch.poll() is None
+        time.sleep(0.05)
+    watch.send_signal(signal.SIGKILL)
+    watch.wait()
+    while FactorFile(path).factors:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert sorted(stands.lines("set")[-2:]) == ["update JobId=12 SiteFactor=0", "update JobId=14 SiteFactor=0"]

@@ -1,0 +1,253 @@
+"""The watch of a real Slurm: shortest first, and nothing left behind whatever happens to it."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from real_slurm import RealSlurm, missing, wait_until
+
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.run.python_loop import Play
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.slurm.shown import RUNS, WAITS
+
+ROOT = Path(__file__).parent.parent.parent
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no real Slurm here: {missing()}")
+
+
+class OneWatch:
+    """``hdeeprm-like slurm watch`` of a Slurm in a process of its own."""
+
+    def __init__(self, slurm, *options):
+        self.slurm = slurm
+        self.state, self.log = slurm.folder / "factors.json", slurm.folder / "watch.jsonl"
+        self.environment = slurm.environment | {"PYTHONPATH": str(ROOT)}
+        command = ("watch", "--interval", 1, "--rate", 200, "--log", self.log, *options)
+        self.process = subprocess.Popen(
+            self.words(*command), env=self.environment, stderr=subprocess.PIPE, start_new_session=True, text=True
+        )
+        slurm.ends_with.append(self.kill)
+
+    def kill(self):
+        """Kill it and its guard, whatever it still does."""
+        if (guard := self.guard()) is not None:
+            os.kill(guard, signal.SIGKILL)
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+    def words(self, *command):
+        state = ("--state", self.state)
+        return [str(word) for word in (sys.executable, "-m", "hdeeprm_like", "slurm", *command, *state)]
+
+    def events(self, name):
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [event for line in lines if (event := json.loads(line))["event"] == name]
+
+    def guard(self):
+        """The number of the process that puts factors back when the watch is killed."""
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if b"--when-closed" in words and str(self.state).encode() in words:
+                return int(path.parent.name)
+        return None
+
+    def restore(self, *options):
+        return subprocess.run(
+            self.words("restore", *options), env=self.environment, capture_output=True, text=True, check=False
+        )
+
+    def stop(self):
+        """End it as a service manager does; its exit status."""
+        self.process.terminate()
+        _, said = self.process.communicate(timeout=90)
+        self.said = said
+        return self.process.returncode
+
+
+def sixty_jobs():
+    """Seconds that each job sleeps; it asks for as many minutes."""
+    draw = random.Random(5)
+    return [draw.choice((1, 1, 1, 2, 2, 3, 8, 12)) for _ in range(60)]
+
+
+def play_sixty(*options):
+    """Submit 60 jobs behind one that holds the machine; what Slurm tells of each, and the log of the watch."""
+    with RealSlurm(nodes=2, cpus=4) as slurm:
+        holders = [slurm.submit(14, cpus=4, limit=60) for _ in range(2)]
+        wait_until(lambda: len(slurm.jobs(RUNS)) == 2, "the first jobs")
+        watch = OneWatch(slurm, "--policy", "sjf", *options)
+        jobs = {slurm.submit(seconds, cpus=2, limit=seconds): seconds for seconds in sixty_jobs()}
+        wait_until(lambda: len(slurm.ended()) == 62, "60 jobs", patience=200.0)
+        assert watch.stop() == 0, watch.said
+        assert slurm.factors() == {}
+        ended = {job: told for job, told in slurm.ended().items() if job not in holders}
+        return jobs, ended, watch.events("started"), watch.events("set")
+
+
+def mean_slowdown(jobs, ended):
+    """Of jobs that sleep for some s, with those shorter than 1 s counted as 1 s long."""
+
+    def turnaround(told):
+        return (datetime.fromisoformat(told["EndTime"]) - datetime.fromisoformat(told["SubmitTime"])).total_seconds()
+
+    return float(np.mean([max(turnaround(ended[job]) / seconds, 1.0) for job, seconds in jobs.items()]))
+
+
+def test_shortest_first_lets_the_mean_slowdown_of_a_real_slurm_fall_and_loses_no_job():
+    jobs, ended, started, changed = play_sixty("--dry-run")
+    assert not changed
+    assert set(ended) == set(jobs)
+    assert len([event for event in started if event["job"] in jobs]) == 60
+    own = mean_slowdown(jobs, ended)
+    jobs, ended, _, changed = play_sixty("--apply")
+    assert changed
+    assert set(ended) == set(jobs)
+    assert {told["JobState"] for told in ended.values()} == {"COMPLETED"}
+    assert mean_slowdown(jobs, ended) < 0.8 * own
+
+
+def test_slurm_outlives_ten_kills_of_the_watch_and_all_factors_go_back_to_0():
+    with RealSlurm(nodes=1, cpus=2) as slurm:
+        holder = slurm.submit(600, cpus=2, limit=60)
+        waiting = [slurm.submit(1, cpus=2, limit=limit) for limit in range(20, 0, -1)]
+        draw, found_set = random.Random(7), 0
+        for n in range(10):
+            watch = OneWatch(slurm, "--policy", "sjf", "--apply", "--max-factor", 10_000 + n)
+            wait_until(watch.guard, "the guard")
+            time.sleep(draw.uniform(0.0, 4.0))
+            guard = watch.guard()
+            if n % 2:
+                os.kill(guard, signal.SIGKILL)
+            watch.process.kill()
+            watch.process.communicate()
+            found_set += bool(slurm.factors())
+            if n % 2:
+                done = watch.restore()
+                assert done.returncode == 0, done.stderr
+            else:
+                wait_until(lambda watch=watch: watch.guard() is None, "the guard puts factors back")
+            assert slurm.factors() == {}
+            assert json.loads(watch.state.read_text())["factors"] == {} if watch.state.exists() else True
+            assert {job.number for job in slurm.jobs(WAITS)} == set(waiting)
+            assert [job.number for job in slurm.jobs(RUNS)] == [holder]
+        assert found_set > 2  # some of the moments were such that there was something to put back
+
+
+def test_a_watch_survives_a_slurmctld_that_is_killed_and_one_that_stays_away():
+    with RealSlurm(nodes=1, cpus=2) as slurm:
+        slurm.submit(600, cpus=2, limit=60)
+        waiting = [slurm.submit(1, cpus=2, limit=limit) for limit in range(8, 0, -1)]
+        time.sleep(8)  # until slurmctld has saved the jobs: those it has not it loses when it is killed
+        watch = OneWatch(slurm, "--policy", "sjf", "--apply", "--patience", 6)
+        wait_until(lambda: len(slurm.factors()) == 8, "factors")
+        slurm.kill_controller()
+        slurm.start_controller()
+        wait_until(lambda: watch.events("restarted"), "a short loss")
+        wait_until(lambda: len(slurm.factors()) == 8, "factors are still set, or set again")
+        slurm.kill_controller()
+        time.sleep(12)
+        slurm.start_controller()
+        wait_until(lambda: watch.events("restored"), "a long loss puts factors back")
+        wait_until(lambda: len(slurm.factors()) == 8, "factors are set again")
+        slurm.run("scancel", waiting[3])
+        slurm.run("scontrol", "hold", waiting[4])
+        wait_until(lambda: len(slurm.factors()) == 6, "a job is cancelled, another held")
+        order = sorted(slurm.factors().items(), key=lambda pair: -pair[1])
+        assert [job for job, _ in order] == [job for job in reversed(waiting) if job not in waiting[3:5]]
+        assert watch.stop() == 0, watch.said
+        assert slurm.factors() == {}
+        slurm.run("scontrol", "release", waiting[4])
+        assert slurm.factors() == {}
+
+
+def test_a_user_who_is_no_operator_is_told_so_and_a_slurm_that_heeds_no_factors_is_refused():
+    with RealSlurm(nodes=1, cpus=2) as slurm:
+        slurm.submit(600, cpus=2)
+        slurm.submit(1, cpus=2)
+        (slurm.folder / "bin").mkdir()
+        for name in ("squeue", "sinfo", "scontrol"):  # what the watch calls is run as nobody
+            program = slurm.folder / "bin" / name
+            program.write_text(f'#!/bin/sh\nexec setpriv --reuid=65534 --clear-groups {shutil.which(name)} "$@"\n')
+            program.chmod(0o755)
+        slurm.environment["PATH"] = f"{slurm.folder}/bin:{slurm.environment['PATH']}"
+        watch = OneWatch(slurm, "--policy", "sjf", "--apply")
+        _, said = watch.process.communicate(timeout=60)
+        assert watch.process.returncode == 2
+        assert "AdminLevel=Operator" in said
+        assert len(said.splitlines()) == 1
+        assert slurm.factors() == {}
+        assert json.loads(watch.state.read_text())["factors"] == {}
+    with RealSlurm(nodes=1, cpus=2, priority="priority/basic") as slurm:
+        watch = OneWatch(slurm, "--policy", "sjf", "--apply")
+        _, said = watch.process.communicate(timeout=60)
+        assert watch.process.returncode == 2
+        assert "PriorityType is priority/basic" in said
+
+
+@pytest.mark.parametrize("policy", ["zoo:balanced", "saf", "multifactor"])
+def test_a_policy_orders_the_jobs_of_a_real_slurm_as_the_simulator_does_when_fed_with_their_arrivals(policy):
+    draw = random.Random(3)
+    with RealSlurm(nodes=2, cpus=8) as slurm:
+        holders = [slurm.submit(600, cpus=8, limit=60 + n) for n in range(2)]
+        wait_until(lambda: len(slurm.jobs(RUNS)) == 2, "the first jobs")
+        for _ in range(40):
+            slurm.submit(1, cpus=draw.randint(1, 8), limit=draw.randint(1, 300))
+        watch = OneWatch(slurm, "--policy", policy, "--dry-run")
+        wait_until(lambda: watch.events("look"), "a look", patience=300.0)
+        shown = sorted(slurm.jobs(), key=lambda job: (job.eligible, job.number))
+        watch.stop()
+        told = watch.events("would set")
+    looked = told[0]["time"]
+    assert len(told) == 40
+    ordered = [event["job"] for event in sorted(told, key=lambda event: event["place"])]
+    assert ordered == simulated_order(shown, policy, looked)
+    assert holders[0] not in ordered
+
+
+def simulated_order(shown, policy, at):
+    """The order of the jobs that wait at a time in s since 1970, in a simulation of what Slurm shows."""
+    begin = min(job.eligible for job in shown)
+    count = len(shown)
+    limits = np.array([job.limit for job in shown])
+    run_times = np.array([600.0 if job.phase == RUNS else 1.0 for job in shown])
+    jobs = Workload(
+        ids=tuple(f"w0!{job.number}" for job in shown),
+        profiles=("p",) * count,
+        submit=np.array([job.eligible - begin for job in shown]),
+        size=np.array([job.cpus for job in shown]),
+        requested_time=limits,
+        requested_ops=limits * 1e9,
+        ops=np.zeros(count),
+        delay=run_times,
+        memory=np.zeros(count),
+        bandwidth=np.zeros(count),
+        walltime=limits,
+        capacity=16,
+        user=np.ones(count, np.int64),
+    )
+    actions = PolicyActions([baseline(policy)])
+    state = State(pool(16), jobs, needs=actions.needs, named=False, log=False)
+    play = Play(Simulator(state, jobs, "textbook"), DecisionSystem(state, actions))
+    while play.advance() and state.known > int(state.tables.clock["submitted"][0]):
+        play.act(0)
+    ranked = actions.rank(0, state)  # at the instant of the last arrival; what changes with time does so for all alike
+    assert state.now <= at - begin
+    return [shown[row].number for row in ranked.jobs.tolist()]
