@@ -108,6 +108,9 @@ class Readers(NamedTuple):
     trace: Callable[[Path], Trace] = load_trace
 
 
+READERS = Readers()
+
+
 def load_experiment(path: Path, overrides: Overrides | None = None) -> Experiment:
     """Read an options file and everything that it names.
 
@@ -118,7 +121,7 @@ def load_experiment(path: Path, overrides: Overrides | None = None) -> Experimen
 
 
 def experiment_of(
-    path: Path, options: Options, overrides: Overrides | None = None, readers: Readers = Readers()
+    path: Path, options: Options, overrides: Overrides | None = None, readers: Readers = READERS
 ) -> Experiment:
     """Read everything that options name.
 
@@ -204,7 +207,7 @@ def is_left_by_run(path: Path, holds: Holds) -> bool:
 
 
 def load_jobs(
-    path: Path, options: Options, platform: Platform, overrides: Overrides, readers: Readers = Readers()
+    path: Path, options: Options, platform: Platform, overrides: Overrides, readers: Readers = READERS
 ) -> Experiment:
     """Read the jobs: a workload as it is, a trace by making a workload of it; or let a model make them.
 

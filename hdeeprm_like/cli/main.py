@@ -156,8 +156,8 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.learning import add_train
     from hdeeprm_like.cli.prediction import add_predict
     from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
-    from hdeeprm_like.cli.sweep import add_sweep
     from hdeeprm_like.cli.slurm import add_slurm
+    from hdeeprm_like.cli.sweep import add_sweep
     from hdeeprm_like.cli.workloads import add_workload_commands
 
     top = Parser(

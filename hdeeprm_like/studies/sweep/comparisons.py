@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -72,10 +72,10 @@ def comparison_in(folder: Path, options: ComparisonOptions) -> Comparison:
     return Comparison(
         path_of(options.compare),
         policies_named(",".join(map(policy_of, options.policies))),
-        windows_named(options.windows, options.offsets and path_of(options.offsets)),
+        windows_named(options.windows, path_of(options.offsets) if options.offsets else None),
         seed=options.seed,
         cores=options.cores,
         clock=options.clock,
-        platform=options.platform and path_of(options.platform),
+        platform=path_of(options.platform) if options.platform else None,
         jobs_by=options.jobs_by,
     )

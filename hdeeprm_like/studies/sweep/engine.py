@@ -37,7 +37,7 @@ class Engine(Protocol):
     workers: int | None
 
     def submit(self, function: Callable[..., Any], calls: Sequence[Call]) -> None:
-        """Begin to run a function with each of some arguments; all of it must be picklable, and nothing still running."""
+        """Begin to run a function with each of some arguments, all picklable, once nothing is running any more."""
         ...
 
     def results(self) -> Iterator[Outcome | None]:

@@ -1,7 +1,7 @@
 """What is known of each task: files of lines, each written by one worker, each line whole or not there.
 
-A line is ``{"key": ..., "seconds": ..., "figures": {...}}`` or ``{"key": ..., "error": "..."}``. A worker that is killed
-in the middle of a line leaves one without an end, which counts for nothing.
+A line is ``{"key": ..., "seconds": ..., "figures": {...}}`` or ``{"key": ..., "error": "..."}``. A worker that is
+killed in the middle of a line leaves one without an end, which counts for nothing.
 """
 
 import fcntl

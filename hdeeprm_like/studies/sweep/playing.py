@@ -2,6 +2,7 @@
 
 import csv
 import json
+import logging
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -10,8 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.cluster.schedule import UNKNOWN, figures
 from hdeeprm_like.decision.presets import classic_policies
 from hdeeprm_like.errors import HDeepRMError, WorkloadError
 from hdeeprm_like.experiment import Experiment, Readers, experiment_of, load_experiment
@@ -34,8 +34,8 @@ TWICE = 60.0  # s; what takes less is run twice where its time is to be known
 Figures = dict[str, float]
 
 trace_at = lru_cache(maxsize=2)(load_trace)  # a process of a sweep ends with it, and its inputs may not change before
-platform_at = lru_cache(maxsize=8)(lambda path, types: load_platform(path, list(types)))
-READERS = Readers(lambda path, types=(): platform_at(path, tuple(types)), trace_at)
+platform_at = lru_cache(maxsize=8)(load_platform)
+READERS = Readers(lambda path, types: platform_at(path, tuple(types)), trace_at)
 
 
 def run_chunk(
@@ -46,12 +46,13 @@ def run_chunk(
     Args:
         folder: of the sweep. name: of the file of lines; tasks that it knows from a worker before are not run again.
         seconds: after which no further task is begun: the rest waits for another chunk.
-        measure: whether to run each task twice and tell the time of the second run, as the first one reads and compiles.
+        measure: whether to run each task twice and tell the time of the second run, for the first reads and compiles.
         trusted: files and folders whose Python code may be run, as of `plugins.trusting`.
 
     Raises:
         ResultsError: the file cannot be written.
     """
+    logging.getLogger("hdeeprm_like").setLevel("ERROR")  # what is to be said of inputs is said once, not by each worker
     begun, run = time.perf_counter(), 0
     with appending(file_of(folder, name)) as lines, trusting(*trusted):
         for task in tasks:
@@ -89,9 +90,7 @@ def launched(task: Task, folder: Path) -> Figures:
     jobs = json.dumps({key: value for key, value in content.items() if key not in WHO})
     experiment = replace(inputs_of_launch(jobs, Path(task.content["file"])), options=options)
     policies = classic_policies(*options.classic_pair)
-    simulator = run_to_end(
-        experiment.platform, experiment.workload, policies, "batsim", seed=experiment.policy_seed
-    )
+    simulator = run_to_end(experiment.platform, experiment.workload, policies, "batsim", seed=experiment.policy_seed)
     ran = jobs_that_ran(simulator)
     if not ran.any():
         raise WorkloadError(f"none of {len(ran)} jobs fits {experiment.platform_path}, so none has run")

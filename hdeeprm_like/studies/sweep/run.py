@@ -1,7 +1,7 @@
 """Running a sweep: its tasks go to an engine in chunks of some minutes until each has a result or has failed twice.
 
-The folder holds `RECORD`, `TASKS`, the lines of the workers in ``results/`` (see `ledger`), and with Slurm its files. All
-that is known is in these lines, so a sweep that was killed goes on from them, on another engine if need be.
+The folder holds `RECORD`, `TASKS`, the lines of the workers in ``results/`` (see `ledger`), and with Slurm its files.
+All that is known is in these lines, so a sweep that was killed goes on from them, on another engine if need be.
 """
 
 import json
@@ -59,8 +59,8 @@ def sweep(file: Path, settings: Settings, progress: bool = True) -> Ledger:
             raise ResultsError(f"{folder}: holds something that is no sweep; name another folder")
         with replacing(folder / TASKS) as lines:
             lines.writelines(json.dumps(vars(task)) + "\n" for task in tasks)
-        driver = Driver(tasks, settings)
-        with tqdm(total=len(tasks), unit=" tasks", desc="sweeping", disable=not progress, leave=False) as bar:
+        driver = Driver(list({task.key: task for task in tasks}.values()), settings)
+        with tqdm(total=driver.total, unit=" tasks", desc="sweeping", disable=not progress, leave=False) as bar:
             driver.run(bar)
     return driver.ledger
 
@@ -69,10 +69,11 @@ class Driver:
     """Hands the tasks of a sweep to an engine.
 
     Attributes:
-        ledger: what is known.
+        ledger: what is known. total: how many tasks there are.
     """
 
     def __init__(self, tasks: Sequence[Task], settings: Settings) -> None:
+        self.total = len(tasks)
         self.ledger = Ledger(settings.where.folder)
         self._tasks = tasks
         self._settings = settings
@@ -117,7 +118,10 @@ class Driver:
         limit = 2.0 * settings.chunk
         engine.submit(
             run_chunk,
-            [(folder, name, chunk, limit, measure, settings.trusted) for name, chunk in zip(names, chunks, strict=True)],
+            [
+                (folder, name, chunk, limit, measure, settings.trusted)
+                for name, chunk in zip(names, chunks, strict=True)
+            ],
         )
         keys = {task.key for task in self._tasks}
         for outcome in engine.results():

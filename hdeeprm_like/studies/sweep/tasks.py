@@ -46,7 +46,8 @@ class Task:
     """One simulation or training.
 
     Attributes:
-        key: a digest of all that decides the result: options and the content of the files that they name.
+        key: a digest of all that decides the result: options and the content of the files that they name. Tasks with
+            one key, as two random windows that begin at one place, are run once and have a row each.
         do: what. content: with what, as JSON. values: what tells it from others, by column of the table.
     """
 
@@ -69,7 +70,7 @@ def read_sweep(path: Path) -> list[Task]:
     tasks = [task for entry in entries for task in tasks_of(path, entry)]
     if len(tasks) > limits.TASKS.most:
         raise OptionsError(f"{path}: makes {len(tasks):,} tasks: {limits.refusal(limits.TASKS)}")
-    return list({task.key: task for task in tasks}.values())
+    return list({(task.key, json.dumps(task.values)): task for task in tasks}.values())
 
 
 def tasks_of(path: Path, entry: Content) -> Iterator[Task]:
@@ -97,7 +98,16 @@ def tasks_of(path: Path, entry: Content) -> Iterator[Task]:
             content: Content = {"file": str(path.absolute()), "options": combination}
             yield task_of(LAUNCH, content, values, combination)
         else:
+            check_agent(agent)
             yield task_of(TRAIN, {"agent": agent, "options": combination}, values, [combination, agent])
+
+
+@cache
+def check_agent(name: str) -> None:
+    """Refuse an agent that cannot be loaded before anything is run."""
+    from hdeeprm_like.learning.loading import load_agent_class
+
+    load_agent_class(name)
 
 
 def task_of(do: Do, content: Content, values: Content, names: Any) -> Task:
@@ -228,8 +238,4 @@ def columns_of(tasks: Sequence[Task]) -> list[str]:
     """Return the columns in which tasks differ, and those that a table shows anyway."""
     names = dict.fromkeys(name for task in tasks for name in task.values)
     first = tasks[0].values if tasks else {}
-    return [
-        name
-        for name in names
-        if name in SHOWN or any(task.values.get(name) != first.get(name) for task in tasks)
-    ]
+    return [name for name in names if name in SHOWN or any(task.values.get(name) != first.get(name) for task in tasks)]
