@@ -3,11 +3,11 @@
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
-from hdeeprm_like.formats.swf import convert, knows_memory
+from hdeeprm_like.formats.swf import Trace, convert, knows_memory
 from hdeeprm_like.formats.windows import Window, usable, window, with_requested_times
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.run.episodes import Fragments, stretched
@@ -102,26 +102,49 @@ def seed_of_policies(seed: int) -> int:
     return int(generator(seed, RANDOM_POLICIES).integers(2**63))
 
 
+class Readers(NamedTuple):
+    """What reads the two large files of an experiment; whoever reads the same ones often may keep them in memory."""
+
+    platform: Callable[[Path, Sequence[Path]], Platform] = load_platform
+    trace: Callable[[Path], Trace] = load_trace
+
+
+READERS = Readers()
+
+
 def load_experiment(path: Path, overrides: Overrides | None = None) -> Experiment:
     """Read an options file and everything that it names.
 
     Raises:
         HDeepRMError: something is missing, malformed or does not fit together.
     """
+    return experiment_of(path, read_options(path), overrides)
+
+
+def experiment_of(
+    path: Path, options: Options, overrides: Overrides | None = None, readers: Readers = READERS
+) -> Experiment:
+    """Read everything that options name.
+
+    Args:
+        path: of their file, which their paths are relative to, and which messages name.
+
+    Raises:
+        HDeepRMError: something is missing, malformed or does not fit together.
+    """
     overrides = overrides or Overrides()
-    options = read_options(path)
     if overrides.seed is not None:
         options = options.model_copy(update={"seed": overrides.seed})
     named = overrides.platform, options.platform_file_path
     platform_path = named[0] or named_path(path, named[1], "platform_file_path", "--platform")
     types = [path.parent / name for name in options.type_file_paths]
-    platform = load_platform(platform_path, types)
+    platform = readers.platform(platform_path, types)
     if options.nb_resources not in (None, platform.cores):
         message = f"{path}: nb_resources: {options.nb_resources}, but {platform_path} has {platform.cores} cores"
         if overrides.platform is None:
             raise OptionsError(message)
         log.info("%s; the platform counts", message)
-    experiment = load_jobs(path, options, platform, overrides)
+    experiment = load_jobs(path, options, platform, overrides, readers)
     return replace(experiment, platform_path=platform_path, options_path=path)
 
 
@@ -194,7 +217,9 @@ def is_left_by_run(path: Path, holds: Holds) -> bool:
     return has_ending_of(path, holds) and format_of(path, holds) is format_of(left, holds)
 
 
-def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overrides) -> Experiment:
+def load_jobs(
+    path: Path, options: Options, platform: Platform, overrides: Overrides, readers: Readers = READERS
+) -> Experiment:
     """Read the jobs: a workload as it is, a trace by making a workload of it; or let a model make them.
 
     A ready workload (JSON) that the file names besides a model is taken in place of the model's jobs: a run leaves its
@@ -216,7 +241,7 @@ def load_jobs(path: Path, options: Options, platform: Platform, overrides: Overr
         workload = load_workload(source, reference_flops=flops, capacity=platform.cores, network=network)
         check_sizes(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
-    trace = load_trace(source)
+    trace = readers.trace(source)
     how = options.workload
     missing_memory = how.missing_memory
     if missing_memory is None and not knows_memory(trace):

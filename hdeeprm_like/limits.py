@@ -17,6 +17,7 @@ class Limit(NamedTuple):
 CORES = Limit(1_000_000, "every core has its own place in memory, and the largest machines have fewer")
 JOBS = Limit(2_000_000, "every job takes some 500 bytes of memory")
 WINDOWS = Limit(100_000, "every window and policy is a line of a table that is kept in memory")
+TASKS = Limit(100_000, "every task of a sweep is a line of a table that is kept in memory")
 EPISODES = Limit(100_000_000, "no training takes so long")
 DECISIONS = Limit(1_000_000_000_000, "no training takes so long")
 ENVS = Limit(4096, "every episode that is played at once has its own cluster in memory")

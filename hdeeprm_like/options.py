@@ -300,14 +300,14 @@ def read_options(path: Path) -> Options:
         raise OptionsError(f"{path}: {explain(problems[0])}{more}") from None
 
 
-def explain(problem: Any) -> str:
-    """Turn one of pydantic's findings into our one line."""
+def explain(problem: Any, options: Any = Options) -> str:
+    """Turn one of pydantic's findings about *options* into our one line."""
     parts = (part[:60] for part in map(str, problem["loc"]))
     location = ".".join(part if part.isprintable() else repr(part) for part in parts)
     prefix = f"{location}: " if location else ""
     if problem["type"] == "extra_forbidden":
         *parents, name = problem["loc"]
-        return f"{prefix}is not known{did_you_mean(str(name), fields_at(parents))}"
+        return f"{prefix}is not known{did_you_mean(str(name), fields_at(parents, options))}"
     if problem["type"] == "missing":
         return f"{prefix}is missing"
     if problem["type"] == "literal_error":
@@ -320,9 +320,9 @@ def explain(problem: Any) -> str:
     return f"{prefix}{shown(problem['input'])}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
 
 
-def fields_at(location: Sequence[Any]) -> list[str]:
+def fields_at(location: Sequence[Any], options: Any = Options) -> list[str]:
     """Return the keys that a section of the file knows."""
-    section: Any = Options
+    section = options
     for name in location:
         section = section.model_fields[name].annotation
     return list(section.model_fields)

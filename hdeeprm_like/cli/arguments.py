@@ -17,6 +17,8 @@ EXTRAS = {  # modules that only some commands need: the package that has them, a
     "gymnasium": ("gymnasium", "rl"),
     "sb3_contrib": ("sb3-contrib", "rl"),
     "tensorboard": ("tensorboard", "tensorboard"),
+    "submitit": ("submitit", "slurm"),
+    "ray": ("ray", "ray"),
 }
 CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 

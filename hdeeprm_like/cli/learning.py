@@ -38,6 +38,12 @@ def add_train(commands: Commands) -> None:
     added.add_argument(
         "--processes", type=at_most(PROCESSES), metavar="N", help="of an evolution (default: one per processor)"
     )
+    added.add_argument(
+        "--engine",
+        choices=("local", "slurm", "ray"),
+        help="where an evolution tries its windows: processes of this computer, jobs of Slurm, workers of Ray "
+        "(default local)",
+    )
     added.add_argument("--episodes", type=at_most(EPISODES), metavar="N", help="in all, in place of the options file's")
     added.add_argument(
         "--envs", type=at_most(ENVS), metavar="N", help="episodes at once, instead of the options file's"
@@ -53,6 +59,8 @@ def run_train(options: argparse.Namespace) -> int:
         raise OptionsError("train: --options EXP.json is needed, or --resume DIR")
     if options.method == "evolution" or is_evolution(options.resume):
         return run_evolution(options)
+    if options.engine is not None:
+        raise OptionsError("train: --engine is for --method evolution; many trainings at once are a sweep")
     import logging
 
     from hdeeprm_like.experiment import Overrides, load_experiment
@@ -100,11 +108,13 @@ def run_evolution(options: argparse.Namespace) -> int:
         if getattr(options, name) is not None:
             raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: its options file tells all that")
     from hdeeprm_like.studies.evolution.search import evolve
+    from hdeeprm_like.studies.sweep.engine import Where
 
     output = options.resume or options.output or Path(f"train-{options.options.stem}")
     path = None if options.resume else options.options
     try:
-        best = evolve(path, output, options.processes, progress=not options.quiet)
+        where = Where(options.engine or "local", output, options.processes)
+        best = evolve(path, output, where, progress=not options.quiet)
     except KeyboardInterrupt:
         return interrupted(output)
     if not options.quiet:

@@ -159,6 +159,7 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.reproduction import add_reproduce
     from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
     from hdeeprm_like.cli.slurm import add_slurm
+    from hdeeprm_like.cli.sweep import add_sweep
     from hdeeprm_like.cli.whatif import add_whatif
     from hdeeprm_like.cli.workloads import add_workload_commands
 
@@ -173,6 +174,7 @@ def parser() -> "Parser":
     add_visual(commands)
     add_metrics(commands)
     add_compare(commands)
+    add_sweep(commands)
     add_whatif(commands)
     add_explain(commands)
     add_reproduce(commands)

@@ -30,8 +30,9 @@ def _trusted(options: argparse.Namespace) -> Iterator[Path]:
         place = policy.partition("learned:")[2].partition(".py")[0]
         if place:
             yield Path(place + ".py")
-    if getattr(options, "options", None) is not None:
-        yield options.options.resolve().parent
+    for named in ("options", "sweep_file"):
+        if getattr(options, named, None) is not None:
+            yield getattr(options, named).resolve().parent
     folders = [Path(policy.strip().removeprefix(AGENT)) for policy in typed if policy.strip().startswith(AGENT)]
     if getattr(options, "resume", None) is not None:
         folders.append(options.resume)

@@ -10,7 +10,6 @@ Source of the search: Hansen and Ostermeier, "Completely derandomized self-adapt
 import json
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,9 @@ from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Simulator, run_choices
-from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
+from hdeeprm_like.studies.sweep.engine import Engine, Where, gathered, opened
 from hdeeprm_like.types import Floats, Ints
 
 OPTIONS, BEGIN, COSTS, BEST, RECORD = "options.json", "begin.json", "costs.jsonl", "best.json", "run.json"
@@ -196,38 +195,38 @@ class Search:
             for one in candidates
         ]
 
-    def _costs(self, executor: ProcessPoolExecutor, numbers: range, candidates: Sequence[Floats]) -> Floats:
+    def _costs(self, engine: Engine, numbers: range, candidates: Sequence[Floats]) -> Floats:
         """Return (candidates,) what they cost on some windows."""
         rows = self._rows(candidates)
-        futures = [executor.submit(ratios_on, self.options, self.folder, n, self._name, rows) for n in numbers]
-        ratios = np.array([future.result() for future in futures])
+        calls = [(self.options, self.folder, n, self._name, rows) for n in numbers]
+        ratios = np.array(gathered(engine, ratios_on, calls))
         return costs_of(self.options, ratios, np.array(numbers) % len(self.options.windows.sources))
 
     def compile(self) -> None:
         """Compile what the processes need, once in place of once in each."""
         ratios_on(replace_jobs(self.options), self.folder, 0, self._name, self._rows([self._begin]))
 
-    def run(self, executor: ProcessPoolExecutor) -> Iterator[float]:
+    def run(self, engine: Engine) -> Iterator[float]:
         """Go on to the last generation; yield the mean cost of each one's candidates."""
         options = self.options
         count = options.windows.per_generation
         while self.generation < options.generations:
             candidates = [self._cma.ask() for _ in range(options.population)]
             numbers = range(self.generation * count, (self.generation + 1) * count)
-            costs = self._costs(executor, numbers, candidates)
+            costs = self._costs(engine, numbers, candidates)
             self._tell(candidates, costs.tolist())
             line: dict[str, Any] = {"generation": self.generation, "costs": costs.tolist()}
             if self.generation % options.validate_every == 0 or self.generation == options.generations:
-                line["validation"] = self._validate(executor)
+                line["validation"] = self._validate(engine)
             with (self.output / COSTS).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
             yield float(costs.mean())
 
-    def _validate(self, executor: ProcessPoolExecutor) -> float:
+    def _validate(self, engine: Engine) -> float:
         """Return the cost of the middle of the search on the windows of validation; keep its weights if it is best."""
         middle = np.array(self._cma.mean)
         numbers = range(VALIDATION, VALIDATION + self.options.windows.validation)
-        (cost,) = self._costs(executor, numbers, [middle]).tolist()
+        (cost,) = self._costs(engine, numbers, [middle]).tolist()
         if cost < self.best:
             self.best = cost
             write_json(self.output / BEST, with_weights(self._content, self._weights, middle))
@@ -264,11 +263,12 @@ def left_in(output: Path) -> tuple[EvolutionOptions, Path]:
     return read_evolution(output / OPTIONS), Path(record["folder"])
 
 
-def evolve(path: Path | None, output: Path, processes: int | None = None, progress: bool = True) -> Path:
+def evolve(path: Path | None, output: Path, where: Where | None = None, progress: bool = True) -> Path:
     """Evolve a policy, from the beginning, or from where a folder's evolution was left.
 
     Args:
-        path: of the options file, None to go on. processes: at most so many at a time; None for one per processor.
+        path: of the options file, None to go on.
+        where: the windows are tried; None for all processors of this computer.
 
     Returns:
         The file of the best policy.
@@ -283,11 +283,11 @@ def evolve(path: Path | None, output: Path, processes: int | None = None, progre
     else:
         options, folder = read_evolution(path), path.parent.absolute()
     with alone_in(output):
-        evolve_alone(options, folder, output, processes, progress)
+        evolve_alone(options, folder, output, where or Where("local", output), progress)
     return output / BEST
 
 
-def evolve_alone(options: EvolutionOptions, folder: Path, output: Path, processes: int | None, progress: bool) -> None:
+def evolve_alone(options: EvolutionOptions, folder: Path, output: Path, where: Where, progress: bool) -> None:
     """Evolve in a folder that nobody else writes into; see `evolve`."""
     search = Search(options, folder, output)
     write_json(output / OPTIONS, options.model_dump(mode="json"))
@@ -296,10 +296,10 @@ def evolve_alone(options: EvolutionOptions, folder: Path, output: Path, processe
     search.compile()
     begun, first = time.perf_counter(), search.generation
     with (
-        workers(processes) as executor,
+        opened(where) as engine,
         tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
     ):
-        for cost in search.run(executor):
+        for cost in search.run(engine):
             spent = time.perf_counter() - begun
             rate = windows * (search.generation - first) / spent
             bar.set_postfix_str(f"cost {cost:.3f}, best {search.best:.3f}, {rate:.0f} windows/s")

@@ -1,0 +1,120 @@
+"""The command ``sweep``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hdeeprm_like.cli.arguments import CUT_SHORT, PROGRAM, Commands, add_trust_flag, at_most, command, positive_seconds
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.limits import PROCESSES
+
+ACTIONS = ("status", "cancel", "collect")
+
+
+def add_sweep(commands: Commands) -> None:
+    """Add ``sweep``."""
+    added = command(commands, "sweep", "run a grid of experiments here, on Slurm or on Ray", run_sweep)
+    added.usage = (
+        f"{PROGRAM} sweep FILE --output DIR [--engine local|slurm|ray] ...\n"
+        f"       {PROGRAM} sweep status DIR | cancel DIR | collect DIR --output TABLE.csv"
+    )
+    added.add_argument(
+        "words",
+        nargs="+",
+        metavar="FILE | status DIR | cancel DIR | collect DIR",
+        help="an options file with lists, or a list of such; or what to do with a sweep that was begun",
+    )
+    added.add_argument(
+        "--output",
+        "-o",
+        type=Path,
+        metavar="PATH",
+        help="folder of the sweep, which goes on where it stopped; of collect the table, .csv or .parquet",
+    )
+    added.add_argument(
+        "--engine",
+        choices=("local", "slurm", "ray"),
+        default="local",
+        help="processes of this computer, jobs of Slurm, or workers of Ray (default local)",
+    )
+    added.add_argument(
+        "--workers", type=at_most(PROCESSES), metavar="N", help="at most so many at a time (default: what there is)"
+    )
+    added.add_argument(
+        "--chunk", type=positive_seconds, default=180.0, metavar="SECONDS", help="what a worker is given (default 180)"
+    )
+    added.add_argument(
+        "--slurm",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of Slurm's jobs, as submitit calls it: partition=short, timeout_min=60, account=me; repeat it for more",
+    )
+    add_trust_flag(added)
+    added.set_defaults(sweep_file=None)
+
+
+def run_sweep(options: argparse.Namespace) -> int:
+    """Run a sweep, or look after one."""
+    word, *rest = options.words
+    if word in ACTIONS:
+        if len(rest) != 1:
+            raise OptionsError(f"sweep {word}: the folder of one sweep is needed")
+        return look_after(word, Path(rest[0]), options)
+    if rest:
+        raise OptionsError(f"sweep: {rest[0][:40]!r}: one file is needed, or one of {', '.join(ACTIONS)} and a folder")
+    if options.output is None:
+        raise OptionsError("sweep: --output DIR is needed")
+    from hdeeprm_like.cli.trust import trusted_by
+    from hdeeprm_like.plugins import trusting
+    from hdeeprm_like.studies.sweep.engine import Where
+    from hdeeprm_like.studies.sweep.run import Settings, sweep
+
+    options.sweep_file = Path(word)
+    trusted = trusted_by(options)
+    where = Where(options.engine, options.output, options.workers, parameters_in(options.slurm))
+    with trusting(*trusted):
+        sweep(options.sweep_file, Settings(where, options.chunk, trusted), progress=not options.quiet)
+    return tell(options.output, options.quiet)
+
+
+def look_after(action: str, folder: Path, options: argparse.Namespace) -> int:
+    """Say how a sweep stands, end it, or make a table of its results."""
+    from hdeeprm_like.studies.sweep import state
+
+    if action == "status":
+        sys.stdout.write(str(state.status_of(folder)))
+        return 0
+    if action == "cancel":
+        jobs = state.cancel(folder)
+        if not options.quiet:
+            sys.stdout.write(f"{folder}: cancelled{f', {jobs} jobs of Slurm' if jobs else ''}\n")
+        return 0
+    if options.output is None:
+        raise OptionsError("sweep collect: --output TABLE.csv is needed")
+    rows = state.collect(folder, options.output)
+    if not options.quiet:
+        sys.stdout.write(f"{rows} rows in {options.output}\n")
+    return 0
+
+
+def tell(folder: Path, quiet: bool) -> int:
+    """Say how a sweep has ended; return the exit status, which is not 0 if tasks have failed."""
+    from hdeeprm_like.studies.sweep.state import status_of, told_failures
+
+    status = status_of(folder)
+    if not quiet:
+        sys.stdout.write(f"{status.done} of {status.tasks} tasks done, {len(status.failures)} failed; in {folder}\n")
+    sys.stderr.write(told_failures(status.failures))
+    return CUT_SHORT if status.done < status.tasks else 0
+
+
+def parameters_in(words: list[str]) -> dict[str, str | int]:
+    """Return what ``KEY=VALUE`` says of Slurm's jobs."""
+    found: dict[str, str | int] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            raise OptionsError(f"--slurm {word[:40]!r}: is no KEY=VALUE, as partition=short")
+        found[key] = int(value) if value.isdigit() and len(value) < 10 else value
+    return found

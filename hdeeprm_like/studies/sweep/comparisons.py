@@ -1,0 +1,81 @@
+"""The tasks of ``compare``: each policy on each window of a trace."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hdeeprm_like.decision.pair_names import beside
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.options import explain
+from hdeeprm_like.studies.compare.policies import AGENT, policies_named
+from hdeeprm_like.studies.compare.run import Comparison, agents_of, inputs_of
+from hdeeprm_like.studies.compare.sampling import windows_named
+from hdeeprm_like.studies.sweep.tasks import COMPARE, Content, Task, combinations, task_of
+
+
+class ComparisonOptions(BaseModel):
+    """What stands beside ``compare`` in a sweep file, once it is one combination; as the flags of the command."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    compare: str
+    policies: Annotated[list[str], Field(min_length=1)]
+    windows: str | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    cores: Annotated[int, Field(ge=1)] | None = None
+    platform: str | None = None
+    clock: Literal["textbook", "one-by-one", "batsim"] = "textbook"
+    jobs_by: Literal["file", "id"] = "file"
+    offsets: str | None = None
+
+
+def comparison_tasks(path: Path, entry: Content) -> Iterator[Task]:
+    """Yield the tasks of an object of a sweep file that compares: window by window, with all policies in a row.
+
+    Raises:
+        HDeepRMError: it cannot be used, or what it names cannot.
+    """
+    for combination in combinations(path, beside(entry, path.parent)):
+        try:
+            options = ComparisonOptions.model_validate(combination)
+        except ValidationError as error:
+            raise OptionsError(f"{path}: {explain(error.errors()[0], ComparisonOptions)}") from None
+        comparison = comparison_in(path.parent, options)
+        inputs = inputs_of(comparison)
+        agents = agents_of(comparison)
+        shared: Content = {
+            "trace": str(comparison.trace),
+            "platform": comparison.platform and str(comparison.platform),
+            **{name: getattr(options, name) for name in ("cores", "clock", "jobs_by")},
+        }
+        told = {**shared, "trace": comparison.trace.name, "seed": options.seed}
+        for window, begin in enumerate(inputs.begins):
+            place: Content = {**shared, "begin": begin, "jobs": inputs.jobs}
+            for policy in comparison.policies:
+                content = {"window": place, "policy": policy.name, "learned": agents.get(policy.name)}
+                values = {"policy": policy.name, "window": window, "begin": begin, "jobs": inputs.jobs, **told}
+                yield task_of(COMPARE, content, values, [shared["trace"], shared["platform"]])
+
+
+def comparison_in(folder: Path, options: ComparisonOptions) -> Comparison:
+    """Return a comparison whose paths are whole."""
+
+    def path_of(name: str) -> Path:
+        return Path(os.path.normpath(folder.absolute() / name))
+
+    def policy_of(name: str) -> str:
+        return AGENT + str(path_of(name.removeprefix(AGENT))) if name.startswith(AGENT) else name
+
+    return Comparison(
+        path_of(options.compare),
+        policies_named(",".join(map(policy_of, options.policies))),
+        windows_named(options.windows, path_of(options.offsets) if options.offsets else None),
+        seed=options.seed,
+        cores=options.cores,
+        clock=options.clock,
+        platform=path_of(options.platform) if options.platform else None,
+        jobs_by=options.jobs_by,
+    )

@@ -1,0 +1,127 @@
+"""What is known of each task: files of lines, each written by one worker, each line whole or not there.
+
+A line is ``{"key": ..., "seconds": ..., "figures": {...}}`` or ``{"key": ..., "error": "..."}``. A worker that is
+killed in the middle of a line leaves one without an end, which counts for nothing.
+"""
+
+import fcntl
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.inputs import reading
+
+RESULTS = "results"  # the folder of the files
+LINES = "*.jsonl"
+
+
+def file_of(folder: Path, name: str) -> Path:
+    """Return the file of a chunk."""
+    return folder / RESULTS / f"{name}.jsonl"
+
+
+class Lines:
+    """Appends lines to a file.
+
+    Attributes:
+        keys: of the tasks that the file has lines of.
+    """
+
+    def __init__(self, file: BinaryIO, keys: set[str]) -> None:
+        self._file = file
+        self.keys = keys
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Write a line, which is with the operating system when this returns."""
+        self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[Lines]:
+    """Open a file of lines; of an earlier worker's only the whole lines stay.
+
+    Nobody reads the ledger for a new beginning while the file is open (see `Ledger.read`).
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as file:
+            with suppress(OSError):  # file systems that know no locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            whole = file.read()
+            whole = whole[: whole.rfind(b"\n") + 1]
+            file.truncate(len(whole))
+            yield Lines(file, {json.loads(line)["key"] for line in whole.splitlines()})
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+class Ledger:
+    """What is known of the tasks of a sweep.
+
+    Attributes:
+        folder: of the sweep. done: by key, the first line that tells figures. errors: by key, the last that was told.
+        failures: by key, how often a task has failed since the count was cleared.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.done: dict[str, dict[str, Any]] = {}
+        self.errors: dict[str, str] = {}
+        self.failures: Counter[str] = Counter()
+        self._read: dict[Path, int] = {}  # bytes
+
+    def read(self, wait: bool = False) -> None:
+        """Read what has been written since the last time.
+
+        Args:
+            wait: for workers that still write, as those do for a moment whose sweep was killed.
+
+        Raises:
+            ResultsError: a file cannot be read, or was written by somebody else.
+        """
+        for path in sorted((self.folder / RESULTS).glob(LINES)):
+            with reading(path, ResultsError), path.open("rb") as file:
+                if wait:
+                    with suppress(OSError):
+                        fcntl.flock(file, fcntl.LOCK_SH)
+                begin = self._read.get(path, 0)
+                file.seek(begin)
+                new = file.read()
+            new = new[: new.rfind(b"\n") + 1]
+            self._read[path] = begin + len(new)
+            for line in new.splitlines():
+                self._take(path, line)
+
+    def _take(self, path: Path, line: bytes) -> None:
+        try:
+            told = json.loads(line)
+            key = told["key"]
+            if "error" in told:
+                self.errors[key] = str(told["error"])
+                self.failures[key] += 1
+            else:
+                self.done.setdefault(key, {"seconds": told["seconds"], "figures": told["figures"]})
+        except (ValueError, KeyError, TypeError) as error:
+            raise ResultsError(f"{path}: has a line that no sweep has written: {line[:60]!r}") from error
+
+    def told_by(self, name: str) -> set[str]:
+        """Return the keys of the tasks that a chunk's file has lines of."""
+        path = file_of(self.folder, name)
+        if not path.exists():
+            return set()
+        lines = path.read_bytes().split(b"\n")[:-1]
+        return {json.loads(line)["key"] for line in lines}
+
+    def next_name(self) -> str:
+        """Return how the files of a new beginning are called, unlike all that are there."""
+        numbers = [path.name.partition("-")[0] for path in (self.folder / RESULTS).glob(LINES)]
+        return f"{1 + max((int(number) for number in numbers if number.isdigit()), default=0):04}"

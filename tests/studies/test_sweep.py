@@ -1,0 +1,428 @@
+"""Sweeps: a grid becomes tasks, each of which has its result once, whoever is killed and whatever fails."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hdeeprm_like.api import simulate
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
+from hdeeprm_like.studies.sweep.run import packed, sampled
+from hdeeprm_like.studies.sweep.tasks import TRAIN, Task, columns_of, read_sweep
+
+ROOT = Path(__file__).parents[2]
+TRACE = ROOT / "workloads" / "lublin_256.swf.gz"
+PROGRAM = [sys.executable, "-m", "hdeeprm_like"]
+LAUNCH = {
+    "seed": [1, 2],
+    "platform_file_path": str(ROOT / "platforms" / "learning.json"),
+    "workload_file_path": str(ROOT / "workloads" / "learning.json"),
+    "pybatsim": {"agent": {"policy_pair": ["first-high_gflops", "shortest-high_gflops"]}},
+}
+COMPARE = {"compare": str(TRACE), "policies": ["fcfs", "sjf+easy"], "windows": "40x100"}
+KILLER = """
+import os, signal, pathlib
+
+class Predictor:
+    def __init__(self, state):
+        with open(pathlib.Path(__file__).with_suffix(".log"), "a") as file:
+            file.write(f"{os.getpid()}\\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def write(folder, content, name="grid.json"):
+    (folder / name).write_text(json.dumps(content))
+    return folder / name
+
+
+def sweep(*words):
+    return main(["sweep", *map(str, words)])
+
+
+def lines_in(folder):
+    """All whole lines of all workers."""
+    files = sorted((folder / "results").glob("*.jsonl"))
+    return [json.loads(line) for path in files for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+def tasks_in(file):
+    """How many simulations a file asks for; of random windows some may be the same."""
+    return len({task.key for task in read_sweep(file)})
+
+
+def assert_once(folder, count):
+    """Check that each of so many tasks has one result."""
+    told = Counter(line["key"] for line in lines_in(folder) if "figures" in line)
+    assert len(told) == count
+    assert set(told.values()) == {1}
+
+
+def table(folder, output):
+    assert sweep("collect", folder, "-o", output, "-q") == 0
+    with output.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def without_seconds(rows):
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+# files
+
+
+def test_all_combinations_of_lists_are_tasks_and_policies_of_one_experiment_stand_in_a_row(tmp_path):
+    file = write(tmp_path, {"policy": ["fcfs", "saf"], "workload": {"skip": [0, 5]}} | {**LAUNCH, "pybatsim": {}})
+    tasks = read_sweep(file)
+    assert len({task.key for task in tasks}) == 8
+    assert columns_of(tasks) == ["policy", "workload.skip", "seed"]
+    values = [(task.values["workload.skip"], task.values["seed"], task.values["policy"]) for task in tasks]
+    assert values == [(k, s, p) for k in (0, 5) for s in (1, 2) for p in ("fcfs", "saf")]
+
+
+def test_what_is_a_list_in_an_options_file_varies_as_a_list_of_lists(tmp_path):
+    agent = {"type": "LEARNING", "hidden": [16, 16]}
+    entry = {**LAUNCH, "train": str(ROOT / "agents" / "ppo.py"), "pybatsim": {"agent": agent}}
+    pytest.importorskip("torch", reason="the extra learn is not installed")
+    assert len(read_sweep(write(tmp_path, entry))) == 2
+    agent["hidden"] = [[16], [16, 16]]
+    assert [task.values["pybatsim.agent.hidden"] for task in read_sweep(write(tmp_path, entry))] == [[16], [16, 16]] * 2
+
+
+def test_a_list_of_experiments_shares_options_of_a_file_and_doubles_are_one(tmp_path):
+    base = write(tmp_path, LAUNCH | {"seed": 5, "pybatsim": {"agent": {"policy_pair": "random-high_mem"}}}, "base.json")
+    tasks = read_sweep(write(tmp_path, [{"options": base.name, "seed": [5, 6]}, {"options": base.name}]))
+    assert [task.values["seed"] for task in tasks] == [5, 6]
+
+
+def test_the_key_of_a_task_changes_with_the_content_of_its_files(tmp_path):
+    (tmp_path / "jobs.json").write_bytes((ROOT / "workloads" / "learning.json").read_bytes())
+    file = write(tmp_path, LAUNCH | {"workload_file_path": "jobs.json"})
+    before = [task.key for task in read_sweep(file)]
+    assert [task.key for task in read_sweep(file)] == before
+    content = json.loads((tmp_path / "jobs.json").read_text())
+    (tmp_path / "jobs.json").write_text(json.dumps(content | {"description": "other"}))
+    from hdeeprm_like.studies.sweep import tasks
+
+    tasks.digest_of.cache_clear()
+    assert not {task.key for task in read_sweep(file)} & set(before)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ([], "is needed"),
+        ({**LAUNCH, "seed": []}, "seed: is an empty list"),
+        ({**LAUNCH, "seed": ["one"]}, "seed"),
+        ({**LAUNCH, "sed": [1]}, "did you mean 'seed'"),
+        ({**LAUNCH, "seed": list(range(1000)), "nb_jobs": list(range(1, 1001))}, "at most 100,000"),
+        ({**LAUNCH, "network": True}, "network"),
+        ({**LAUNCH, "pybatsim": {"agent": {"type": "LEARNING"}}}, '"train"'),
+        ({**COMPARE, "policies": ["fcfs", "nonsense"]}, "nonsense"),
+        ({**COMPARE, "polices": ["fcfs"]}, "did you mean 'policies'"),
+        ({**COMPARE, "windows": 3}, "windows"),
+        ({"options": 3}, "options"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_line_and_begins_nothing(tmp_path, capsys, content, told):
+    assert sweep(write(tmp_path, content), "-o", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_words_that_mean_nothing_are_one_line(tmp_path, capsys):
+    file = write(tmp_path, COMPARE)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("precious")
+    for words, told in (
+        (["status"], "folder of one sweep"),
+        (["status", tmp_path], "has no sweep.json"),
+        (["cancel", tmp_path], "has no sweep.json"),
+        ([file], "--output DIR is needed"),
+        ([file, "x", "-o", tmp_path / "out"], "one file is needed"),
+        ([file, "-o", tmp_path / "other"], "holds something that is no sweep"),
+        ([file, "-o", tmp_path / "out", "--slurm", "partition"], "KEY=VALUE"),
+    ):
+        assert sweep(*words) == 2
+        assert told in capsys.readouterr().err
+    assert (tmp_path / "other" / "mine.txt").read_text() == "precious"
+
+
+# chunks and lines
+
+
+def some_tasks(count, do="compare"):
+    return [Task(f"{do}{n}", do, {}, {}) for n in range(count)]
+
+
+def test_milliseconds_are_packed_into_minutes_and_trainings_stand_alone():
+    tasks = some_tasks(100_000) + some_tasks(3, TRAIN)
+    chunks = packed(tasks, each=0.005, chunk=180.0, workers=None)
+    assert sorted(len(chunk) for chunk in chunks) == [1, 1, 1, 28_000, 36_000, 36_000]
+    assert sum(len(chunk) for chunk in packed(tasks, 0.005, 180.0, workers=2)) == len(tasks)
+    few = packed(some_tasks(1000), each=0.005, chunk=180.0, workers=2)
+    assert 8 * 2 <= len(few) <= 8 * 2 + 1  # each of two workers has eight, so both end at about the same time
+    assert all(len(chunk) == 1 for chunk in packed(some_tasks(5), each=1000.0, chunk=180.0, workers=None))
+    assert sum(map(len, sampled(tasks, 2))) == 16
+
+
+def test_a_line_that_was_not_finished_counts_for_nothing_and_is_overwritten(tmp_path):
+    with appending(file_of(tmp_path, "a")) as lines:
+        lines.add({"key": "x", "seconds": 1.0, "figures": {"wait": 0.1}})
+    path = file_of(tmp_path, "a")
+    for cut in range(1, 30):
+        path.write_bytes(path.read_bytes() + b'{"key": "y", "seconds": 2.0, "figures"'[:cut])
+        ledger = Ledger(tmp_path)
+        ledger.read(wait=True)
+        assert list(ledger.done) == ["x"]
+        with appending(path) as lines:
+            assert lines.keys == {"x"}
+        assert path.read_bytes().count(b"\n") == 1
+        assert path.read_bytes().endswith(b"\n")
+
+
+def test_a_line_of_somebody_else_is_refused_in_one_line(tmp_path, capsys):
+    assert sweep(write(tmp_path, LAUNCH), "-o", tmp_path / "out", "-q", "--workers", 1) == 0
+    file_of(tmp_path / "out", "0001-x").write_text("precious\n")
+    capsys.readouterr()
+    assert sweep("status", tmp_path / "out") == 2
+    assert "no sweep has written" in capsys.readouterr().err
+
+
+# results
+
+
+def test_a_grid_gives_what_launch_gives_and_is_not_run_again(tmp_path, capsys):
+    file, output = write(tmp_path, LAUNCH), tmp_path / "out"
+    assert sweep(file, "-o", output, "--workers", 1) == 0
+    assert "4 of 4 tasks done, 0 failed" in capsys.readouterr().out
+    assert_once(output, 4)
+    rows = table(output, tmp_path / "table.csv")
+    assert [(row["seed"], row["pybatsim.agent.policy_pair"]) for row in rows] == [
+        (seed, pair) for seed in ("1", "2") for pair in LAUNCH["pybatsim"]["agent"]["policy_pair"]
+    ]
+    one = write(
+        tmp_path, LAUNCH | {"seed": 2, "pybatsim": {"agent": {"policy_pair": "shortest-high_gflops"}}}, "o.json"
+    )
+    experiment = load_experiment(one)
+    figures = simulate(experiment.platform, experiment.workload, "shortest-high_gflops", seed=2).figures
+    known = {name: value for name, value in figures.items() if value == value}
+    assert {name: float(value) for name, value in rows[3].items() if name in known and value} == known
+    before = lines_in(output)
+    assert sweep(file, "-o", output, "-q", "--workers", 1) == 0
+    assert lines_in(output) == before
+    write(tmp_path, LAUNCH | {"seed": [1, 2, 3]})
+    assert sweep(file, "-o", output, "-q", "--workers", 1) == 0
+    assert_once(output, 6)
+    assert len(lines_in(output)) == 6
+    assert sweep("status", output) == 0
+    assert capsys.readouterr().out == "6 of 6 tasks done, 0 failed; complete\n"
+
+
+def test_policies_on_windows_give_the_rows_of_compare_bit_for_bit(tmp_path):
+    file, output = write(tmp_path, COMPARE), tmp_path / "out"
+    assert sweep(file, "-o", output, "-q", "--workers", 2) == 0
+    assert_once(output, tasks_in(file))
+    rows = {(row["policy"], row["window"]): row for row in table(output, tmp_path / "table.csv")}
+    flags = ["--trace", str(TRACE), "--policies", "fcfs,sjf+easy", "--windows", "40x100"]
+    assert main(["compare", *flags, "--output", str(tmp_path / "compare"), "-q"]) == 0
+    with (tmp_path / "compare" / "results.csv").open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            own = rows.pop((row["policy"], row["window"]))
+            known = {name: value for name, value in row.items() if name not in ("policy", "window") and value != "nan"}
+            assert {name: float(own[name]) for name in known} == {name: float(known[name]) for name in known}
+    assert not rows
+
+
+def test_a_parquet_holds_the_same_table(tmp_path, capsys):
+    assert sweep(write(tmp_path, LAUNCH), "-o", tmp_path / "out", "-q", "--workers", 1) == 0
+    assert sweep("collect", tmp_path / "out", "-o", tmp_path / "table.txt") == 2
+    assert "ends in .csv or .parquet" in capsys.readouterr().err
+    status = sweep("collect", tmp_path / "out", "-o", tmp_path / "table.parquet")
+    try:
+        import pyarrow  # noqa: F401
+    except ModuleNotFoundError:
+        assert status == 2
+        assert "pip install pyarrow" in capsys.readouterr().err
+        return
+    import pandas as pd
+
+    assert status == 0
+    assert len(pd.read_parquet(tmp_path / "table.parquet")) == 4
+
+
+def test_failures_are_tried_twice_by_two_workers_and_listed_and_the_others_have_their_results(tmp_path, capsys):
+    (tmp_path / "killer.py").write_text(KILLER)
+    jobs = json.loads((ROOT / "workloads" / "learning.json").read_text())
+    jobs["profiles"]["Test0"]["mem"] = 10**9
+    (tmp_path / "huge.json").write_text(json.dumps(jobs))
+    kills = {**COMPARE, "policies": ["fcfs", "sjf@learned:killer.py"], "windows": "3x100"}
+    fails = LAUNCH | {"workload_file_path": "huge.json", "seed": 1}
+    file, output = write(tmp_path, [kills, fails]), tmp_path / "out"
+    assert sweep(file, "-o", output, "--workers", 1, "-q") == 1
+    error = capsys.readouterr().err
+    assert error.count("failed: ") == 5
+    assert error.count("the worker has ended without a word: it was killed") == 3
+    assert error.count("none of") == 2
+    assert_once(output, 3)
+    told = Counter(line["key"] for line in lines_in(output) if "error" in line)
+    assert sorted(told.values()) == [2] * 5
+    pids = (tmp_path / "killer.log").read_text().split()
+    assert len(pids) == len(set(pids)) == 6
+    assert sweep("status", output) == 0
+    assert "3 of 8 tasks done, 5 failed; not running" in capsys.readouterr().out
+
+
+# whoever is killed
+
+
+def start(file, output, *words):
+    return subprocess.Popen(
+        [*PROGRAM, "sweep", str(file), "-o", str(output), "-q", *map(str, words)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_lines(output, count, process):
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        if sum(path.read_bytes().count(b"\n") for path in (output / "results").glob("*.jsonl")) >= count:
+            return
+        time.sleep(0.005)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The sweep of 800 tasks that the killed ones are compared with; some of their windows are the same."""
+    folder = tmp_path_factory.mktemp("whole")
+    file = write(folder, COMPARE | {"windows": "400x400"})
+    assert sweep(file, "-o", folder / "out", "-q", "--workers", 2) == 0
+    return file, tasks_in(file), without_seconds(table(folder / "out", folder / "table.csv"))
+
+
+@pytest.mark.parametrize("moment", range(10))
+def test_a_killed_sweep_goes_on_and_nothing_is_lost_or_run_twice(whole, tmp_path, moment):
+    file, count, expected = whole
+    output = tmp_path / "out"
+    draw = random.Random(moment)
+    process = start(file, output, "--workers", 2)
+    wait_for_lines(output, draw.randrange(1, 760), process)
+    os.kill(process.pid, signal.SIGKILL if moment % 2 else signal.SIGTERM)
+    process.communicate()
+    assert process.returncode in (-signal.SIGKILL, 130, 0)
+    known = len(lines_in(output))
+    process = start(file, output, "--workers", 2)
+    _, error = process.communicate()
+    assert process.returncode == 0, error
+    assert known > 0
+    assert_once(output, count)
+    assert without_seconds(table(output, tmp_path / "table.csv")) == expected
+
+
+def children(pid):
+    """The processes that a process has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def workers_of(pid):
+    return [one for one in children(pid) if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+@pytest.mark.parametrize("moment", range(10))
+def test_a_sweep_whose_workers_are_killed_ends_by_itself_with_all_results(whole, tmp_path, moment):
+    file, count, expected = whole
+    output, draw = tmp_path / "out", random.Random(moment)
+    process = start(file, output, "--workers", 2)
+    wait_for_lines(output, draw.randrange(1, 700), process)
+    for worker in draw.sample(workers_of(process.pid), 1 + moment % 2):
+        os.kill(worker, signal.SIGKILL)
+    _, error = process.communicate()
+    assert process.returncode == 0, error
+    assert_once(output, count)
+    assert without_seconds(table(output, tmp_path / "table.csv")) == expected
+
+
+def test_a_sweep_that_is_cancelled_ends_with_its_workers_and_another_on_its_folder_is_refused(tmp_path, capsys):
+    file, output = write(tmp_path, COMPARE | {"windows": "2000x1024"}), tmp_path / "out"
+    process = start(file, output, "--workers", 2)
+    wait_for_lines(output, 20, process)
+    assert sweep("status", output) == 0
+    assert "of 4000 tasks done, 0 failed; running; ends at about 2" in capsys.readouterr().out
+    assert sweep(file, "-o", output) == 2
+    assert "another command is writing there" in capsys.readouterr().err
+    began = workers_of(process.pid)
+    assert began
+    assert sweep("cancel", output) == 0
+    process.communicate()
+    assert process.returncode == 130
+    assert not [pid for pid in began if Path(f"/proc/{pid}").exists()]
+    assert sweep("status", output) == 0
+    assert "not running" in capsys.readouterr().out
+
+
+# the seeds of a training
+
+
+def test_the_seeds_of_a_training_end_as_train_ends(tmp_path):
+    pytest.importorskip("torch", reason="the extra learn is not installed")
+    options = LAUNCH | {
+        "pybatsim": {"agent": {"type": "LEARNING", "run": "train", "hidden": 8, "lr": 0.01, "gamma": 0.9}},
+        "training": {"episodes": 4, "checkpoint_every": 2, "evaluate_every": 2, "evaluation_episodes": 1},
+    }
+    agent = ROOT / "agents" / "reinforce.py"
+    file, output = write(tmp_path, options | {"train": str(agent)}), tmp_path / "out"
+    assert sweep(file, "-o", output, "-q", "--workers", 1, "--trust") == 0
+    rows = table(output, tmp_path / "table.csv")
+    assert [(row["seed"], row["episodes"]) for row in rows] == [("1", "4.0"), ("2", "4.0")]
+    one = write(tmp_path, options | {"seed": 2}, "one.json")
+    assert main(["train", "-o", str(one), "--agent", str(agent), "--output", str(tmp_path / "one"), "-q"]) == 0
+    rewards = [float(line) for line in (tmp_path / "one" / "rewards.log").read_text().splitlines()]
+    assert float(rows[1]["reward"]) == rewards[-1]
+    with (tmp_path / "one" / "evaluations.csv").open(newline="") as lines:
+        last = list(csv.DictReader(lines))[-1]
+    assert float(rows[1]["evaluation_reward"]) == float(last["reward"])
+
+
+def test_an_agent_outside_the_folder_of_the_sweep_file_is_run_only_with_trust(tmp_path, capsys):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere" / "killer.py").write_text(KILLER)
+    file = write(tmp_path / "here", COMPARE | {"policies": ["sjf@learned:../elsewhere/killer.py"], "windows": "1x100"})
+    assert sweep(file, "-o", tmp_path / "out", "-q", "--workers", 1) == 2
+    assert "--trust lets it run" in capsys.readouterr().err
+    assert not (tmp_path / "elsewhere" / "killer.log").exists()
+
+
+def test_an_engine_that_is_not_there_is_one_line(tmp_path, capsys, monkeypatch):
+    from hdeeprm_like.studies.sweep.engine import Where, opened
+
+    with pytest.raises(OptionsError, match="did you mean 'local'"):
+        opened(Where("locale", tmp_path))
+    pytest.importorskip("submitit", reason="the extra slurm is not installed")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert sweep(write(tmp_path, LAUNCH), "-o", tmp_path / "out", "--engine", "slurm") == 2
+    assert "login node" in capsys.readouterr().err
