@@ -128,6 +128,10 @@ class RealSlurm:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        for path in Path("/proc").glob("[0-9]*/cmdline"):  # jobs have groups of their own
+            with contextlib.suppress(OSError):
+                if f"{self.folder}/spool/".encode() in path.read_bytes():
+                    os.killpg(os.getpgid(int(path.parent.name)), signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, *command):
