@@ -35,7 +35,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "slurm": DECIDES | {"formats", "importers"},
     "envs": DECIDES | {"experiment", "formats", "options", "results", "run"},
     "gym": {"envs"},
-    "launch": DECIDES | {"batsim", "experiment", "formats", "learning", "results", "run"},
+    "launch": DECIDES | {"batsim", "batsim_server", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES | {"examples", "experiment", "formats", "launch", "learning", "options", "results", "run"},
     "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
     "ahead": DECIDES | {"envs", "run"},
@@ -66,7 +66,7 @@ ONLY_IN = {  # package: where it may be imported
     "matplotlib": ("results/", "studies/"),
     "numba": ("engine/compiled.py", "engine/bundles.py", "engine/inner.py"),
     "llvmlite": (),
-    "hostlist": ("importers/machine.py",),
+    "hostlist": ("importers/machine.py", "formats/partitions_json.py"),
     "sklearn": ("studies/prediction/training.py",),
 }
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import lifecycle
+from hdeeprm_like.engine.job_rows import countable, fill_jobs
 from hdeeprm_like.engine.node_sets import most_cores, new_node_sets
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
 from hdeeprm_like.engine.processor_index import rank_all
@@ -24,7 +25,7 @@ from hdeeprm_like.engine.tables import (
     make_room,
     new_tables,
 )
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Floats, Ints
 
 THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that look at a sorted list
 
@@ -416,20 +417,3 @@ def cores_of(tables: Tables, job: int) -> Ints:
     row = tables.jobs[job]
     cores: Ints = np.sort(tables.allocation[row["first"] : row["first"] + row["size"]])
     return cores
-
-
-def countable(platform: Platform, jobs: Workload | None) -> bool:
-    """Tell whether it makes no difference which cores the jobs have; those that are not known must ask for no more."""
-    asked = jobs is not None and (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
-    return platform.processors == 1 and platform.partitions is None and not asked
-
-
-def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
-    """Write the requests of a workload into rows of jobs, and how long they run at so many flop/s."""
-    rows["submit"], rows["size"] = jobs.submit, jobs.size
-    rows["requested_time"], rows["requested_ops"] = jobs.requested_time, jobs.requested_ops
-    rows["memory"], rows["bandwidth"], rows["gpus"] = jobs.memory, jobs.bandwidth, jobs.gpus
-    rows["user"] = jobs.user
-    rows["start"] = rows["finish"] = np.nan
-    times = np.where(jobs.delay >= 0.0, jobs.delay, jobs.ops / reference_flops)
-    rows["run_time"] = np.minimum(times, jobs.walltime)

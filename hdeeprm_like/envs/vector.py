@@ -10,8 +10,8 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
+from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
-from hdeeprm_like.engine.state import countable
 from hdeeprm_like.envs.single import RENDER_FPS, Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
 from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION

@@ -16,7 +16,7 @@ from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import direct
 from hdeeprm_like.engine.job_lists import BLOCK
-from hdeeprm_like.engine.state import fill_jobs
+from hdeeprm_like.engine.job_rows import fill_jobs
 from hdeeprm_like.engine.tables import JOB
 from hdeeprm_like.engine.tasks import TASK, fill_tasks
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError

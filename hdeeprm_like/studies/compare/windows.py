@@ -5,7 +5,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.engine.state import countable
+from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of

@@ -16,7 +16,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline, baseline
-from hdeeprm_like.engine.state import countable
+from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
