@@ -240,3 +240,12 @@ def split(walk):
     )
     then = walk.observations[5], walk.masks[5]
     return [Episode(first.observations, first.masks, first.actions, first.rewards, first.times, 5.0, then), second]
+
+
+def test_an_agent_trained_on_one_machine_plays_the_trace_of_another_machine(tmp_path, pytestconfig):
+    code, folder = trained(tmp_path, "kernel", pytestconfig, imitate="saf+greedy", imitate_episodes=8, episodes=4)
+    assert code == 0
+    line = ["compare", "-q", "--trust", "--trace", "workloads/lublin_256.swf.gz", "--windows", "2x60", "--policies"]
+    assert main([*line, f"saf+greedy,agent:{folder}", "--output", str(tmp_path / "compared")]) == 0
+    results = (tmp_path / "compared" / "results.csv").read_text().splitlines()
+    assert len(results) == 1 + 2 * 2
