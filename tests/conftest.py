@@ -25,7 +25,7 @@ SLOW = {
     r"decision/test_own_times.*(easysjf|conservative)": "another mode",
     r"decision/test_views.*in_compiled_code.*(normal|small|image|backfilling|machines)": "another observation",
     r"learning/test_training.*kill_9|learning/test_ppo.*(maskable|other_layers)|test_learned.*killed": "minutes",
-    r"learning/test_course.*same_weights.*options[12]": "another agent",
+    r"learning/test_course.*same_weights.*options[02]": "compiles more policies, or is another agent",
     r"learning/test_course.*another_machine": "compiles one more kind of run",
     r"learning/test_sb3_network.*launched": "compiles policies of three kinds together",
     r"test_learned.*kill_9": "kills and resumes two trainings fifty times each",

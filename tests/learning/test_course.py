@@ -180,7 +180,10 @@ def trained(tmp_path, file, config, name="run", **training):
     ("agent", "options"),
     [
         ("kernel", {"imitate": "saf+reserve:8", "imitate_episodes": 4, "imitate_epochs": 2, "baseline": "sjf+easy"}),
-        ("kernel", {"agent": {"critic": True}, "n_steps": 16, "alike": 1}),
+        (
+            "kernel",
+            {"agent": {"critic": True}, "n_steps": 16, "alike": 1, "imitate": "saf+greedy", "imitate_epochs": 1},
+        ),
         ("actor_critic", {"agent": {"optimizer": "rmsprop"}, "n_steps": 5, "alike": 1, "steps": 300}),
     ],
 )
