@@ -180,7 +180,10 @@ def trained(tmp_path, file, config, name="run", **training):
     ("agent", "options"),
     [
         ("kernel", {"imitate": "saf+reserve:8", "imitate_episodes": 4, "imitate_epochs": 2, "baseline": "sjf+easy"}),
-        ("kernel", {"agent": {"critic": True}, "n_steps": 16, "alike": 1}),
+        (
+            "kernel",
+            {"agent": {"critic": True}, "n_steps": 16, "alike": 1, "imitate": "saf+greedy", "imitate_epochs": 1},
+        ),
         ("actor_critic", {"agent": {"optimizer": "rmsprop"}, "n_steps": 5, "alike": 1, "steps": 300}),
     ],
 )
@@ -240,3 +243,12 @@ def split(walk):
     )
     then = walk.observations[5], walk.masks[5]
     return [Episode(first.observations, first.masks, first.actions, first.rewards, first.times, 5.0, then), second]
+
+
+def test_an_agent_trained_on_one_machine_plays_the_trace_of_another_machine(tmp_path, pytestconfig):
+    code, folder = trained(tmp_path, "kernel", pytestconfig, imitate="saf+greedy", imitate_episodes=8, episodes=4)
+    assert code == 0
+    line = ["compare", "-q", "--trust", "--trace", "workloads/lublin_256.swf.gz", "--windows", "2x60", "--policies"]
+    assert main([*line, f"saf+greedy,agent:{folder}", "--output", str(tmp_path / "compared")]) == 0
+    results = (tmp_path / "compared" / "results.csv").read_text().splitlines()
+    assert len(results) == 1 + 2 * 2
