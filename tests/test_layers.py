@@ -63,7 +63,7 @@ ONLY_IN = {  # package: where it may be imported
     "matplotlib": ("results/", "studies/"),
     "numba": ("engine/compiled.py", "engine/bundles.py", "engine/inner.py"),
     "llvmlite": (),
-    "hostlist": ("importers/machine.py",),
+    "hostlist": ("importers/machine.py", "formats/partitions_json.py"),
     "sklearn": ("studies/prediction/training.py",),
 }
 

@@ -157,8 +157,7 @@ class State:
         self.needs = needs
         self.knows_run_times = jobs is not None
         rows = 1 if log else 0
-        sizes = np.zeros(0, np.int64) if jobs is None else jobs.size
-        node_sets = new_node_sets(platform, None if jobs is None else jobs.demands, sizes)
+        node_sets = new_node_sets(platform, jobs)
         self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows, node_sets)
         self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
         rank_all(self.tables)
@@ -417,8 +416,8 @@ def cores_of(tables: Tables, job: int) -> Ints:
 
 def countable(platform: Platform, jobs: Workload) -> bool:
     """Tell whether it makes no difference which cores the jobs have."""
-    alike = platform.processors == 1 and platform.partitions is None
-    return alike and not (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
+    asks_more = jobs.demands or jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any()
+    return platform.processors == 1 and not asks_more
 
 
 def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
