@@ -139,8 +139,7 @@ class State:
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")
             limits = jobs.limits()
-        self.platform = platform
-        self.jobs = jobs
+        self.platform, self.jobs = platform, jobs
         self.limits = limits
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
