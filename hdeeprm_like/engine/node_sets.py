@@ -7,6 +7,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.partitions import Demands, Partitions, has_features
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
@@ -59,18 +60,16 @@ def no_partitions(tables: BundleType) -> bool:
     return bool(tables.fields["node_sets"][0].kind == "NoNodeSets")
 
 
-def new_node_sets(platform: Platform, demands: Demands | None, sizes: Ints) -> NodeSets:
+def new_node_sets(platform: Platform, jobs: Workload | None) -> NodeSets:
     """Return the sets of nodes of some jobs; absent if the platform has no partitions, or the jobs ask for none.
-
-    Args:
-        sizes: (J,) cores that each asks for.
 
     Raises:
         WorkloadError: a job names a partition that there is not.
     """
     partitions = platform.partitions
-    if partitions is None or demands is None:
+    if partitions is None or jobs is None or jobs.demands is None:
         return absent(NodeSets)
+    demands, sizes = jobs.demands, jobs.size
     rows, members = demand_rows(partitions, demands, sizes)
     nodes, places = platform.nodes, int(most_cores(platform, demands, sizes).sum()) + 1
     weights = np.unique(partitions.weights, return_inverse=True)[1]

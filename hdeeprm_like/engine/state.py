@@ -140,8 +140,7 @@ class State:
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")
             limits = jobs.limits()
-        self.platform = platform
-        self.jobs = jobs
+        self.platform, self.jobs = platform, jobs
         self.limits = limits
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
@@ -158,8 +157,7 @@ class State:
         self.needs = needs
         self.knows_run_times = jobs is not None
         rows = 1 if log else 0
-        sizes = np.zeros(0, np.int64) if jobs is None else jobs.size
-        node_sets = new_node_sets(platform, None if jobs is None else jobs.demands, sizes)
+        node_sets = new_node_sets(platform, jobs)
         self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows, node_sets)
         self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
         rank_all(self.tables)
