@@ -3,7 +3,7 @@ import pytest
 from agents_for_tests import ClassicAgent
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import jobs, platform
+from small import jobs, platform, run_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import (
@@ -119,6 +119,14 @@ def test_equal_pairs_go_by_the_order():
     workload = jobs(seconds=[10, 5], size=2)
     assert run(workload, "fcfs+packing-tetris", node(2))[0] == [0, 10]
     assert run(workload, "sjf+packing-tetris", node(2))[0] == [5, 0]
+
+
+@pytest.mark.parametrize("name", ["fcfs", "sjf+greedy", "bfbp"])
+def test_a_job_waits_for_one_node_where_nodes_take_jobs_whole(name):
+    machine, workload = platform(node(3), node(3)), jobs(seconds=10, size=[2, 2, 2])
+    spread, whole = (run_baseline(machine, workload, name, whole=whole) for whole in (False, True))
+    assert spread.simulation.tasks["start"].tolist() == [0, 0, 0]  # the last one on a core of each node
+    assert whole.simulation.tasks["start"].tolist() == [0, 0, 10]
 
 
 def test_tetris_with_the_remaining_work_starts_what_is_soon_over_before_what_fills_the_node():
