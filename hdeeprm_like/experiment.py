@@ -139,6 +139,7 @@ def experiment_of(
     platform_path = named[0] or named_path(path, named[1], "platform_file_path", "--platform")
     types = [path.parent / name for name in options.type_file_paths]
     platform = readers.platform(platform_path, types)
+    tell_of_partitions(platform, platform_path)
     if options.nb_resources not in (None, platform.cores):
         message = f"{path}: nb_resources: {options.nb_resources}, but {platform_path} has {platform.cores} cores"
         if overrides.platform is None:
@@ -275,6 +276,12 @@ def load_jobs(
 def warn_once(message: str) -> None:
     """Tell the user something that is not said again however often the same file is read."""
     log.warning("%s", message)
+
+
+def tell_of_partitions(platform: Platform, path: Path) -> None:
+    """Warn that whoever reads the jobs of a workload or a trace takes no notice of the partitions of a machine."""
+    if platform.partitions is not None:
+        warn_once(f"{path}: its partitions count for nothing here: every job may run on every node; whatif heeds them")
 
 
 def platform_from(platform: AnyPlatform) -> Platform:

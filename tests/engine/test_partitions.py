@@ -13,6 +13,7 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.node_sets import NodeSets, demand_rows, most_cores
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
+from hdeeprm_like.experiment import tell_of_partitions
 from hdeeprm_like.formats.open import load_platform
 from hdeeprm_like.run.simulator import Simulator, run_policy
 from hdeeprm_like.studies.whatif.changes import change_named
@@ -131,3 +132,11 @@ def test_all_recordings_are_of_60_to_200_jobs(tmp_path):
         found = recording(name, tmp_path)
         assert 60 <= len(found.jobs) <= 200
         assert (found.start >= found.jobs.submit).all()
+
+
+def test_what_heeds_no_partitions_says_so_once(shapes, caplog, tmp_path):
+    for _ in range(2):
+        tell_of_partitions(shapes.platform, tmp_path / "cluster.json")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path}/cluster.json: its partitions count for nothing here: every job may run on every node; whatif heeds them"
+    ]
