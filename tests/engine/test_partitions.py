@@ -137,6 +137,5 @@ def test_all_recordings_are_of_60_to_200_jobs(tmp_path):
 def test_what_heeds_no_partitions_says_so_once(shapes, caplog, tmp_path):
     for _ in range(2):
         tell_of_partitions(shapes.platform, tmp_path / "cluster.json")
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{tmp_path}/cluster.json: its partitions count for nothing here: every job may run on every node; whatif heeds them"
-    ]
+    told = "its partitions count for nothing here: every job may run on every node; whatif heeds them"
+    assert [record.getMessage() for record in caplog.records] == [f"{tmp_path}/cluster.json: {told}"]
