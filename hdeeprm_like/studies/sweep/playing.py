@@ -45,7 +45,7 @@ def run_chunk(
 
     Args:
         folder: of the sweep. name: of the file of lines; tasks that it knows from a worker before are not run again.
-        seconds: after which no further task is begun: the rest waits for another chunk.
+        seconds: after which no further task is begun, the first one apart: the rest waits for another chunk.
         measure: whether to run each task twice and tell the time of the second run, for the first reads and compiles.
         trusted: files and folders whose Python code may be run, as of `plugins.trusting`.
 
@@ -61,6 +61,7 @@ def run_chunk(
             if run and time.perf_counter() - begun > seconds:
                 break
             lines.add(line_of(task, folder, measure))
+            begun = begun if run else time.perf_counter()  # the first one reads and compiles for all
             run += 1
     return run
 
