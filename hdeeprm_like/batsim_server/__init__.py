@@ -24,9 +24,10 @@ Each module imports only modules that are listed above it::
     outbox             messages to the scheduler
     profile_types      the table of profile types, a module for each kind
     workload           jobs and profiles from their JSON
+    workflows          tasks and their order from DAX files
     simulation         all of the above for one simulation
     execution          actors that run and kill jobs
-    submitters         actors that submit jobs, bring outside events, wake the scheduler, switch machines
+    submitters         actors that submit jobs and tasks, bring outside events, wake the scheduler, switch machines
     scheduler_events   the table of what the scheduler may say, and what is done then
     server             the actor that talks to the scheduler
     outputs            the files that are written

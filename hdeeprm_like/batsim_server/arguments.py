@@ -38,8 +38,9 @@ def _add_inputs(made: argparse.ArgumentParser) -> None:
     add = made.add_argument_group("input").add_argument
     add("-p", "--platform", required=True, metavar="FILE", help="SimGrid XML platform")
     add("-w", "--workload", action="append", default=[], metavar="FILE", help="Batsim JSON workload; may be repeated")
-    add("-W", "--workflow", action="append", default=[], metavar="FILE", help="(not imitated)")
-    add("--WS", "--workflow-start", nargs=2, action="append", default=[], metavar=("FILE", "S"), help="(not imitated)")
+    add("-W", "--workflow", action="append", default=[], metavar="FILE", help="DAX XML workflow; may be repeated")
+    late = "the same, which begins at that time"
+    add("--WS", "--workflow-start", nargs=2, action="append", default=[], metavar=("FILE", "S"), help=late)
     add("--events", action="append", default=[], metavar="FILE", help="outside events, one JSON object per line")
     add = made.add_argument_group("most common").add_argument
     add("-m", "--master-host", default="master_host", metavar="NAME", help="host of the server, which never computes")
@@ -82,8 +83,8 @@ def _add_others(made: argparse.ArgumentParser) -> None:
     add("--enable-profile-reuse", action="store_true", help="keep profiles that no job uses any more")
     add("--enable-compute-sharing", action="store_true", help="let jobs share machines that compute")
     add("--disable-storage-sharing", action="store_true", help="let no two jobs have the same storage host")
-    add("--workflow-jobs-limit", type=int, default=0, metavar="N", help="(not imitated)")
-    add("--ignore-beyond-last-workflow", action="store_true", help="(not imitated)")
+    add("--workflow-jobs-limit", type=int, default=0, metavar="N", help="jobs of each workflow at a time")
+    add("--ignore-beyond-last-workflow", action="store_true", help="ignore jobs that come when all workflows are over")
     add = made.add_argument_group("others").add_argument
     add("--no-sched", action="store_true", help="start every job at 0 s on the first machines, without a scheduler")
     add("--sched-cfg", default="", metavar="TEXT", help="sent to the scheduler")

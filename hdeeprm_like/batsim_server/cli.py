@@ -33,7 +33,7 @@ AnySimulation = TypeVar("AnySimulation", bound="Simulation")
 logger = logging.getLogger("hdeeprm_like.batsim_server")
 LOG_LEVELS = dict(zip(LEVELS, (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG), strict=True))
 COLLECT_AFTER = 50_000  # new objects; Python's default of 700 takes a tenth of the time of a simulation
-NOT_IMITATED = ("workflow", "WS", "enable_redis", "workflow_jobs_limit", "ignore_beyond_last_workflow")
+NOT_IMITATED = ("enable_redis",)
 
 
 class Stopped(BaseException):
@@ -186,6 +186,10 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
     options = ServerOptions(
         platform=Path(arguments.platform),
         workloads=tuple(map(Path, arguments.workload)),
+        workflows=tuple(map(Path, arguments.workflow)),
+        late_workflows=tuple((Path(name), _start(text)) for name, text in arguments.WS),
+        workflow_jobs=max(arguments.workflow_jobs_limit, 0),
+        only_workflows_count=arguments.ignore_beyond_last_workflow,
         energy=arguments.energy,
         socket=arguments.socket_endpoint,
         export=arguments.export,
@@ -211,6 +215,17 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
     )
     read_simgrid_options(options.simgrid)  # refuses what is wrong in them
     return options, LOG_LEVELS["quiet" if arguments.quiet else arguments.verbosity]
+
+
+def _start(text: str) -> float:
+    """Return the s at which a workflow begins."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds < 1e15:
+        raise OptionsError(f"--WS: {text[:40]!r}: a number of s from 0 on is needed")
+    return seconds
 
 
 def _roles(texts: Sequence[str]) -> dict[str, str]:

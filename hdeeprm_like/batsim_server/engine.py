@@ -60,13 +60,14 @@ class Work:
 
 
 class Message:
-    """One put in a mailbox, of some bytes."""
+    """One put in a mailbox, of some bytes; its sender waits until it has arrived, or has none that does."""
 
-    __slots__ = ("content", "mailbox", "sender", "size")
+    __slots__ = ("content", "host", "mailbox", "sender", "size")
 
-    def __init__(self, sender: Actor | None, content: Any, mailbox: "Mailbox", size: float) -> None:
+    def __init__(self, sender: Actor | None, host: str, content: Any, mailbox: "Mailbox", size: float) -> None:
         """Wait for a receiver."""
         self.sender = sender
+        self.host = host
         self.content = content
         self.mailbox = mailbox
         self.size = size
@@ -143,14 +144,13 @@ class Engine:
 
     def put(self, actor: Actor, content: Any, mailbox: Mailbox | None = None, size: float = 1.0) -> None:
         """Send to a mailbox, the server's if none is given; the actor goes on when the message has arrived."""
-        mailbox = mailbox or self.server
-        message = Message(actor, content, mailbox, size)
-        actor.waits_for = message
-        if mailbox.receiver is None:
-            mailbox.pending.append(message)
-        else:
-            receiver, mailbox.receiver = mailbox.receiver, None
-            self._transfer(message, receiver, sender_first=False)
+        message = actor.waits_for = Message(actor, actor.host, content, mailbox or self.server, size)
+        self._send(message)
+
+    def post(self, actor: Actor, content: Any, mailbox: Mailbox) -> None:
+        """Send to a mailbox without waiting for the message to arrive."""
+        self._send(Message(None, actor.host, content, mailbox, 1.0))
+        self._wake(actor, None)
 
     def get(self, actor: Actor, mailbox: Mailbox | None = None) -> None:
         """Answer the next message of a mailbox, the server's if none is given, when it has arrived."""
@@ -275,10 +275,17 @@ class Engine:
         actor.waits_for = None
         self._ready.append((actor, answer))
 
+    def _send(self, message: Message) -> None:
+        mailbox = message.mailbox
+        if mailbox.receiver is None:
+            mailbox.pending.append(message)
+        else:
+            receiver, mailbox.receiver = mailbox.receiver, None
+            self._transfer(message, receiver, sender_first=False)
+
     def _transfer(self, message: Message, receiver: Actor, sender_first: bool) -> None:
-        sender, mailbox = message.sender, message.mailbox
-        assert sender is not None
-        work = self._message_work(sender.host, receiver.host, message.size)
+        mailbox = message.mailbox
+        work = self._message_work(message.host, receiver.host, message.size)
         if self._exact_timeouts and isinstance(receiver.waits_for, Action):
             self.remove(receiver.waits_for)
 

@@ -11,6 +11,10 @@ class ServerOptions:
 
     platform: Path
     workloads: tuple[Path, ...] = ()
+    workflows: tuple[Path, ...] = ()
+    late_workflows: tuple[tuple[Path, float], ...] = ()  # with the s at which each begins
+    workflow_jobs: int = 0  # of each workflow at a time; 0: all that are ready
+    only_workflows_count: bool = False  # jobs that come after the end of the last workflow are ignored
     energy: bool = False
     socket: str = "tcp://localhost:28000"
     export: str = "out"  # prefix of the output files
@@ -33,6 +37,12 @@ class ServerOptions:
     scheduler: bool = True  # False: every job starts at 0 s
     simgrid: tuple[str, ...] = ()  # NAME:VALUE of SimGrid's options
     only_dump: bool = False  # print `context` and simulate nothing
+
+    def named_workloads(self) -> list[tuple[str, Path]]:
+        """Return the files that jobs come from by the names of their workloads, in the order of these."""
+        late = [path for path, _ in self.late_workflows]
+        files = (("w", self.workloads), ("wf", self.workflows), ("wfc", late))
+        return sorted((f"{letter}{i}", path) for letter, paths in files for i, path in enumerate(paths))
 
     def configuration(self) -> dict[str, bool | int | str]:
         """Return the ``config`` of SIMULATION_BEGINS, which tells the scheduler some of the options."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.batsim_server import submitters
-from hdeeprm_like.batsim_server.engine import Script
+from hdeeprm_like.batsim_server.engine import Mailbox, Script
 from hdeeprm_like.batsim_server.jobs import Job, RunningJob
 from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.batsim_server.machines import Machine, MachineState
@@ -36,8 +36,10 @@ class Server:
         self.simulation = simulation
         self.ask = ask
         self.ended = False
-        self._submitters = len(simulation.workloads) + len(simulation.events)
-        self._jobs_to_come, self._events_to_come = len(simulation.workloads), len(simulation.events)
+        self._workflows = {workflow.name: Mailbox() for workflow in simulation.workflows}
+        self._workflows_to_come = len(self._workflows)
+        self._jobs_to_come = len(simulation.workloads) + len(self._workflows)
+        self._events_to_come = len(simulation.events)
         self._scheduler_ready = False
         self._handlers: dict[str, Callable[[Any], Script | None]] = {  # of what the other actors say
             "SCHED_READY": self._on_ready,
@@ -63,6 +65,9 @@ class Server:
         master = simulation.master
         for jobs in simulation.workloads:
             simulation.submitters.append(engine.begin(submitters.submit_jobs(simulation, jobs), master))
+        for workflow in simulation.workflows:
+            told, limit = self._workflows[workflow.name], simulation.options.workflow_jobs
+            engine.begin(submitters.submit_workflow(simulation, workflow, told, limit), master)
         for events in simulation.events:
             simulation.submitters.append(engine.begin(submitters.bring_events(simulation, events), master))
         engine.begin(self._serve(), master)
@@ -122,7 +127,7 @@ class Server:
     def _finished(self) -> bool:
         simulation = self.simulation
         busy = simulation.waiters or simulation.killers or simulation.switching or simulation.registering
-        if self._submitters or busy or simulation.running:
+        if self._jobs_to_come or self._events_to_come or busy or simulation.running:
             return False
         return simulation.completed == simulation.submitted
 
@@ -131,8 +136,8 @@ class Server:
         self.ended = self.simulation.ends_sent
 
     def _on_bye(self, kind: str) -> None:
-        self._submitters -= 1
-        if kind == "jobs":
+        if kind != "events":
+            self._workflows_to_come -= kind == "workflow"
             self._jobs_to_come -= 1
             if not self._jobs_to_come:
                 self.simulation.outbox.no_more_jobs(self.simulation.engine.now)
@@ -142,6 +147,8 @@ class Server:
                 self.simulation.outbox.no_more_events(self.simulation.engine.now)
 
     def _on_submitted(self, jobs: Sequence[Job]) -> None:
+        if self.simulation.options.only_workflows_count and self._workflows and not self._workflows_to_come:
+            return
         for job in jobs:
             self.simulation.submit(job)
 
@@ -161,8 +168,11 @@ class Server:
             if event.machines:
                 self.simulation.outbox.notify(f"event_{event.kind}", now, interval_set(event.machines))
 
-    def _on_completed(self, running: RunningJob) -> None:
+    def _on_completed(self, running: RunningJob) -> Script:
         job = running.job
+        told = self._workflows.get(job.workload)
+        if told is not None:
+            yield (self.simulation.engine.post, job.identifier, told)
         self.simulation.outbox.job_completed(
             job.identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
         )
@@ -213,7 +223,7 @@ def _description(simulation: Simulation) -> str:
             "config": options.configuration(),
         }
     )
-    paths = encode({f"w{i}": _path_text(path) for i, path in enumerate(options.workloads)})
+    paths = encode({name: _path_text(path) for name, path in options.named_workloads()})
     profiles = ",".join(
         f"{encode(name)}:{{{','.join(f'{encode(p.name)}:{p.text}' for p in known.values())}}}"
         for name, known in simulation.profiles.items()

@@ -11,6 +11,7 @@ from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.batsim_server.outbox import Outbox
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent, read_events
 from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
+from hdeeprm_like.batsim_server.workflows import read_workflow
 from hdeeprm_like.batsim_server.workload import read_workload
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 from hdeeprm_like.formats.simgrid_zones import loopback
@@ -61,6 +62,10 @@ class Simulation:
             largest = max(largest, machines)
             self.workloads.append(list(jobs.values()))
             self.jobs.update((job.identifier, job) for job in jobs.values())
+        self.workflows = [read_workflow(path, f"wf{number}") for number, path in enumerate(options.workflows)]
+        for number, (path, begin) in enumerate(options.late_workflows):
+            self.workflows.append(read_workflow(path, f"wfc{number}", begin))
+        self.profiles.update((workflow.name, Profiles(workflow.name)) for workflow in self.workflows)
         limit = min(filter(None, (options.mmax, largest if options.mmax_workload else 0)), default=0)
         roles = roles_of(platform, {options.master: MASTER, **options.roles})
         self.master = next(name for name, role in roles.items() if role == MASTER)

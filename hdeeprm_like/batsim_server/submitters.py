@@ -3,15 +3,19 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hdeeprm_like.batsim_server.engine import Script, Work
+from hdeeprm_like.batsim_server.engine import Mailbox, Script, Work
 from hdeeprm_like.batsim_server.execution import run_job
 from hdeeprm_like.batsim_server.jobs import Job
+from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.batsim_server.workflows import Task, Workflow
+from hdeeprm_like.batsim_server.workload import WorkloadReader
 from hdeeprm_like.errors import WorkloadError
 
 SHORTEST_WAIT = 1e-5  # s, of a CALL_ME_LATER
+MORE_WALLTIME = 10.0  # s that a task of a workflow may take beyond its run time
 
 
 def submit_jobs(simulation: Simulation, jobs: Sequence[Job]) -> Script:
@@ -27,6 +31,50 @@ def submit_jobs(simulation: Simulation, jobs: Sequence[Job]) -> Script:
     waiting = sorted(jobs, key=lambda job: (job.submit, job.identifier))
     yield from _one_by_one(simulation, [(job.submit, job) for job in waiting], "JOB_SUBMITTED", note_the_first)
     yield (simulation.engine.put, ("SUBMITTER_BYE", "jobs"))
+
+
+def submit_workflow(simulation: Simulation, workflow: Workflow, told: Mailbox, limit: int) -> Script:
+    """Submit the tasks of a workflow, each when those before it are over.
+
+    Args:
+        told: where the server tells of the end of each job. limit: jobs at a time; 0 for any number.
+    """
+    engine = simulation.engine
+    yield (engine.put, ("SUBMITTER_HELLO", None))
+    if workflow.start > engine.now:
+        yield (engine.sleep, workflow.start - engine.now)
+    ready = [task for _, task in sorted(workflow.tasks.items()) if not task.parents]
+    submitted: dict[str, Task] = {}
+    number = 0
+    while ready or submitted:
+        while ready and (not limit or len(submitted) < limit):
+            task = ready.pop(0)
+            job = _job_of(simulation, workflow.name, task, str(number))
+            number += 1
+            submitted[job.identifier] = task
+            yield (engine.put, ("JOB_SUBMITTED", [job]))
+        identifier = yield (engine.get, told)
+        for child in (children := submitted.pop(identifier).children):
+            child.over_before += 1
+        ready += [child for child in children if child.over_before == child.parents]
+    yield (engine.put, ("SUBMITTER_BYE", "workflow"))
+
+
+def _job_of(simulation: Simulation, workload: str, task: Task, number: str) -> Job:
+    """Return the job of a task, known to the simulation; its times were texts with six decimals, as there."""
+    profiles = simulation.profiles[workload]
+    name = f"{workload}_{task.identifier}"
+    reader = WorkloadReader(profiles, {name: {"type": "delay", "delay": task.seconds}}, WorkloadError)
+    description = {
+        "id": f"{workload}!{number}",
+        "subtime": read_float(f"{simulation.engine.now:f}"),
+        "walltime": read_float(f"{task.seconds + MORE_WALLTIME:f}"),
+        "res": 1,
+        "profile": name,
+    }
+    job = reader.job(description, f"workflow {workload}")
+    simulation.jobs[job.identifier] = job
+    return job
 
 
 def bring_events(simulation: Simulation, events: Sequence[OutsideEvent]) -> Script:

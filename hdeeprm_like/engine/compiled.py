@@ -66,8 +66,10 @@ class Compiled:
         """The function with a way in for Python, whose key on disk holds the content of all sources."""
         function = cast(Any, self).__wrapped__
         names = ", ".join(inspect.signature(function).parameters)
-        # the digest is a variable of the enclosing function, which numba makes part of the key
-        source = (
+        # the digest is a variable of the enclosing function, which numba makes part of the key; numba reads the source of
+        # what it compiles from the file, so what is made says that it stands where the function does
+        above = "\n" * (function.__code__.co_firstlineno - 2)
+        source = above + (
             f"def make(digest):\n    def {function.__name__}({names}):\n        digest\n"
             f"        return function({names})\n    return {function.__name__}\n"
         )

@@ -386,8 +386,6 @@ def test_a_platform_sets_options_too_and_the_command_line_has_the_last_word(tmp_
         (["--sg-cfg", "host/solver:bmf"], "fairbottleneck"),
         (["--sg-cfg", "network/TCP-gama:1"], "did you mean"),
         (["--sg-cfg", "surf/precision:0"], "number"),
-        (["-W", "dag.xml"], "workflow"),
-        (["--WS", "dag.xml", "3"], "WS"),
         (["--enable-redis"], "redis"),
     ],
 )

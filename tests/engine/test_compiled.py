@@ -1,6 +1,7 @@
 """The door to numba: nothing of it is changed, stale machine code never runs, and the plain way gives the same."""
 
 import ast
+import inspect
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hdeeprm_like.engine import lifecycle
 from hdeeprm_like.engine.compiled import PACKAGE
 
 MARKS = {"compiled", "inlined", "released"}
@@ -121,3 +123,9 @@ def test_the_way_that_numba_documents_gives_the_same_schedules(tmp_path):
     plain = run(SCHEDULE, PYTHONPATH=where, HDEEPRM_LIKE_PLAIN_NUMBA="1", NUMBA_CACHE_DIR=str(tmp_path)).split()
     assert (short[0], plain[0]) == ("short", "plain")
     assert short[1] == plain[1]
+
+
+def test_what_numba_reads_of_a_function_is_its_own_source():
+    """Python 3.13 refuses to cut a function out of a file where none begins."""
+    source = inspect.getsource(lifecycle.entries_of_an_instant.entry.py_func)
+    assert source.startswith("@compiled\ndef entries_of_an_instant(")
