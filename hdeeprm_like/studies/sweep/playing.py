@@ -35,6 +35,7 @@ Figures = dict[str, float]
 
 trace_at = lru_cache(maxsize=2)(load_trace)  # a process of a sweep ends with it, and its inputs may not change before
 platform_at = lru_cache(maxsize=8)(load_platform)
+policy_at = lru_cache(maxsize=64)(policy_named)
 READERS = Readers(lambda path, types: platform_at(path, tuple(types)), trace_at)
 
 
@@ -109,7 +110,7 @@ def compared(task: Task, folder: Path) -> Figures:
     """Return the figures of a policy on a window, as ``compare`` runs it."""
     inputs, jobs = window_of_comparison(json.dumps(task.content["window"]))
     comparison = inputs.comparison
-    found = schedule(inputs.machine, jobs, policy_named(task.content["policy"]), comparison.clock)
+    found = schedule(inputs.machine, jobs, policy_at(task.content["policy"]), comparison.clock)
     return figures(found if comparison.platform else replace(found, energy=UNKNOWN))
 
 

@@ -44,8 +44,8 @@ class Settings:
     trusted: tuple[Path, ...] = ()
 
 
-def sweep(file: Path, settings: Settings, progress: bool = True) -> Ledger:
-    """Run a sweep, or what is left of it; return what is known of its tasks.
+def sweep(file: Path, settings: Settings, progress: bool = True) -> tuple[list[Task], Ledger]:
+    """Run a sweep, or what is left of it; return its tasks and what is known of them.
 
     Raises:
         HDeepRMError: the file cannot be used, the engine cannot be had, or the folder belongs to something else.
@@ -63,7 +63,7 @@ def sweep(file: Path, settings: Settings, progress: bool = True) -> Ledger:
         driver = Driver(list({task.key: task for task in tasks}.values()), settings)
         with tqdm(total=driver.total, unit=" tasks", desc="sweeping", disable=not progress, leave=False) as bar:
             driver.run(bar)
-    return driver.ledger
+    return tasks, driver.ledger
 
 
 class Driver:
@@ -75,7 +75,7 @@ class Driver:
 
     def __init__(self, tasks: Sequence[Task], settings: Settings) -> None:
         self.total = len(tasks)
-        self.ledger = Ledger(settings.where.folder)
+        self.ledger = Ledger(settings.where.folder.absolute())  # workers may stand in another folder
         self._tasks = tasks
         self._settings = settings
 
