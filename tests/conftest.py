@@ -43,6 +43,9 @@ SLOW = {
     r"robust/test_fuzz.*\[(?!0\])": "other changes of the same inputs",
     r"robust/test_interruptions": "kills and resumes processes, some 15 s each",
     r"test_docker.*commands_run": "more commands",
+    r"studies/test_sweep.py.*(killed_sweep.*[02-9]\]|workers_are_killed|cancelled)": "the same at another moment",
+    r"studies/test_sweep.py.*(seeds_of_a_training|listed)": "compiles what agents and one's own predictors need",
+    r"studies/test_sweep_on_(ray|slurm)": "starts a real Slurm, or Ray, whose workers take seconds each to begin",
     r"slurm/test_real_slurm": "starts a real Slurm, whose jobs last some seconds each",
     r"slurm/test_follow.*each_instant.*(sjf|multifactor)": "another order",
 }

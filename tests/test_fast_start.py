@@ -26,6 +26,7 @@ COMMANDS = (
     "visual",
     "metrics",
     "compare",
+    "sweep",
     "example",
     "jobstat",
     "predict",

@@ -3,10 +3,23 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import CUT_SHORT, PROGRAM, Commands, add_trust_flag, at_most, command, positive_seconds
+from hdeeprm_like.cli.arguments import (
+    CUT_SHORT,
+    INTERRUPTED,
+    PROGRAM,
+    Commands,
+    add_trust_flag,
+    at_most,
+    command,
+    positive_seconds,
+)
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import PROCESSES
+
+if TYPE_CHECKING:
+    from hdeeprm_like.studies.sweep.engine import Where
 
 ACTIONS = ("status", "cancel", "collect")
 
@@ -66,16 +79,34 @@ def run_sweep(options: argparse.Namespace) -> int:
     if options.output is None:
         raise OptionsError("sweep: --output DIR is needed")
     from hdeeprm_like.cli.trust import trusted_by
-    from hdeeprm_like.plugins import trusting
     from hdeeprm_like.studies.sweep.engine import Where
-    from hdeeprm_like.studies.sweep.run import Settings, sweep
 
     options.sweep_file = Path(word)
     trusted = trusted_by(options)
     where = Where(options.engine, options.output, options.workers, parameters_in(options.slurm))
+    try:
+        return swept(where, options, trusted)
+    except KeyboardInterrupt:
+        queue = (
+            f"; its jobs go on, {PROGRAM} sweep cancel {options.output} ends them" if options.engine == "slurm" else ""
+        )
+        sys.stderr.write(f"{PROGRAM}: interrupted; the same command goes on{queue}\n")
+        return INTERRUPTED
+
+
+def swept(where: "Where", options: argparse.Namespace, trusted: tuple[Path, ...]) -> int:
+    """Run a sweep and say how it has ended; return the exit status, which is not 0 if tasks have failed."""
+    from hdeeprm_like.plugins import trusting
+    from hdeeprm_like.studies.sweep.run import Settings, sweep
+    from hdeeprm_like.studies.sweep.state import failures_of, told_failures
+
     with trusting(*trusted):
-        sweep(options.sweep_file, Settings(where, options.chunk, trusted), progress=not options.quiet)
-    return tell(options.output, options.quiet)
+        tasks, ledger = sweep(options.sweep_file, Settings(where, options.chunk, trusted), progress=not options.quiet)
+    failures, done = failures_of(tasks, ledger), sum(task.key in ledger.done for task in tasks)
+    if not options.quiet:
+        sys.stdout.write(f"{done} of {len(tasks)} tasks done, {len(failures)} failed; in {options.output}\n")
+    sys.stderr.write(told_failures(failures))
+    return CUT_SHORT if done < len(tasks) else 0
 
 
 def look_after(action: str, folder: Path, options: argparse.Namespace) -> int:
@@ -96,17 +127,6 @@ def look_after(action: str, folder: Path, options: argparse.Namespace) -> int:
     if not options.quiet:
         sys.stdout.write(f"{rows} rows in {options.output}\n")
     return 0
-
-
-def tell(folder: Path, quiet: bool) -> int:
-    """Say how a sweep has ended; return the exit status, which is not 0 if tasks have failed."""
-    from hdeeprm_like.studies.sweep.state import status_of, told_failures
-
-    status = status_of(folder)
-    if not quiet:
-        sys.stdout.write(f"{status.done} of {status.tasks} tasks done, {len(status.failures)} failed; in {folder}\n")
-    sys.stderr.write(told_failures(status.failures))
-    return CUT_SHORT if status.done < status.tasks else 0
 
 
 def parameters_in(words: list[str]) -> dict[str, str | int]:

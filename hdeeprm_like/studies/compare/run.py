@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 from tqdm import tqdm
 
 from hdeeprm_like.cluster import metrics
@@ -36,6 +35,9 @@ from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained, reference_named
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 from hdeeprm_like.studies.compare.windows import schedule
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +136,7 @@ def inputs_of(comparison: Comparison) -> Inputs:
 
 def compare(
     comparison: Comparison, output: Path, processes: int | None = None, progress: bool = True
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> "tuple[pd.DataFrame, pd.DataFrame]":
     """Run a comparison, or what is left of it, and write its folder.
 
     Args:
@@ -146,6 +148,8 @@ def compare(
     Raises:
         HDeepRMError: the trace cannot be used, or the folder holds another comparison.
     """
+    import pandas as pd  # takes 0.3 s, which processes that only simulate can do without
+
     from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
     from hdeeprm_like.studies.compare.statistics import p_values_of, summary_of
 

@@ -176,7 +176,7 @@ class Search:
         if len(begin) < 2:
             raise OptionsError(f"{source}: has {len(begin)} weights; two are needed to search for")
         write_json(output / BEGIN, self._content)
-        self._name = SCORED + str(output / BEGIN)
+        self._name = SCORED + str((output / BEGIN).absolute())
         self._cma = CMA(begin, options.spread, seed=options.seed, population_size=options.population)
         self._begin = begin
         self.generation = 0

@@ -52,11 +52,12 @@ def comparison_tasks(path: Path, entry: Content) -> Iterator[Task]:
             **{name: getattr(options, name) for name in ("cores", "clock", "jobs_by")},
         }
         told = {**shared, "trace": comparison.trace.name, "seed": options.seed}
+        names = [policy.name for policy in comparison.policies]
         for window, begin in enumerate(inputs.begins):
             place: Content = {**shared, "begin": begin, "jobs": inputs.jobs}
-            for policy in comparison.policies:
-                content = {"window": place, "policy": policy.name, "learned": agents.get(policy.name)}
-                values = {"policy": policy.name, "window": window, "begin": begin, "jobs": inputs.jobs, **told}
+            for name in names:
+                content = {"window": place, "policy": name, "learned": agents.get(name)}
+                values = {"policy": name, "window": window, "begin": begin, "jobs": inputs.jobs, **told}
                 yield task_of(COMPARE, content, values, [shared["trace"], shared["platform"]])
 
 

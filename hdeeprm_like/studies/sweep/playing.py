@@ -35,6 +35,7 @@ Figures = dict[str, float]
 
 trace_at = lru_cache(maxsize=2)(load_trace)  # a process of a sweep ends with it, and its inputs may not change before
 platform_at = lru_cache(maxsize=8)(load_platform)
+policy_at = lru_cache(maxsize=64)(policy_named)
 READERS = Readers(lambda path, types: platform_at(path, tuple(types)), trace_at)
 
 
@@ -45,7 +46,7 @@ def run_chunk(
 
     Args:
         folder: of the sweep. name: of the file of lines; tasks that it knows from a worker before are not run again.
-        seconds: after which no further task is begun: the rest waits for another chunk.
+        seconds: after which no further task is begun, the first one apart: the rest waits for another chunk.
         measure: whether to run each task twice and tell the time of the second run, for the first reads and compiles.
         trusted: files and folders whose Python code may be run, as of `plugins.trusting`.
 
@@ -61,6 +62,7 @@ def run_chunk(
             if run and time.perf_counter() - begun > seconds:
                 break
             lines.add(line_of(task, folder, measure))
+            begun = begun if run else time.perf_counter()  # the first one reads and compiles for all
             run += 1
     return run
 
@@ -108,7 +110,7 @@ def compared(task: Task, folder: Path) -> Figures:
     """Return the figures of a policy on a window, as ``compare`` runs it."""
     inputs, jobs = window_of_comparison(json.dumps(task.content["window"]))
     comparison = inputs.comparison
-    found = schedule(inputs.machine, jobs, policy_named(task.content["policy"]), comparison.clock)
+    found = schedule(inputs.machine, jobs, policy_at(task.content["policy"]), comparison.clock)
     return figures(found if comparison.platform else replace(found, energy=UNKNOWN))
 
 

@@ -44,8 +44,8 @@ class Settings:
     trusted: tuple[Path, ...] = ()
 
 
-def sweep(file: Path, settings: Settings, progress: bool = True) -> Ledger:
-    """Run a sweep, or what is left of it; return what is known of its tasks.
+def sweep(file: Path, settings: Settings, progress: bool = True) -> tuple[list[Task], Ledger]:
+    """Run a sweep, or what is left of it; return its tasks and what is known of them.
 
     Raises:
         HDeepRMError: the file cannot be used, the engine cannot be had, or the folder belongs to something else.
@@ -57,12 +57,13 @@ def sweep(file: Path, settings: Settings, progress: bool = True) -> Ledger:
             left_in(folder)
         elif any(folder.iterdir()):
             raise ResultsError(f"{folder}: holds something that is no sweep; name another folder")
+        write_json(folder / RECORD, record_of(settings.where, 0))
         with replacing(folder / TASKS) as lines:
             lines.writelines(json.dumps(vars(task)) + "\n" for task in tasks)
         driver = Driver(list({task.key: task for task in tasks}.values()), settings)
         with tqdm(total=driver.total, unit=" tasks", desc="sweeping", disable=not progress, leave=False) as bar:
             driver.run(bar)
-    return driver.ledger
+    return tasks, driver.ledger
 
 
 class Driver:
@@ -74,7 +75,7 @@ class Driver:
 
     def __init__(self, tasks: Sequence[Task], settings: Settings) -> None:
         self.total = len(tasks)
-        self.ledger = Ledger(settings.where.folder)
+        self.ledger = Ledger(settings.where.folder.absolute())  # workers may stand in another folder
         self._tasks = tasks
         self._settings = settings
 
@@ -104,8 +105,7 @@ class Driver:
         keys = {task.key for task in self._tasks}
         known = len(keys & self.ledger.done.keys())
         bar.update(known)
-        record = {"engine": self._settings.where.engine, "host": socket.gethostname(), "pid": os.getpid()}
-        write_json(self.ledger.folder / RECORD, record | {"begun": time.time(), "done": known})
+        write_json(self.ledger.folder / RECORD, record_of(self._settings.where, known))
 
     def _left(self) -> list[Task]:
         known, failures = self.ledger.done, self.ledger.failures
@@ -139,6 +139,12 @@ class Driver:
         with appending(file_of(self.ledger.folder, file)) as lines:
             for task in missing[:1] if begun else missing:
                 lines.add({"key": task.key, "error": lost.reason})
+
+
+def record_of(where: Where, done: int) -> dict[str, Any]:
+    """Return who sweeps where and since when, and how many tasks were done before."""
+    who = {"engine": where.engine, "host": socket.gethostname(), "pid": os.getpid()}
+    return who | {"begun": time.time(), "done": done}
 
 
 def simulations(tasks: Sequence[Task]) -> list[Task]:

@@ -63,8 +63,8 @@ def told_failures(failures: tuple[tuple[str, str], ...]) -> str:
 
 def failures_of(tasks: list[Task], ledger: Ledger) -> tuple[tuple[str, str], ...]:
     """Return what tells the tasks apart that have no result but an error, and that error."""
-    columns = columns_of(tasks)
     failed = [task for task in tasks if task.key not in ledger.done and task.key in ledger.errors]
+    columns = columns_of(tasks) if failed else []
     return tuple((values_of(task, columns) or task.key, ledger.errors[task.key]) for task in failed)
 
 

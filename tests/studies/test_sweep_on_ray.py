@@ -1,0 +1,107 @@
+"""Sweeps and evolutions on Ray with two workers of this computer, one of which is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="no sweeps on Ray are tested: the extra ray is not installed")
+
+ROOT = Path(__file__).parents[2]
+COMPARE = {
+    "compare": str(ROOT / "workloads" / "lublin_256.swf.gz"),
+    "policies": ["fcfs", "sjf+easy"],
+    "windows": "400x400",
+}
+
+
+def start(*words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "hdeeprm_like", *map(str, words)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(*words):
+    process = start(*words)
+    out, error = process.communicate(timeout=400)
+    assert process.returncode == 0, error
+    return out
+
+
+def lines_in(folder):
+    files = sorted((folder / "results").glob("*.jsonl"))
+    return [json.loads(line) for path in files for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+def without_seconds(path):
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    place = rows[0].index("seconds")
+    return [row[:place] + row[place + 1 :] for row in rows]
+
+
+def at_work():
+    """The workers of Ray that run a chunk now."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().startswith(b"ray::run_chunk"):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_of_killed_workers_of_ray_nothing_is_lost_or_run_twice_and_all_is_as_here(tmp_path):
+    (tmp_path / "grid.json").write_text(json.dumps(COMPARE))
+    run("sweep", tmp_path / "grid.json", "-o", tmp_path / "local", "-q", "--workers", 1)
+    output = tmp_path / "out"
+    process = start("sweep", tmp_path / "grid.json", "-o", output, "-q", "--engine", "ray", "--workers", 2)
+    kills = 0
+    while process.poll() is None and kills < 10:
+        time.sleep(0.2)
+        if lines_in(output) and (workers := at_work()):
+            os.kill(workers[0], signal.SIGKILL)
+            kills += 1
+            time.sleep(1.0)
+    _, error = process.communicate(timeout=400)
+    assert process.returncode in (0, 1), error
+    assert kills > 2
+    if process.returncode:  # a task that was killed twice is listed, and run by the next call
+        assert "failed: " in error
+        run("sweep", tmp_path / "grid.json", "-o", output, "-q", "--engine", "ray", "--workers", 2)
+    told = Counter(line["key"] for line in lines_in(output) if "figures" in line)
+    assert set(told.values()) == {1}
+    for name in ("local", "out"):
+        run("sweep", "collect", tmp_path / name, "-o", tmp_path / f"{name}.csv")
+    assert without_seconds(tmp_path / "out.csv") == without_seconds(tmp_path / "local.csv")
+
+
+def test_an_evolution_on_ray_costs_to_the_last_bit_what_it_costs_here(tmp_path):
+    pytest.importorskip("cmaes", reason="the extra learn is not installed")
+    source = {"model": "lublin", "cores": 16}
+    options = {
+        "seed": 3,
+        "policy": str(ROOT / "agents" / "zoo" / "slowdown.json"),
+        "generations": 2,
+        "population": 4,
+        "windows": {"jobs": 40, "per_generation": 3, "validation": 2, "sources": [source]},
+    }
+    (tmp_path / "evolution.json").write_text(json.dumps(options))
+    words = ("train", "--method", "evolution", "--options", tmp_path / "evolution.json", "-q")
+    costs = []
+    for engine, processes in (("local", 1), ("ray", 2)):
+        output = tmp_path / engine
+        run(*words, "--output", output, "--engine", engine, "--processes", processes)
+        costs.append([json.loads(line)["costs"] for line in (output / "costs.jsonl").read_text().splitlines()])
+    assert costs[0] == costs[1]
+    assert len(costs[0]) == 2
