@@ -21,9 +21,10 @@ GROUP = 5  # fragments that stand together: three to learn from, one held out, o
 def fragment(workload: Workload, first: int, jobs: int) -> Workload:
     """Return consecutive jobs of a workload; the clock starts with the first of them."""
     rows = slice(first, first + jobs)
-    columns = {field.name: getattr(workload, field.name) for field in fields(workload) if field.name != "capacity"}
-    part = replace(workload, **{name: column[rows] for name, column in columns.items()})
-    return replace(part, submit=part.submit - part.submit[0])
+    named = [field.name for field in fields(workload) if field.name not in ("capacity", "demands")]
+    part = replace(workload, **{name: getattr(workload, name)[rows] for name in named})
+    demands = None if workload.demands is None else workload.demands.take(np.arange(len(workload))[rows])
+    return replace(part, submit=part.submit - part.submit[0], demands=demands)
 
 
 def stretched(jobs: Workload, cores: int, load: float, reference_flops: float = 1.0) -> Workload:
