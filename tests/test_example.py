@@ -1,5 +1,6 @@
 """The examples: a copy is whole and can be loaded, nothing of the user's is overwritten, a wheel holds them all."""
 
+import json
 import os
 import shlex
 import shutil
@@ -56,7 +57,9 @@ def test_a_copy_holds_its_files_and_its_experiments_find_theirs_in_it(name, tmp_
     folder = tmp_path / "copy"
     assert {path.name for path in copy_example(name, folder)} == names_below(folder) == set(EXAMPLES[name].files)
     for target, source in EXAMPLES[name].files.items():
-        if source.startswith("agents/") and source.endswith(".json"):
+        if source == "agents/sweep.json":
+            assert json.loads((folder / target).read_text())["compare"] == "lublin_256.swf.gz"
+        elif source.startswith("agents/") and source.endswith(".json"):
             experiment = load_experiment(folder / target)
             assert experiment.platform_path.parent == folder
             assert experiment.options.workload.model or experiment.workload_path.parent == folder

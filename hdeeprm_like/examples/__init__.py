@@ -69,7 +69,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "compare": Example(
         "policies and backfilling compared on windows of a trace of the Lublin-Feitelson model, 256 cores",
-        {"lublin_256.swf.gz": "workloads/lublin_256.swf.gz"},
+        {"lublin_256.swf.gz": "workloads/lublin_256.swf.gz", "sweep.json": "agents/sweep.json"},
         (
             "hdeeprm-like compare --trace {folder}/lublin_256.swf.gz --policies fcfs,sjf+easy,f1,fcfs+conservative "
             "--windows 4x512 --output compared",

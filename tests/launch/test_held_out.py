@@ -72,8 +72,9 @@ def test_held_out_csv_holds_the_means_over_held_out_episodes_of_the_agent_and_of
     assert main(["train", "-q", "--options", str(options), "--agent", str(agent), "--output", str(output)]) == 0
     with (output / "held-out.csv").open() as file:
         rows = {row.pop("name"): {name: float(value) for name, value in row.items()} for row in csv.DictReader(file)}
-    fast = {"reward": (10 + 20) / 2, "mean_slowdown": 1.0, "makespan": (10 + 20) / 2}  # one core busy 10 s, then 20 s
-    slow = {"reward": (11 + 22) / 2, "mean_slowdown": 1.0, "makespan": (11 + 22) / 2}
+    at_once = {"mean_slowdown": 1.0, "bounded_slowdown": 1.0, "wait": 0.0}
+    fast = {"reward": (10 + 20) / 2, "makespan": (10 + 20) / 2, **at_once}  # one core busy 10 s, then 20 s
+    slow = {"reward": (11 + 22) / 2, "makespan": (11 + 22) / 2, **at_once}
     assert list(rows) == ["agent", "first-high_gflops", "first-low_power"]
     assert rows["first-high_gflops"] == pytest.approx(fast)
     assert rows["first-low_power"] == pytest.approx(slow)

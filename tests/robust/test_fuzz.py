@@ -310,9 +310,9 @@ def checkpoint(rng, good, folder):
         with warnings.catch_warnings(action="ignore"):
             content = read_checkpoint(path)
             resume_agent(agent, content, ("a", "b"), path)
-        return agent.decide(np.zeros((1, 3), np.float32), np.ones((1, 2), np.bool_)) is not None and (
-            not content["counters"] or counters_of(content, path)["episode"] >= 0
-        )
+        return agent.decide(
+            np.zeros((1, 3), np.float32), np.ones((1, 2), np.bool_), np.zeros(1, np.int64)
+        ) is not None and (not content["counters"] or counters_of(content, path)["episode"] >= 0)
 
     return accepted(resume) is not None
 
