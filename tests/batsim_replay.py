@@ -2,7 +2,8 @@
 
 By hand: ``python tests/batsim_replay.py FOLDER [PART_OF_A_NAME ...]`` with a folder that holds one folder per case in
 ``cases/``: ``cmdline.txt``, ``transcript.jsonl.gz`` and Batsim's output files, packed by gzip. With ``--note`` what
-became of all cases is noted in ``tests/golden/batsim4_suite.json``; a test holds the figures in docs/batsim.md to that.
+became of all cases is noted in ``tests/golden/batsim4_suite.json``, with ``--note-complete`` what became of them in a
+folder that has the traces of their jobs too; a test holds the figures in docs/batsim.md to that.
 """
 
 import csv
@@ -24,6 +25,7 @@ CLOSE = 1e-6  # s or relative
 EQUAL = "equal"
 KINDS = (EQUAL, "different", "refused")
 NOTE = Path(__file__).parent / "golden" / "batsim4_suite.json"
+COMPLETE = "complete"  # in the note: with the traces that the recording lacks
 
 
 class Differs(Exception):
@@ -161,15 +163,18 @@ def summary(verdicts):
 
 
 def main():
-    folder, *parts = (word for word in sys.argv[1:] if word != "--note")
+    folder, *parts = (word for word in sys.argv[1:] if not word.startswith("--note"))
     verdicts = []
     for name, verdict in replay_suite(Path(folder), parts):
         verdicts.append((name, verdict))
         if verdict != EQUAL:
             sys.stdout.write(f"{name}: {verdict}\n")
     found = summary(verdicts)
+    noted = json.loads(NOTE.read_text())
     if "--note" in sys.argv:
-        NOTE.write_text(json.dumps(found, indent=2) + "\n")
+        NOTE.write_text(json.dumps(found | {COMPLETE: noted[COMPLETE]}, indent=2) + "\n")
+    if "--note-complete" in sys.argv:
+        NOTE.write_text(json.dumps(noted | {COMPLETE: found}, indent=2) + "\n")
     sys.stdout.write(f"{found['equal']} of {found['cases']} equal, {len(found['different'])} different, ")
     sys.stdout.write(f"{len(found['refused'])} refused\n")
     return 0

@@ -19,6 +19,8 @@ Each module imports only modules that are listed above it::
     engine             the clock, and the actors that it wakes
     machines           the hosts: states, P-states, energy
     network            the links: routes, latencies
+    mpi                messages between the ranks of an MPI job
+    mpi_traces         the lines of MPI traces
     parallel_tasks     what a parallel task asks of hosts and links
     jobs               jobs, profiles, and what a job is made of while it runs
     outbox             messages to the scheduler

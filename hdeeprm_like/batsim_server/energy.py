@@ -14,7 +14,7 @@ from hdeeprm_like.batsim_server.sharing import Constraint, Variable
 
 PowerRanges = tuple[tuple[float, float, float], ...]  # per P-state: W when idle, at the least load, at full load
 
-SHORT = 1e-3  # s, below which a mean power shows the rounding of the sums that it is computed from
+NOISE = 1e-8  # a difference of two sums shows their rounding if it is smaller than this share of them
 LONG_BITS = 64  # of the mantissa of a C long double on x86
 GRID = 2.0**80  # of which all joules are multiples that matter
 MANY = 512  # machines, from which on it is worth to load numpy for a sum
@@ -79,7 +79,7 @@ class EnergyMeter:
         span = now - then
         if span <= 0.0:
             return None
-        if span > SHORT:
+        if total - total_then > NOISE * total:
             return (total - total_then) / span
         return (long_sum(self.joules) - long_sum(joules_then)) / GRID / span
 

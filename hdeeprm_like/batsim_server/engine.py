@@ -131,16 +131,16 @@ class Engine:
 
     def sleep(self, actor: Actor, seconds: float, machine: int = -1) -> None:
         """Wake the actor after some time (more than 0)."""
-        actor.waits_for = self._timer(seconds, lambda: self._wake(actor, None), machine)
+        actor.waits_for = self._timer(seconds, lambda: self.wake(actor, None), machine)
 
     def spawn(self, actor: Actor, script: Script, host: str) -> None:
         """Start another actor, which runs before the one that asked; answer it."""
         self._ready.append((other := Actor(script, host), None))
-        self._wake(actor, other)
+        self.wake(actor, other)
 
     def skip(self, actor: Actor) -> None:
         """Let the others go first: what in SimGrid is a call to the kernel that takes no time."""
-        self._wake(actor, None)
+        self.wake(actor, None)
 
     def put(self, actor: Actor, content: Any, mailbox: Mailbox | None = None, size: float = 1.0) -> None:
         """Send to a mailbox, the server's if none is given; the actor goes on when the message has arrived."""
@@ -150,7 +150,7 @@ class Engine:
     def post(self, actor: Actor, content: Any, mailbox: Mailbox) -> None:
         """Send to a mailbox without waiting for the message to arrive."""
         self._send(Message(None, actor.host, content, mailbox, 1.0))
-        self._wake(actor, None)
+        self.wake(actor, None)
 
     def get(self, actor: Actor, mailbox: Mailbox | None = None) -> None:
         """Answer the next message of a mailbox, the server's if none is given, when it has arrived."""
@@ -167,7 +167,7 @@ class Engine:
             mailbox.receiver = None
             if mailbox.transfer is not None:
                 self.remove(mailbox.transfer)
-            self._wake(actor, TIMEOUT)
+            self.wake(actor, TIMEOUT)
 
         actor.waits_for = self._timeout(seconds, give_up)
         self.get(actor, mailbox)
@@ -178,7 +178,7 @@ class Engine:
         self._begin_work(action, work)
         if self._before_end and len(work.machines) == 1:
             self._before_end(work.machines)
-        self._wake(actor, action)
+        self.wake(actor, action)
 
     def wait(self, actor: Actor, action: Action, timeout: float) -> None:
         """Answer DONE, CANCELLED, or (after *timeout* s, unless negative) TIMEOUT; then the task goes on."""
@@ -190,7 +190,7 @@ class Engine:
             if timer is not None:
                 self.remove(timer)
             action.on_end = lambda: None
-            self._wake(actor, how)
+            self.wake(actor, how)
 
         action.on_end = lambda: end(DONE)
         if timeout >= 0.0:
@@ -201,7 +201,7 @@ class Engine:
         """Stop the parallel task that another actor waits for."""
         if callable(target.waits_for):
             target.waits_for(CANCELLED)
-        self._wake(actor, None)
+        self.wake(actor, None)
 
     def kill(self, actor: Actor, target: Actor) -> None:
         """End another actor where it stands."""
@@ -215,7 +215,7 @@ class Engine:
         elif callable(target.waits_for):
             target.waits_for(CANCELLED)
         target.script.close()
-        self._wake(actor, None)
+        self.wake(actor, None)
 
     # The loop ---------------------------------------------------------------------------------------------------
 
@@ -271,7 +271,8 @@ class Engine:
             if actor.alive:
                 request[0](actor, *request[1:])
 
-    def _wake(self, actor: Actor, answer: Any) -> None:
+    def wake(self, actor: Actor, answer: Any) -> None:
+        """Let an actor go on, with the answer to what it asked for."""
         actor.waits_for = None
         self._ready.append((actor, answer))
 
@@ -285,7 +286,6 @@ class Engine:
 
     def _transfer(self, message: Message, receiver: Actor, sender_first: bool) -> None:
         mailbox = message.mailbox
-        work = self._message_work(message.host, receiver.host, message.size)
         if self._exact_timeouts and isinstance(receiver.waits_for, Action):
             self.remove(receiver.waits_for)
 
@@ -296,14 +296,20 @@ class Engine:
             actors = [(message.sender, None), (receiver, message.content)]
             for actor, answer in actors if sender_first else reversed(actors):
                 if actor is not None:
-                    self._wake(actor, answer)
+                    self.wake(actor, answer)
 
-        action = mailbox.transfer = self._new_action(arrive, () if isinstance(work, float) else work.machines)
+        mailbox.transfer = self.carry(message.host, receiver.host, message.size, arrive)
+
+    def carry(self, source: str, destination: str, size: float, on_end: Callable[[], None]) -> Action:
+        """Begin to move some bytes from one host to another."""
+        work = self._message_work(source, destination, size)
+        action = self._new_action(on_end, () if isinstance(work, float) else work.machines)
         if isinstance(work, float):
             self._works.add(action, 1.0)
             self._works.set_rate(action, work)
         else:
             self._begin_work(action, work)
+        return action
 
     def _timer(self, seconds: float, on_end: Callable[[], None], machine: int) -> Action:
         action = self._new_action(on_end, (machine,) if machine >= 0 else ())

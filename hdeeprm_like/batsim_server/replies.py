@@ -62,7 +62,7 @@ class Form:
     read_float: Callable[[str], float]
 
 
-BATSIM4 = Form("type", "data", ("CHANGE_JOB_STATE",), read_float)
+BATSIM4 = Form("type", "data", (), read_float)
 
 
 @dataclass(frozen=True)

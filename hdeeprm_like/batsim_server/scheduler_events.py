@@ -16,6 +16,7 @@ from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
 
 ENDED = ("COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED")
+STATES = ("NOT_SUBMITTED", "SUBMITTED", "RUNNING", "REJECTED", *ENDED)
 
 
 def job_of(simulation: Simulation, event: SchedulerEvent, *states: str) -> Job:
@@ -107,12 +108,38 @@ def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
         job = job_of(
             simulation, SchedulerEvent("KILL_JOB", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED
         )
+        if identifier in simulation.running and simulation.running[identifier].actor is None:
+            raise ProtocolError(
+                f"{event.where}: job {identifier[:60]!r} runs by CHANGE_JOB_STATE alone; nothing to kill"
+            )
         if not job.kill_asked:
             job.kill_asked = True
             identifiers.append(identifier)
     if identifiers:
         simulation.killers += 1
         yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
+
+
+def change_state(simulation: Simulation, event: SchedulerEvent) -> None:
+    """Have a submitted job taken for running, though nothing runs.
+
+    That is the only change that Batsim 4.2.1 survives: where a job ends in this way, it writes the job's row before it
+    changes the state, and aborts because that state is not one of a job that is over.
+    """
+    state = event.text("job_state")
+    if state not in STATES:
+        raise ProtocolError(f"{event.where}: job_state {state[:60]!r} is none of {', '.join(STATES)}")
+    job = job_of(simulation, event, "SUBMITTED", "RUNNING")
+    possible = ENDED if job.state == "RUNNING" else ("RUNNING", "REJECTED")
+    if state not in possible:
+        raise ProtocolError(
+            f"{event.where}: job {job.identifier} is {job.state} and can become {' or '.join(possible)}, not {state}"
+        )
+    if state != "RUNNING":
+        raise ProtocolError(
+            f"{event.where}: Batsim aborts where a job is made {state} by this event; KILL_JOB and REJECT_JOB end jobs"
+        )
+    simulation.start(job)
 
 
 def call_me_later(simulation: Simulation, event: SchedulerEvent) -> Script:
@@ -247,6 +274,7 @@ SCHEDULER_EVENTS: Mapping[str, Callable[[Simulation, SchedulerEvent], Script | N
     "EXECUTE_JOB": execute,
     "REJECT_JOB": reject,
     "KILL_JOB": kill,
+    "CHANGE_JOB_STATE": change_state,
     "CALL_ME_LATER": call_me_later,
     "SET_RESOURCE_STATE": set_resource_state,
     "QUERY": query,

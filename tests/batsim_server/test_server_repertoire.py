@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from server_inputs import HEAD, Filler, Script, platform_xml, reply, workload, write_inputs
+from server_inputs import CLUSTER, HEAD, Filler, Script, platform_xml, reply, workload, write_inputs
 
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.batsim_server.cli import play, read_command_line
@@ -271,16 +271,74 @@ def write_trace(folder, *ranks):
         ("usage_trace", [["0 m_usage 1 4e9"], ["1 m_usage 0.5 2e9", "1 m_usage 0.1 1e9"]], None, 4.0),
         ("usage_trace", [["0 m_usage 1 4e9"]], 3, 3.0),
         ("smpi", [["0 init", "0 compute 1e9", "0 finalize"], ["1 init", "1 compute 3e9"]], None, 3.0),
+        ("smpi", [["0 send 1 0 125e7", "0 compute 1e9"], ["1 sleep 2", "1 recv 0 0 125e7"]], None, 4.0),
+        ("smpi", [["0 send 1 0 125e7", "0 compute 1e9"], ["1 sleep 2", "1 recv 0 0 125e7"]], 2.5, 2.5),
+        ("smpi", [["0 bcast 125e6 0 0", "0 barrier"], ["1 bcast 125e6 0 0", "1 barrier"]], None, 0.8),
     ],
 )
 def test_a_trace_lasts_as_long_as_its_slowest_rank(kind, ranks, walltime, seconds, tmp_path):
     write_trace(tmp_path, *ranks)
     profiles = {"t": {"type": kind, "trace": "t.txt"}}
-    options = write_inputs(tmp_path, workload([(0, 2, "t", walltime)], profiles), cores_xml(4))
+    xml = cores_xml(4) if kind == "usage_trace" else CLUSTER
+    options = write_inputs(tmp_path, workload([(0, 2, "t", walltime)], profiles), xml)
     assert play(options, Script(reply(0.0), reply(0.0, start("0-1"))).ask)
     (row,) = rows(tmp_path)
     assert float(row["execution_time"]) == pytest.approx(seconds, abs=1e-6)
     assert row["final_state"] == ("COMPLETED_SUCCESSFULLY" if walltime is None else "COMPLETED_WALLTIME_REACHED")
+
+
+def test_a_job_can_be_killed_while_its_ranks_talk(tmp_path):
+    write_trace(tmp_path, ["0 irecv 1 7 125e7", "0 send 1 0 125e7"], ["1 isend 0 7 125e7", "1 recv 0 0 125e7"])
+    jobs = [(0, 2, "t", None), (2, 2, "t", None)]
+    options = write_inputs(tmp_path, workload(jobs, {"t": {"type": "smpi", "trace": "t.txt"}}), CLUSTER)
+    filler, killed = Filler(), []
+
+    def ask(text):
+        answer = json.loads(filler.ask(text))
+        if '"w0!0"' in text and not killed:
+            killed.append("w0!0")
+            answer["now"] = 0.5
+            answer["events"].append({"timestamp": 0.5, "type": "KILL_JOB", "data": {"job_ids": killed}})
+        return json.dumps(answer).encode()
+
+    assert play(options, ask)
+    first, second = rows(tmp_path)
+    assert (first["final_state"], first["execution_time"]) == ("COMPLETED_KILLED", "0.500000")
+    assert second["final_state"] == "COMPLETED_SUCCESSFULLY"
+    assert float(second["execution_time"]) == pytest.approx(1.0, abs=1e-6)  # the links are free again
+
+
+STATE = {"job_id": "w0!0", "job_state": "RUNNING"}
+
+
+@pytest.mark.parametrize(
+    ("events", "hint"),
+    [
+        ([STATE | {"job_state": "REJECTED"}], "Batsim aborts where a job is made REJECTED"),
+        ([STATE, STATE | {"job_state": "COMPLETED_SUCCESSFULLY"}], "Batsim aborts where .* COMPLETED_SUCCESSFULLY"),
+        ([STATE | {"job_state": "COMPLETED_KILLED"}], "is SUBMITTED and can become RUNNING or REJECTED"),
+        ([STATE, STATE], "is RUNNING and can become COMPLETED_SUCCESSFULLY or"),
+        ([STATE | {"job_state": "DANCING"}], "'DANCING' is none of NOT_SUBMITTED, "),
+        ([STATE | {"job_id": "w0!9"}], "does not exist"),
+    ],
+)
+def test_a_job_state_is_changed_only_as_batsim_survives_it(events, hint, tmp_path):
+    options = write_inputs(tmp_path, workload([(0, 2, "work4", None)], PROFILES))
+    said = reply(0.0, *(("CHANGE_JOB_STATE", event) for event in events))
+    with pytest.raises(ProtocolError, match=hint):
+        play(options, Script(reply(0.0), said).ask)
+
+
+@pytest.mark.parametrize(
+    ("then", "hint"),
+    [(("KILL_JOB", {"job_ids": ["w0!0"]}), "nothing to kill"), (start("0-1"), "is RUNNING, not SUBMITTED")],
+)
+def test_a_job_that_only_counts_as_running_never_ends(then, hint, tmp_path):
+    options = write_inputs(tmp_path, workload([(0, 2, "work4", None)], PROFILES))
+    with pytest.raises(ProtocolError, match=hint):
+        play(options, Script(reply(0.0), reply(0.0, ("CHANGE_JOB_STATE", STATE), then)).ask)
+    patient = Script(reply(0.0), reply(0.0, ("CHANGE_JOB_STATE", STATE)), reply(0.0), reply(0.0))
+    assert not play(options, patient.ask)  # as Batsim: nothing more can happen
 
 
 def test_a_job_that_replays_a_trace_can_be_killed(tmp_path):
@@ -296,7 +354,14 @@ def test_a_job_that_replays_a_trace_can_be_killed(tmp_path):
     ("kind", "ranks", "hint"),
     [
         ("usage_trace", [["0 m_usage 2 1e9"]], r"rank0\.txt:1"),
-        ("smpi", [["0 compute 1", "0 bcast 1 0 1"]], r"rank0\.txt:2.*not imitated"),
+        ("smpi", [["0 compute 1", "0 test 0 1 0"]], r"rank0\.txt:2.*test is not replayed: how often"),
+        ("smpi", [["0 fly 1"]], r"rank0\.txt:1.*fly is not replayed: the operations are init, .*barrier"),
+        ("smpi", [["0 send 1 0"]], r"rank0\.txt:1.*needs a rank, a tag and a number of elements"),
+        ("smpi", [["0 send 0 0 1e9 77"]], r"rank0\.txt:1.*type 77 is none of 0 to 29"),
+        ("smpi", [["0 send 0 0 3e9"]], r"rank0\.txt:1.*3e9 is not a number from 0 to"),
+        ("smpi", [["0 send 5 0 8"]], r"rank0\.txt:1.*there is no rank 5 among 1"),
+        ("smpi", [["0 recv 1 0 -1"], ["1 send 0 0 1"]], r"rank0\.txt:1"),
+        ("smpi", [["0 recv 1 0 8"], ["1 send 0 0 9"]], "rank 0 takes 8 bytes from rank 1, which sends it 9"),
         ("usage_trace", [["0 m_usage 1 1"]] * 3, "3 different hosts, the job has 2"),
     ],
 )

@@ -1,7 +1,4 @@
-"""The profile types that replay traces: one actor per rank goes through its file, a last message says that it is done.
-
-Of ``smpi`` only computing is imitated: communication would need SimGrid's model of MPI with its collective operations.
-"""
+"""The profile types that replay traces: one actor per rank goes through its file and tells when it is done."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +8,13 @@ from pathlib import Path
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Mailbox, Script, Work
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import WALLTIME_REACHED, FindProfile, ProfileType, RunningJob, Steps, Task
+from hdeeprm_like.batsim_server.mpi import Communicator, Rank
+from hdeeprm_like.batsim_server.mpi_traces import MOST_FLOPS, Step, lines_of, read_trace, replay
 from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Crowd
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_text
 
 LAST_MESSAGE = 4.0  # bytes, from each rank to the first host of the job
-MOST_FLOPS = 1e300
 
 
 @dataclass(frozen=True)
@@ -47,24 +45,29 @@ def run_usage(running: RunningJob, task: Task, trace: Trace) -> Steps:
             f"job {job.identifier}: the trace of profile {task.profile.name!r} is for {len(trace.files)} different "
             f"hosts, the job has {len(set(job.ranks))}"
         )
-    return (yield from _run(running, trace, _usage))
+    return (yield from _run(running, trace, lambda rank, path: _use(running, job.ranks[rank], _usages(path, rank))))
 
 
 def run_smpi(running: RunningJob, task: Task, trace: Trace) -> Steps:
-    """Have every rank compute as its file says."""
-    return (yield from _run(running, trace, _computing))
+    """Have every rank compute, send and receive as its file says; ranks are spread over the hosts in turn."""
+    ranks, machines, count = running.job.ranks, running.machines, len(trace.files)
+    numbers = [ranks[rank % len(ranks)] for rank in range(count)]
+    communicator = Communicator(running.engine, [machines[number].host.name for number in numbers])
+
+    def script(rank: int, path: Path) -> Script:
+        number = numbers[rank]
+        me = Rank(communicator, running.engine, rank, machines[number].constraint, number)
+        return _replay(me, communicator, read_trace(path, rank, count))
+
+    return (yield from _run(running, trace, script))
 
 
-Reader = Callable[[list[str]], tuple[float, float] | None]  # the share of the host's cores and the flops of each
-
-
-def _run(running: RunningJob, trace: Trace, reader: Reader) -> Steps:
-    """Have the ranks, spread over the hosts in turn, replay their files; wait for all of them, up to the walltime."""
+def _run(running: RunningJob, trace: Trace, script: Callable[[int, Path], Script]) -> Steps:
+    """Have the ranks go through their scripts; wait for all of them, up to the walltime."""
     engine, ranks, mailbox = running.engine, running.job.ranks, Mailbox()
     for rank, path in enumerate(trace.files):
-        number = ranks[rank % len(ranks)]
-        script = _replay(running, number, _steps(path, str(rank), reader), mailbox)
-        running.helpers.append((yield (engine.spawn, script, running.machines[number].host.name)))
+        host = running.machines[ranks[rank % len(ranks)]].host.name
+        running.helpers.append((yield (engine.spawn, _then_tell(running, script(rank, path), mailbox), host)))
     for _ in trace.files:
         began = engine.now
         if running.walltime_left < 0.0:
@@ -78,47 +81,41 @@ def _run(running: RunningJob, trace: Trace, reader: Reader) -> Steps:
     return 0
 
 
-def _steps(path: Path, rank: str, reader: Reader) -> list[tuple[float, float]]:
-    """Return what a file tells a rank to do, step by step."""
+def _then_tell(running: RunningJob, script: Script, mailbox: Mailbox) -> Script:
+    yield from script
+    yield (running.engine.put, None, mailbox, LAST_MESSAGE)
+
+
+def _usages(path: Path, rank: int) -> list[tuple[float, float]]:
+    """Return the shares of the host's cores that a rank uses, and the flops of each."""
     steps: list[tuple[float, float]] = []
-    for number, line in enumerate(read_text(path, WorkloadError).splitlines(), start=1):
-        words = line.split()
-        if not words or words[0].startswith("#") or words[0] != rank:
-            continue
+    for where, words in lines_of(path, rank):
         try:
-            step = reader(words[1:])
+            usage, flops = float(words[1]), float(words[2])
+            if words[0] != "m_usage" or not 0.0 <= usage <= 1.0 or not 0.0 <= flops < MOST_FLOPS:
+                raise ValueError
         except (IndexError, ValueError) as cause:
-            raise WorkloadError(f"{path}:{number}: {line[:60]!r} is not imitated or no step of such a trace") from cause
-        if step is not None:
-            steps.append(step)
+            raise WorkloadError(f"{where}: must be RANK m_usage SHARE FLOPS, with a share from 0 to 1") from cause
+        steps.append((usage, flops))
     return steps
 
 
-def _usage(words: list[str]) -> tuple[float, float]:
-    usage, flops = float(words[1]), float(words[2])
-    if words[0] != "m_usage" or not 0.0 <= usage <= 1.0 or not 0.0 <= flops < MOST_FLOPS:
-        raise ValueError
-    return usage, flops
-
-
-def _computing(words: list[str]) -> tuple[float, float] | None:
-    if words[0] in ("init", "finalize"):
-        return None
-    flops = float(words[1])
-    if words[0] != "compute" or not 0.0 <= flops < MOST_FLOPS:
-        raise ValueError
-    return 0.0, flops
-
-
-def _replay(running: RunningJob, number: int, steps: list[tuple[float, float]], mailbox: Mailbox) -> Script:
+def _use(running: RunningJob, number: int, steps: list[tuple[float, float]]) -> Script:
     engine, host = running.engine, running.machines[number].constraint
     for usage, flops in steps:
         cores = max(floor(usage * host.cores + 0.5), 1)
         crowds = {host: Crowd(cores, flops)} if cores > 1 else NO_CROWDS
         action = yield (engine.start, Work({host: cores * flops}, (number,), crowds=crowds))
         yield (engine.wait, action, -1.0)
-    yield (engine.put, None, mailbox, LAST_MESSAGE)
+
+
+def _replay(me: Rank, communicator: Communicator, steps: list[Step]) -> Script:
+    try:
+        yield from replay(me, steps)
+    except GeneratorExit:
+        communicator.close()
+        raise
 
 
 USAGE = ProfileType("replays the files that ``trace`` names: which share of its cores each host uses", read, run_usage)
-SMPI = ProfileType("replays the computing of the MPI ranks in the files that ``trace`` names", read, run_smpi)
+SMPI = ProfileType("replays the MPI ranks in the files that ``trace`` names", read, run_smpi)
