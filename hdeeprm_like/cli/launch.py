@@ -124,7 +124,8 @@ def run_with_batsim(
     options: argparse.Namespace, experiment: "Experiment", output: Path, learner: "Learner | None"
 ) -> dict[str, Any]:
     """Simulate an experiment with Batsim, or with our server in its place, as asked; return its record."""
-    from hdeeprm_like.launch.with_batsim import EMBEDDED, IMAGE, TIMEOUT, launch_batsim, peer_of
+    from hdeeprm_like.launch.peers import EMBEDDED, IMAGE, TIMEOUT, peer_of
+    from hdeeprm_like.launch.with_batsim import launch_batsim
 
     peer = EMBEDDED
     if options.simulator != "embedded":

@@ -42,7 +42,7 @@ from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 
 if TYPE_CHECKING:
-    from hdeeprm_like.launch.with_batsim import Peer
+    from hdeeprm_like.launch.peers import Peer
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,8 @@ from hdeeprm_like.errors import PlatformError, ProtocolError
 from hdeeprm_like.formats.platform_properties import figures_of, properties_of
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.launch.with_batsim import FirstAction, Peer, classic_decider, is_of_batsim5, peer_of
+from hdeeprm_like.launch.peers import Peer, is_of_batsim5, peer_of
+from hdeeprm_like.launch.with_batsim import FirstAction, classic_decider
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "batsim5"
 CASES = sorted(path.name for path in GOLDEN.iterdir())

@@ -19,7 +19,8 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.in_process import clean, launch_classic
-from hdeeprm_like.launch.with_batsim import docker_words, launch_batsim, peer_of, socket_address
+from hdeeprm_like.launch.peers import docker_words, peer_of, socket_address
+from hdeeprm_like.launch.with_batsim import launch_batsim
 
 ROOT = Path(__file__).parent.parent.parent
 OURS = "hdeeprm-like batsim"

@@ -16,7 +16,8 @@ from test_launch_batsim import experiment_file, record, wait_until
 
 from hdeeprm_like.entry import PYBATSIM
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.launch.with_batsim import peer_of, prepared
+from hdeeprm_like.launch.peers import peer_of
+from hdeeprm_like.launch.with_batsim import prepared
 
 OURS = [sys.executable, "-m", "hdeeprm_like"]
 

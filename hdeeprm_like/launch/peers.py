@@ -1,0 +1,283 @@
+"""Who is at the other end: a Batsim that we start, one that somebody else starts, or our own server in this process.
+
+A `Peer` says how Batsim is reached; `Peer.meet` opens a `Line` to it, over which simulations are played.
+"""
+
+import logging
+import os
+import re
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tqdm import tqdm
+
+from hdeeprm_like.batsim.process import ReapedProcess
+from hdeeprm_like.batsim.session import Conversation
+from hdeeprm_like.errors import OptionsError, ProtocolError
+
+log = logging.getLogger(__name__)
+
+LOG = "batsim.log"
+SCHEDULE, SCHEDULE5 = "out_schedule.csv", "out_schedule.json"
+WORKLOAD5 = "workload5.json"  # the workload in Batsim 5's JSON
+IMAGE = "oarteam/batsim:4.2.1"
+OWN_SERVER = "hdeeprm-like"
+MOUNTED = "/hdeeprm"  # the directory of the run inside a container
+TIMEOUT = 300.0  # s
+SETTLING = 10.0  # s that the files of a Batsim started by hand may take to appear
+LOOPBACK = "tcp://127.0.0.1"
+REFRESH = 0.2  # s between two pictures of the progress bar
+
+
+class Line(Protocol):
+    """What simulations are played over."""
+
+    @property
+    def thinking_since(self) -> float | None:
+        """When the decision under way began on `time.monotonic`, None if none is or nobody waits for it."""
+
+    def simulate(self, talk: Conversation, jobs: int) -> None:
+        """Play one simulation to its end; *jobs* are for the progress bar, 0 for none."""
+
+    def refuse(self, problem: str) -> None:
+        """Tell a Batsim that is not ours to end why nobody will answer it any more."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """How Batsim is reached.
+
+    Attributes:
+        simulator: for ``run.json``, ``batsim``, ``batsim5``, ``docker`` or, with no socket between, ``embedded``.
+        words: the command to start it with; none where somebody starts it by hand.
+        address: where to listen. folder: the run's directory as Batsim sees it; None where that is the same.
+        timeout: s that either side may be silent. version: of Batsim, 4 or 5.
+    """
+
+    simulator: str
+    words: tuple[str, ...] = ()
+    address: str = f"{LOOPBACK}:*"
+    folder: str | None = None
+    timeout: float = TIMEOUT
+    version: int = 4
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody else starts Batsim."""
+        return not self.words
+
+    @property
+    def schedule(self) -> str:
+        """The name of the file that Batsim writes last of those that we read."""
+        return SCHEDULE5 if self.version == 5 else SCHEDULE
+
+    def meet(self, output: Path) -> Line:
+        """Open a line for the runs of a directory.
+
+        Raises:
+            OptionsError: the address is in use.
+        """
+        return OverSocket(self, output)
+
+    def command(self, output: Path, address: str) -> list[str]:
+        """Return the whole command line of Batsim for the inputs in a directory."""
+        folder = self.folder or str(output.resolve())
+        if self.version == 5:
+            files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/{WORKLOAD5}", "-e", f"{folder}/out_"]
+            traces = ["--energy-host", "--trace-machine-state", "--trace-pstate-changes", "-q"]
+            return [*(self.words or ("batsim",)), *traces, *files, "-s", address, ""]
+        files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/workload.json", "-e", f"{folder}/out"]
+        return [*(self.words or ("batsim",)), "-E", "-q", "--disable-schedule-tracing", "-s", address, *files]
+
+
+class Embedded(Peer):
+    """Our own server of Batsim's protocol, in this process."""
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody else starts Batsim: no."""
+        return False
+
+    def meet(self, output: Path) -> Line:
+        """Open a line for the runs of a directory."""
+        return InProcess(self, output)
+
+
+EMBEDDED: Peer = Embedded("embedded")
+
+
+def peer_of(
+    simulator: str, output: Path, *, command: str = "batsim", image: str = IMAGE, socket: str = "", timeout: float
+) -> Peer:
+    """Return how Batsim is reached, as the command line says it.
+
+    Args:
+        simulator: ``batsim``, ``batsim5`` or ``docker``. command: for the first two. image: for the last; its tag tells
+            the version.
+        socket: where to listen for a Batsim started by hand; a port alone is one of this machine only.
+
+    Raises:
+        OptionsError: there is no such program.
+    """
+    version = 5 if simulator == "batsim5" or (simulator == "docker" and is_of_batsim5(image)) else 4
+    if socket:
+        return Peer(simulator, address=socket_address(socket), timeout=timeout, version=version)
+    if simulator == "docker":
+        found(["docker"], "install Docker, or choose --simulator batsim")
+        words = docker_words(image, output.resolve())
+        return Peer(simulator, words, folder=MOUNTED, timeout=timeout, version=version)
+    words = tuple(shlex.split(command))
+    if not words:
+        raise OptionsError("--batsim-command: must name a program")
+    advice = f"try --batsim-command '{OWN_SERVER} {simulator}'"
+    return Peer(simulator, tuple(found(words, advice)), timeout=timeout, version=version)
+
+
+def is_of_batsim5(image: str) -> bool:
+    """Return whether the tag of a container image says that it holds Batsim 5: ``oarteam/batsim:5.0.0-rc2``."""
+    return re.match(r"(v|batsim-?)?5\b", image.rpartition("/")[2].partition(":")[2]) is not None
+
+
+def found(words: Sequence[str], advice: str) -> list[str]:
+    """Return the words of a command with the program's place."""
+    if words[0] == OWN_SERVER:
+        return [sys.executable, "-m", "hdeeprm_like", *words[1:]]
+    place = shutil.which(words[0])
+    if place is None:
+        raise OptionsError(f"there is no program {words[0]!r} in PATH; {advice}")
+    return [place, *words[1:]]
+
+
+def docker_words(image: str, folder: Path) -> tuple[str, ...]:
+    """Return the words that run Batsim in a container, as this user and on this machine's network."""
+    user = f"{os.getuid()}:{os.getgid()}"
+    mount = f"{folder}:{MOUNTED}"
+    how = ("--rm", "--init", "--network", "host", "--user", user, "--volume", mount, "--workdir", MOUNTED)
+    return ("docker", "run", *how, image)
+
+
+def socket_address(text: str) -> str:
+    """Return the endpoint that ``28000``, ``tcp://localhost:28000`` or ``tcp://*:28000`` stand for."""
+    if text.isascii() and text.isdigit():
+        return f"{LOOPBACK}:{text}"
+    return text.replace("tcp://localhost:", f"{LOOPBACK}:")
+
+
+class OverSocket:
+    """A line to a Batsim in another process."""
+
+    def __init__(self, peer: Peer, output: Path) -> None:
+        """Listen at the peer's address."""
+        from hdeeprm_like.batsim.endpoint import Endpoint
+
+        self._peer = peer
+        self._output = output
+        self._endpoint = Endpoint(peer.address)
+
+    @property
+    def thinking_since(self) -> float | None:
+        """When the decision under way began on `time.monotonic`, None if none is."""
+        return self._endpoint.thinking_since
+
+    def simulate(self, talk: Conversation, jobs: int) -> None:
+        """Play one simulation to its end, with Batsim started if that is ours to do."""
+        peer, output, endpoint = self._peer, self._output, self._endpoint
+        (output / peer.schedule).unlink(missing_ok=True)
+        command = peer.command(output, endpoint.address)
+        if peer.by_hand:
+            log.warning("waiting for Batsim at %s; start it with: %s", endpoint.address, shlex.join(command))
+
+            def gone() -> str | None:
+                lost = talk.begun and not endpoint.connected()
+                return "Batsim has gone before the simulation ended" if lost else None
+
+            with progress_bar(jobs) as seen:
+                endpoint.play(talk, gone, seen, peer.timeout, peer.timeout)
+            wait_for(output / peer.schedule)
+            return
+        with ReapedProcess("Batsim", command, output / LOG) as batsim, progress_bar(jobs) as seen:
+            endpoint.play(talk, batsim.gone, seen, peer.timeout, peer.timeout)
+            status = batsim.wait(peer.timeout)
+            if status != 0:
+                how = (
+                    f"does not end within {peer.timeout:g} s" if status is None else f"failed with exit status {status}"
+                )
+                raise ProtocolError(f"Batsim {how} after the end of the simulation")
+
+    def refuse(self, problem: str) -> None:
+        """Answer what a Batsim by hand has asked with the problem; one of our own has been ended."""
+        if self._peer.by_hand:
+            self._endpoint.refuse(problem)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._endpoint.close()
+
+
+class InProcess:
+    """A line to our own server of Batsim's protocol: message by message, without a socket."""
+
+    thinking_since = None
+
+    def __init__(self, peer: Peer, output: Path) -> None:
+        """Play in a directory."""
+        self._peer = peer
+        self._output = output
+
+    def simulate(self, talk: Conversation, jobs: int) -> None:
+        """Play one simulation to its end."""
+        from hdeeprm_like.batsim_server.cli import play, read_command_line
+
+        _, *words = self._peer.command(self._output, "")
+        options, _ = read_command_line(words)
+        with progress_bar(jobs) as seen:
+
+            def ask(message: str | bytes) -> bytes:
+                reply = talk.answer(message).encode()
+                seen(talk)
+                return reply
+
+            if not play(options, ask):
+                raise ProtocolError("jobs are left that never end: nothing more can happen")
+
+    def refuse(self, problem: str) -> None:
+        """There is nobody to tell."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+@contextmanager
+def progress_bar(jobs: int) -> Iterator[Callable[[Conversation], None]]:
+    """Give a function that shows how many jobs are over and what time it is in the simulation."""
+    shown = 0.0
+    with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not jobs, leave=False) as bar:
+
+        def seen(talk: Conversation) -> None:
+            nonlocal shown
+            if jobs and time.perf_counter() > shown + REFRESH:
+                shown = time.perf_counter()
+                bar.set_postfix_str(f"at {talk.now:.0f} s", refresh=False)
+                bar.update(talk.completed - bar.n)
+
+        yield seen
+
+
+def wait_for(path: Path) -> None:
+    """Give a file of a Batsim started by hand some time to appear; it may also write elsewhere."""
+    deadline = time.monotonic() + SETTLING
+    while not path.exists() or path.read_text(encoding="utf-8", errors="replace").count("\n") < 2:
+        if time.monotonic() > deadline:
+            log.warning("%s has not appeared: Batsim writes its files elsewhere, or not as -e says", path)
+            return
+        time.sleep(0.05)
