@@ -15,7 +15,7 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.batsim5_json import as_batsim5
 from hdeeprm_like.formats.platform_xml import write_platform_xml
-from hdeeprm_like.formats.workload_json import write_workload
+from hdeeprm_like.formats.workload_json_writer import write_workload
 from hdeeprm_like.launch.with_batsim import FirstAction
 from hdeeprm_like.results.batsim_files import parse_interval_set
 

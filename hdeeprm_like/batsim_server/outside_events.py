@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdeeprm_like.batsim_server.fields import LARGEST_NUMBER, Fields
-from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.results.batsim_files import parse_interval_set
 
@@ -40,7 +40,7 @@ def read_events(path: Path, machines: int, forward_unknown: bool) -> list[Outsid
 
 def _read_event(line: str, where: str, machines: int, forward_unknown: bool) -> OutsideEvent:
     try:
-        content = json.loads(line, parse_float=read_float)
+        content = json.loads(line, parse_float=read_number)
     except (ValueError, RecursionError) as cause:
         raise WorkloadError(f"{where}: not valid JSON: {cause}") from cause
     kind = content.get("type") if isinstance(content, dict) else None

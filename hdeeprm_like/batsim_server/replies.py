@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from hdeeprm_like.batsim_server.fields import checked_number, short
-from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.errors import ProtocolError, did_you_mean
+from hdeeprm_like.formats.batsim_numbers import read_number
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Form:
     read_float: Callable[[str], float]
 
 
-BATSIM4 = Form("type", "data", (), read_float)
+BATSIM4 = Form("type", "data", (), read_number)
 
 
 @dataclass(frozen=True)

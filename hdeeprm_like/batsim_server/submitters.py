@@ -6,13 +6,13 @@ from typing import Any
 from hdeeprm_like.batsim_server.engine import Mailbox, Script, Work
 from hdeeprm_like.batsim_server.execution import run_job
 from hdeeprm_like.batsim_server.jobs import Job
-from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.workflows import Task, Workflow
 from hdeeprm_like.batsim_server.workload import WorkloadReader
 from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.batsim_numbers import read_number
 
 SHORTEST_WAIT = 1e-5  # s, of a CALL_ME_LATER
 MORE_WALLTIME = 10.0  # s that a task of a workflow may take beyond its run time
@@ -67,8 +67,8 @@ def _job_of(simulation: Simulation, workload: str, task: Task, number: str) -> J
     reader = WorkloadReader(profiles, {name: {"type": "delay", "delay": task.seconds}}, WorkloadError)
     description = {
         "id": f"{workload}!{number}",
-        "subtime": read_float(f"{simulation.engine.now:f}"),
-        "walltime": read_float(f"{task.seconds + MORE_WALLTIME:f}"),
+        "subtime": read_number(f"{simulation.engine.now:f}"),
+        "walltime": read_number(f"{task.seconds + MORE_WALLTIME:f}"),
         "res": 1,
         "profile": name,
     }

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
-from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.batsim_server.profile_types import PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
+from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.inputs import read_json
 
 DEEPEST_NESTING = 50  # profiles inside profiles
@@ -27,7 +27,7 @@ def read_workload(
     Raises:
         WorkloadError: the file is no workload that is imitated; the message says where.
     """
-    content = read_json(path, WorkloadError, read_float)
+    content = read_json(path, WorkloadError, read_number)
     where = str(path)
     if not isinstance(content, dict):
         raise WorkloadError(f"{where}: a workload is an object with nb_res, jobs and profiles")

@@ -11,9 +11,13 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.errors import HDeepRMError, WorkloadError
+from hdeeprm_like.formats.batsim_numbers import json_text, read_number
+from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.inputs import read_json
 
 Content: TypeAlias = dict[str, Any]  # a JSON object
 
@@ -37,6 +41,18 @@ IN_FILES = {  # what messages call a key of a profile: what files call it
 }
 OF_JOBS = ("id", "subtime", "res", "profile", "walltime", "extra_data")
 OF_PROFILES = ("type", "delay", "cpu", "com", "seq", "repeat", "ret", "extra_data")
+
+
+def write_batsim5(source: Path, target: Path, error: type[HDeepRMError]) -> None:
+    """Write the workload of a file in Batsim 4's JSON as one in Batsim 5's, with numbers that Batsim reads alike.
+
+    Raises:
+        WorkloadError: a profile is of a type that Batsim 5 does not have. ResultsError: the target cannot be written.
+        error: the source cannot be read.
+    """
+    text = json_text(as_batsim5(read_json(source, error, read_number), str(source)))
+    with replacing(target) as file:
+        file.write(f"{text}\n")
 
 
 def as_batsim5(content: Content, where: str) -> Content:

@@ -10,8 +10,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.formats.batsim5_json import as_batsim5
-from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.formats.batsim5_json import write_batsim5
 from hdeeprm_like.formats.open import (
     Holds,
     check_writable,
@@ -57,7 +56,7 @@ def convert_file(source: Path, target: Path, *, flops: float, cores: int | None 
         workload, left_out = load_workload(source, reference_flops=flops, capacity=cores), ""
     write(workload, target, "workload")
     if batsim == 5:
-        write_json(target, as_batsim5(read_json(target, WorkloadError), str(target)), indent=None)
+        write_batsim5(target, target, WorkloadError)
     return f"{len(workload)} jobs{left_out}"
 
 

@@ -76,8 +76,8 @@ FORMATS: tuple[Format, ...] = (
         "workload",
         (".json", ".json.gz"),
         f"{HERE}.workload_json:read_workload",
-        f"{HERE}.workload_json:write_workload",
-        f"{HERE}.workload_json:write_jobs_json",
+        f"{HERE}.workload_json_writer:write_workload",
+        f"{HERE}.workload_json_writer:write_jobs_json",
         tells_messages=True,
     ),
     Format(

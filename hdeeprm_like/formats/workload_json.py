@@ -1,20 +1,19 @@
-"""Batsim workloads: the jobs and profiles of JSON files, to and from columns (thesis 3.1.3, 4.1.2, appendix C.1)."""
+"""Batsim workloads: the jobs and profiles of JSON files as columns (thesis 3.1.3, 4.1.2, appendix C.1)."""
 
 import json
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload, user_number
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.formats.batsim5_json import as_batsim4
-from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.inputs import read_json
 
 log = logging.getLogger(__name__)
@@ -23,7 +22,6 @@ LONGEST = 1e12  # s, 30,000 years: times that far apart still differ by a tenth 
 LARGEST_NUMBER = 1e30  # operations, MB, GB/s: the product of two is still a number
 LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 FEW = 10  # names that fit into a message
-EXACT = 2**53  # whole numbers up to here are the same as int and as float
 FLOAT_COLUMNS = ("submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus")
 MODELLED = ("delay", "parallel_homogeneous")
 
@@ -86,7 +84,8 @@ def read_workload(
     - ``cpu`` missing: ``req_ops``, an estimate that comes true. One of the three must be there.
     - ``user`` of a job, which Batsim does not look at, missing or no whole number: unknown.
 
-    Profiles that no job uses are not looked at, as in Batsim; unknown keys are ignored.
+    Numbers are read as Batsim reads them (`batsim_numbers`), so that both see the same jobs to the last bit. Profiles
+    that no job uses are not looked at, as in Batsim; unknown keys are ignored.
 
     Args:
         paths: plain or ``.gz``.
@@ -124,7 +123,7 @@ def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
 
 def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> tuple[int, list[_Job]]:
     """Return ``nb_res`` and the jobs of one file."""
-    content = as_batsim4(_object(read_json(path, WorkloadError), str(path)))
+    content = as_batsim4(_object(read_json(path, WorkloadError, read_number), str(path)))
     capacity = _whole(_need(content, "nb_res", str(path)), f"{path}: nb_res")
     jobs = _need(content, "jobs", str(path))
     profiles = _object(_need(content, "profiles", str(path)), f"{path}: profiles")
@@ -321,110 +320,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return f"the string {value[:40]!r}"
     return json.dumps(value)[:40]
-
-
-def write_jobs_json(jobs: Jobs, path: Path, reference_flops: float) -> None:
-    """Write the jobs of a model as a Batsim workload.
-
-    Args:
-        reference_flops: flop/s of the cores on which the jobs last as long as the model says.
-
-    Raises:
-        ResultsError: the file cannot be written.
-    """
-    write_workload(jobs.workload(reference_flops), path)
-
-
-def write_workload(workload: Workload, path: Path) -> None:
-    """Write a Batsim workload that reads back as the same columns; one job, and one profile, per line.
-
-    Jobs with the same profile name and the same numbers share a profile; where one name stands for several, all but the
-    first get a number behind it. Numbers are written as integers where that loses nothing.
-
-    Raises:
-        WorkloadError: the jobs come from several files, which one file cannot hold.
-        ResultsError: the file cannot be written.
-    """
-    names = sorted({identifier.partition("!")[0] for identifier in workload.ids})
-    if len(names) != 1:
-        raise WorkloadError(f"{path}: cannot hold the jobs of several workloads ({', '.join(names)})")
-    profiles: dict[str, str] = {}  # name -> content
-    lines = list(_job_lines(workload, profiles))
-    with replacing(path) as file:
-        file.write(f'{{"nb_res": {workload.capacity}, "jobs": [\n')
-        file.write(",\n".join(lines))
-        file.write('\n], "profiles": {\n')
-        file.write(",\n".join(f"{json.dumps(name)}: {content}" for name, content in profiles.items()))
-        file.write("\n}}\n")
-
-
-def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
-    """Yield each job as JSON and collect the profiles on the way."""
-    named: dict[tuple[str, str], str] = {}  # (name, content) -> the name it is written under
-    columns = zip(
-        workload.ids,
-        workload.profiles,
-        workload.submit.tolist(),
-        workload.size.tolist(),
-        workload.walltime.tolist(),
-        workload.requested_time.tolist(),
-        workload.requested_ops.tolist(),
-        workload.ops.tolist(),
-        workload.delay.tolist(),
-        workload.memory.tolist(),
-        workload.bandwidth.tolist(),
-        workload.gpus_of_job.tolist(),
-        workload.user.tolist(),
-        strict=True,
-    )
-    for (
-        identifier,
-        wanted,
-        submit,
-        size,
-        walltime,
-        time,
-        requested_ops,
-        ops,
-        delay,
-        memory,
-        bandwidth,
-        gpus,
-        user,
-    ) in columns:
-        kind = (
-            f'"type": "delay", "delay": {_exact(delay)}'
-            if delay >= 0
-            else f'"type": "parallel_homogeneous", "com": 0, "cpu": {_exact(ops)}'
-        )
-        content = (
-            f'{{{kind}, "req_time": {_exact(time)}, "req_ops": {_exact(requested_ops)}, '
-            f'"mem": {_exact(memory)}, "mem_bw": {_exact(bandwidth)}' + (f', "gpus": {_exact(gpus)}}}' if gpus else "}")
-        )
-        name = named.get((wanted, content))
-        if name is None:
-            name, number = wanted, 1
-            while name in profiles:
-                number += 1
-                name = f"{wanted}_{number}"
-            named[wanted, content] = name
-            profiles[name] = content
-        limit = f', "walltime": {_exact(walltime)}' if walltime < math.inf else ""
-        known = f', "user": {user}' if user >= 0 else ""
-        yield (
-            f'{{"id": {_bare(identifier)}, "subtime": {_exact(submit)}, "res": {size}, '
-            f'"profile": {json.dumps(name)}{limit}{known}}}'
-        )
-
-
-def _bare(identifier: str) -> str:
-    """Return the id without its workload as JSON, an integer where it is one."""
-    text = identifier.partition("!")[2]
-    if text.isascii() and text.isdigit() and str(int(text[:18])) == text:
-        return text
-    return json.dumps(text)
-
-
-def _exact(number: float) -> str:
-    """Return the shortest JSON that reads back as the same float."""
-    return str(int(number)) if abs(number) < EXACT and number == int(number) else repr(number)

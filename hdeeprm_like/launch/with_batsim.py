@@ -1,7 +1,7 @@
 """Running an experiment with Batsim at the other end of a socket: our own process decides, Batsim simulates.
 
-Who simulates is a `hdeeprm_like.launch.peers.Peer`: Batsim or, where the embedded simulator plays networks, our own server
-of Batsim's protocol in this process. The run's directory says "incomplete" from the beginning until all of it is there.
+Who simulates is a `hdeeprm_like.launch.peers.Peer`: Batsim or, where the embedded simulator plays networks, our own
+server of Batsim's protocol in this process. The run's directory says "incomplete" until all of it is there.
 """
 
 import csv
@@ -22,7 +22,8 @@ from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment
-from hdeeprm_like.formats.batsim5_json import as_batsim5
+from hdeeprm_like.formats.batsim5_json import write_batsim5
+from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.in_process import INPUTS, LACKS, RECORD, description, listed_files, write_inputs
@@ -102,7 +103,7 @@ def launch_batsim(
     try:
         run = prepared(experiment, output, peer, runs)
         limits = experiment.workload.limits()
-        exact = {"w0": read_json(output / "workload.json", ResultsError)["profiles"]}
+        exact = {"w0": read_json(output / WORKLOAD_OF_RUN, ResultsError, read_number)["profiles"]}
         talks: list[Conversation] = []
 
         def over() -> bool:  # who started Batsim by hand may end us when Batsim has ended
@@ -143,8 +144,7 @@ def prepared(experiment: Experiment, output: Path, peer: Peer, runs: int) -> dic
     write_json(output / RECORD, run)
     write_inputs(experiment, output)
     if peer.version == 5:
-        workload = read_json(output / WORKLOAD_OF_RUN, ResultsError)
-        write_json(output / WORKLOAD5, as_batsim5(workload, str(output / WORKLOAD_OF_RUN)), indent=None)
+        write_batsim5(output / WORKLOAD_OF_RUN, output / WORKLOAD5, ResultsError)
     return run
 
 

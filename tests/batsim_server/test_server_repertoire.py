@@ -10,8 +10,8 @@ from server_inputs import CLUSTER, HEAD, Filler, Script, platform_xml, reply, wo
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.batsim_server.cli import play, read_command_line
 from hdeeprm_like.batsim_server.energy import GRID, MANY, long_sum
-from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, WorkloadError
+from hdeeprm_like.formats.batsim_numbers import read_number
 
 PROFILES = {
     "sleep5": {"type": "delay", "delay": 5},
@@ -139,14 +139,14 @@ def test_times_of_a_far_future_are_reached(tmp_path):
     ],
 )
 def test_numbers_are_read_as_they_are_written(text, value):
-    assert read_float(text) == value
+    assert read_number(text) == value
 
 
 def test_long_numbers_are_read_as_batsim_does_and_not_exactly():
-    assert read_float("853.9500877017445") == pytest.approx(853.9500877017445, rel=1e-15)
+    assert read_number("853.9500877017445") == pytest.approx(853.9500877017445, rel=1e-15)
     # 16 digits make an integer above 2^53, the 17th is added in floating point, then the places are divided
-    assert read_float("1440.4900000000123") == (14404900000000123.0) / 1e13
-    assert read_float("0.12345678901234567") == (1234567890123456.0 * 10.0 + 7) * 1.0 / 1e17
+    assert read_number("1440.4900000000123") == (14404900000000123.0) / 1e13
+    assert read_number("0.12345678901234567") == (1234567890123456.0 * 10.0 + 7) * 1.0 / 1e17
 
 
 # -- several ranks and cores

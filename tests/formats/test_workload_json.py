@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.swf import convert, read_swf
-from hdeeprm_like.formats.workload_json import read_workload, write_workload
+from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.formats.workload_json_writer import write_workload
 
 ROOT = Path(__file__).parents[2]
 FLOPS = 1e9

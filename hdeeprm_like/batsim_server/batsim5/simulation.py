@@ -12,11 +12,11 @@ from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5
 from hdeeprm_like.batsim_server.engine import Mailbox, Script
 from hdeeprm_like.batsim_server.fields import LARGEST_NUMBER
 from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
-from hdeeprm_like.batsim_server.json_text import read_float
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.workload import read_workload
 from hdeeprm_like.errors import HDeepRMError, WorkloadError
+from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.inputs import read_text
 
 
@@ -93,7 +93,7 @@ class Simulation5(Simulation):
 
 def _read_event(line: str, where: str, identifier: str) -> OutsideEvent:
     try:
-        content = json.loads(line, parse_float=read_float)
+        content = json.loads(line, parse_float=read_number)
     except (ValueError, RecursionError) as cause:
         raise WorkloadError(f"{where}: not valid JSON: {cause}") from cause
     if not isinstance(content, dict):

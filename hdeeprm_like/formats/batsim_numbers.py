@@ -1,0 +1,90 @@
+"""Numbers in JSON as Batsim reads them, and how to write one so that Batsim reads just that one.
+
+Batsim reads a number of more than 15 digits fast rather than exactly, which puts its times off by some last bits; those
+decide what happens together. Whatever simulates the jobs of a file reads them in this way, and what we write for Batsim
+is written so that both read the same.
+
+Source: RapidJSON, as Batsim 4.2.1 uses it.
+"""
+
+import json
+from itertools import product
+from math import floor, log10, ulp
+from typing import Any
+
+EXACT_DIGITS = 15  # of a number that every reader of JSON reads alike
+EXACT_INTEGER = (1 << 53) - 1
+LARGEST_INTEGER = (1 << 64) - 1  # that it reads digit by digit
+ALWAYS_WHOLE = 19  # digits that always fit
+MOST_DIGITS = 17  # that are looked at after the point, with those before it
+MOST_MORE = 60  # digits behind those that count, that are tried to find a number's text
+NEAR = 2  # tried numbers above and below with each
+
+
+def read_number(text: str) -> float:
+    """Return a number with a fraction or an exponent as Batsim reads it."""
+    if len(text) <= EXACT_DIGITS and "e" not in text and "E" not in text:
+        return float(text)
+    mantissa, _, exponent_text = text.lower().partition("e")
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    exponent = int(exponent_text or 0)
+    start = whole[:ALWAYS_WHOLE] if int(whole[: ALWAYS_WHOLE + 1]) > LARGEST_INTEGER else whole[: ALWAYS_WHOLE + 1]
+    significand, digits = int(start), len(whole) - 1 if whole != "0" else 0
+    taken = 0
+    for digit in fraction:
+        if significand > EXACT_INTEGER:
+            break
+        significand = significand * 10 + int(digit)
+        digits += significand != 0
+        taken += 1
+    value = float(significand)
+    for digit in whole[len(start) :]:
+        value = value * 10.0 + int(digit)
+    for digit in fraction[taken : taken + max(MOST_DIGITS - digits, 0)]:
+        value = value * 10.0 + int(digit)
+        taken += 1
+    exponent -= taken
+    if not -308 <= exponent <= 308:
+        return float(text)
+    value = value * float(f"1e{exponent}") if exponent >= 0 else value / float(f"1e{-exponent}")
+    return -value if text.startswith("-") else value
+
+
+def write_number(value: float) -> str:
+    """Return the shortest text of a finite number that Batsim reads as that number, where there is one.
+
+    Nine in ten have one that every reader takes for that number; of the others some reader may take the neighbour.
+    """
+    text = repr(value)
+    return text if len(text) <= EXACT_DIGITS or read_number(text) == value else _other_text(value) or text
+
+
+def _other_text(value: float) -> str | None:
+    """Return a whole number times a power of ten that is read as the number; None if none is found.
+
+    Each number of digits, and each digit behind those that count, is rounded in another way when it is read.
+    """
+    sign, (above, below) = "-" if value < 0.0 else "", abs(value).as_integer_ratio()
+    magnitude = floor(log10(abs(value)))
+    for places in range(MOST_DIGITS - 2 - magnitude, ALWAYS_WHOLE + 1 - magnitude):
+        parts, whole = above * 10 ** max(places, 0), below * 10 ** max(-places, 0)
+        nearest = (2 * parts + whole) // (2 * whole)
+        if not EXACT_INTEGER < nearest <= LARGEST_INTEGER:
+            continue
+        step = max(int(ulp(float(nearest))), 1)
+        for more, digit, off in product(range(MOST_MORE), "0123456789", range(-NEAR, NEAR + 1)):
+            text = f"{sign}{nearest + off * step}{digit * more}e{-places - more}"
+            if read_number(text) == value:
+                return text
+    return None
+
+
+def json_text(value: Any) -> str:
+    """Return what JSON holds as text, with numbers as Batsim is to read them."""
+    if isinstance(value, float):
+        return write_number(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)}: {json_text(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    return json.dumps(value)
