@@ -2,19 +2,23 @@
 
 import json
 import random
+import re
 import resource
 import threading
 import time
 
 import pytest
 import zmq
-from batsim_talk import talk, write_inputs
+from batsim_talk import play_on_server5, talk, write_inputs
 from hostile import mutated
 from server_inputs import reply
 from small import jobs, platform
 
+from hdeeprm_like.batsim.codec4 import Codec4
+from hdeeprm_like.batsim.codec5 import Codec5
 from hdeeprm_like.batsim.endpoint import Endpoint
 from hdeeprm_like.batsim_server import cli as server
+from hdeeprm_like.batsim_server.batsim5 import cli as server5
 from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.errors import HDeepRMError
 
@@ -47,6 +51,28 @@ def recorded(folder):
     return said, answers
 
 
+@pytest.fixture(scope="module")
+def recorded5(folder):
+    """The same with Batsim 5, whose texts end with a zero byte."""
+    ours, answers = talk(codec=Codec5()), []
+    answer = ours.answer
+
+    def keep(message):
+        answers.append(answer(message).encode())
+        return answers[-1].decode()
+
+    ours.answer = keep
+    said, over = play_on_server5(ours, folder)
+    assert over
+    return [text if isinstance(text, bytes) else text.encode() for text in said], answers
+
+
+def mutated5(dice, texts):
+    """The same as `mutated`; the first text is no JSON alone and stays, the others lose their zero byte."""
+    at, parts = mutated(dice, [text.rstrip(b"\0") for text in texts[1:]])
+    return at + 1, parts
+
+
 def check_line(line):
     assert line
     assert "\n" not in line
@@ -65,13 +91,16 @@ class Memory:
         assert more / 1024 < MOST_MEMORY
 
 
+@pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("count", SHARES)
-def test_a_hostile_batsim_gets_answers_or_one_clear_line(count, recorded):
+def test_a_hostile_batsim_gets_answers_or_one_clear_line(count, version, request):
+    recorded = request.getfixturevalue("recorded5" if version == 5 else "recorded")
+    codec, mutate = (Codec5, mutated5) if version == 5 else (Codec4, mutated)
     dice, endpoint, problems = random.Random(count), Endpoint("tcp://127.0.0.1:*"), []
 
     def serve(given):
         try:
-            endpoint.play(talk(given), patience=LONGEST, first_patience=LONGEST)
+            endpoint.play(talk(given, codec=codec()), patience=LONGEST, first_patience=LONGEST)
         except HDeepRMError as error:
             problems.append(str(error))
             endpoint.refuse(str(error))
@@ -82,7 +111,7 @@ def test_a_hostile_batsim_gets_answers_or_one_clear_line(count, recorded):
     refused = 0
     with zmq.Context() as context, Memory():
         for number in range(count):
-            at, parts = mutated(dice, recorded[0])
+            at, parts = mutate(dice, recorded[0])
             problems.clear()
             thread = threading.Thread(target=serve, args=(dice.choice([None, FOUR]),), daemon=True)
             thread.start()
@@ -114,7 +143,7 @@ def say_all(batsim, messages, thread):
             if not thread.is_alive():
                 return False  # the message has ended the simulation early
             assert time.monotonic() < deadline
-        answer = json.loads(batsim.recv())
+        answer = json.loads(re.sub(rb"^[^{]*|\0$", b"", batsim.recv()))  # Batsim 5 has a length before, a zero byte after
         if "error" in answer:
             thread.join(LONGEST)
             return True
@@ -146,20 +175,17 @@ EVERYTHING = reply(  # of what a scheduler can say; the jobs are those that the 
 )
 
 
+@pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("count", SHARES)
-def test_a_hostile_scheduler_ends_the_server_in_one_clear_line(count, recorded, folder, capsys):
-    dice, answers = random.Random(count + 1), [EVERYTHING, *recorded[1][1:]]
-    words = [
-        "-p",
-        folder / "platform.xml",
-        "-w",
-        folder / "workload.json",
-        "-e",
-        folder / "fuzz",
-        "-E",
-        "-q",
-        "--enable-dynamic-jobs",
-    ]
+def test_a_hostile_scheduler_ends_the_server_in_one_clear_line(count, version, request, folder, capsys):
+    answers = request.getfixturevalue("recorded5" if version == 5 else "recorded")[1]
+    dice = random.Random(count + 1)
+    words = ["-p", folder / "platform.xml", "-e", folder / "fuzz", "-q"]
+    if version == 5:
+        run, mutate, words = server5.main, mutated5, [*words, "-w", folder / "workload5.json", "--energy-host"]
+    else:
+        run, mutate, words = server.main, mutated, [*words, "-w", folder / "workload.json", "-E"]
+        words, answers = [*words, "--enable-dynamic-jobs"], [EVERYTHING, *answers[1:]]
     with zmq.Context() as context, Memory(), context.socket(zmq.REP) as scheduler:
         scheduler.setsockopt(zmq.LINGER, 0)
         address = f"tcp://127.0.0.1:{scheduler.bind_to_random_port('tcp://127.0.0.1')}"
@@ -168,16 +194,17 @@ def test_a_hostile_scheduler_ends_the_server_in_one_clear_line(count, recorded, 
         peer = threading.Thread(target=answer_all, args=(scheduler, answers, faults, over), daemon=True)
         peer.start()
         for _ in range(count):
-            at, parts = mutated(dice, answers)
+            at, parts = mutate(dice, answers)
             faults.append((at, parts))
             began = time.monotonic()
-            status = server.main([*map(str, words), "-s", address, "--timeout", str(LONGEST / 2)])
+            where = ["-s", address, *[""] * (version == 5), "--timeout", str(LONGEST / 2)]
+            status = run([*map(str, words), *where])
             assert time.monotonic() - began < LONGEST
             errors = capsys.readouterr().err
             assert status in (0, 1)
             if status == 1:
                 check_line(errors.removesuffix("\n"))
-                assert (folder / "fuzz_INCOMPLETE").exists()
+                assert (folder / ("fuzzINCOMPLETE" if version == 5 else "fuzz_INCOMPLETE")).exists()
         over.set()
         peer.join(5)
 
@@ -189,7 +216,7 @@ def answer_all(scheduler, answers, faults, over):
         if not scheduler.poll(100):
             continue
         text = scheduler.recv()
-        heard = 0 if b"SIMULATION_BEGINS" in text else heard + 1
+        heard = 0 if b"SIMULATION_BEGINS" in text or b'"now"' not in text else heard + 1
         at, parts = faults[-1]
         if heard == at:
             scheduler.send_multipart(parts)
