@@ -143,7 +143,8 @@ def say_all(batsim, messages, thread):
             if not thread.is_alive():
                 return False  # the message has ended the simulation early
             assert time.monotonic() < deadline
-        answer = json.loads(re.sub(rb"^[^{]*|\0$", b"", batsim.recv()))  # Batsim 5 has a length before, a zero byte after
+        bare = re.sub(rb"^[^{]*|\0$", b"", batsim.recv())  # Batsim 5 has a length before and a zero byte after
+        answer = json.loads(bare)
         if "error" in answer:
             thread.join(LONGEST)
             return True
