@@ -13,7 +13,9 @@ from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.formats.batsim5_json import as_batsim5
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.batsim5_json import write_batsim5
+from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.workload_json_writer import write_workload
 from hdeeprm_like.launch.with_batsim import FirstAction
@@ -78,8 +80,7 @@ def play_on_server5(conversation, folder, *more):
         said.append(message)
         return conversation.answer(message).encode()
 
-    workload = as_batsim5(json.loads((folder / "workload.json").read_text()), "workload.json")
-    (folder / "workload5.json").write_text(json.dumps(workload))
+    write_batsim5(folder / "workload.json", folder / "workload5.json", WorkloadError)
     files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/workload5.json", "-e", f"{folder}/five_"]
     options = cli5.read_command_line([*files, "--energy-host", "-s", "tcp://127.0.0.1:1", "", *more])[0]
     return said, cli5.play(options, ask)
@@ -89,7 +90,7 @@ def write_inputs(platform, workload, folder):
     """Write what the server reads; return the profiles as the file has them."""
     write_platform_xml(platform, folder / "platform.xml")
     write_workload(workload, folder / "workload.json")
-    return {"w0": json.loads((folder / "workload.json").read_text())["profiles"]}
+    return {"w0": json.loads((folder / "workload.json").read_text(), parse_float=read_number)["profiles"]}
 
 
 def jobs_of(path):

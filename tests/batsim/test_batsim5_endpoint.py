@@ -20,6 +20,7 @@ from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import PlatformError, ProtocolError
+from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.platform_properties import figures_of, properties_of
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
@@ -91,7 +92,8 @@ def test_the_schedule_of_a_baseline_or_a_learned_policy_is_the_same_too(policy, 
 
     def new_talk():
         decide = classic_decider(experiment)
-        exact = {"w0": json.loads((tmp_path / "workload.json").read_text())["profiles"]}
+        text = (tmp_path / "workload.json").read_text()
+        exact = {"w0": json.loads(text, parse_float=read_number)["profiles"]}
         return lambda codec: Conversation(decide, FirstAction(), experiment.platform, limits, exact, codec)
 
     ours = jobs_of(play_both(tmp_path, new_talk))
