@@ -49,6 +49,8 @@ SLURM = np.dtype(
         ("most", "i8"),  # bf_max_job_test
         ("most_of_user", "i8"),  # bf_max_job_user, 0 for no limit
         ("depth", "i8"),  # default_queue_depth
+        ("linear", "i8"),  # 1 for select/linear
+        ("wider", "f8"),  # s, bf_window_linear, 0 where spans double
         ("age", "f8"),  # PriorityWeightAge
         ("max_age", "f8"),  # s, PriorityMaxAge
         ("fair", "f8"),  # PriorityWeightFairshare
@@ -58,16 +60,17 @@ SLURM = np.dtype(
         ("full", "f8"),  # s between two looks that do not wait for that, sched_interval
         ("next_full", "f8"),  # s, when the next one is
         ("main_phase", "f8"),  # s, it looks at this time and whole seconds later,
-        ("backfill_phase", "f8"),  # and backfill at this one and whole intervals later
         ("next_main", "f8"),  # s, when the main scheduler may look again
-        ("next_backfill", "f8"),  # s, when the next pass may begin
+        ("next_backfill", "f8"),  # s, when the next pass may begin, or whole seconds later
         ("next_period", "f8"),  # s, when priorities are computed again
         ("as_of", "f8"),  # s, until when usage is booked
-        ("main_seen", "i8"),  # changes of the cluster before the main scheduler looked last,
-        ("seen", "i8"),  # before the last pass began,
+        ("main_seen", "i8"),  # jobs that had come and that had ended when the main scheduler looked last,
+        ("reordered", "i8"),  # 1 where the queue has another order since then
+        ("seen", "i8"),  # changes of the cluster before the last pass began,
         ("booked", "i8"),  # that usage is booked for,
         ("ranked", "i8"),  # and that have their first priority
-        ("users", "i8"),  # who the tree of shares has
+        ("users", "i8"),  # who the tree of shares has,
+        ("root", "i8"),  # 1 where one of these is root
     ],
     align=True,
 )
@@ -148,9 +151,11 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     params["delay"] = number(parameters.get("batch_sched_delay"), 3.0)
     params["full"] = max(number(parameters.get("sched_interval"), 60.0), 1.0)
     params["next_full"] = number(settings.get("first_full"), 0.0)
-    params["main_phase"], params["backfill_phase"] = (
+    params["main_phase"], params["next_backfill"] = (
         number(settings.get(name), 0.0) for name in ("main_phase", "backfill_phase")
     )
+    params["linear"] = str(settings.get("SelectType", "")).lower().endswith("linear")
+    params["wider"] = number(parameters.get("bf_window_linear"), 0.0)
     params["depth"] = number(parameters.get("default_queue_depth"), 100.0)
     params["age"], params["max_age"] = weight("Age"), max(number(settings.get("PriorityMaxAge"), 7 * 86400.0), 1.0)
     params["fair"] = weight("Fairshare")
@@ -159,7 +164,8 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     params["period"] = max(number(settings.get("PriorityCalcPeriod"), 300.0), 1.0)
     params["next_period"] = number(settings.get("first_calc"), float(params["period"][0]))
     owner, owners, accounts = owners_of(demands, jobs.user, settings.get("shares") or {})
-    params["users"] = len(owners) + (1 if settings.get("root_user", True) else 0)
+    params["root"] = bool(settings.get("root_user", True))
+    params["users"] = len(owners) + params["root"]
     nodes = np.maximum(demands.nodes, 1)
     size = (nodes / platform.nodes + jobs.size / platform.cores) / 2.0
     if str(settings.get("PriorityFavorSmall", "NO")).upper() == "YES":
