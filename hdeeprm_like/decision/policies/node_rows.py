@@ -96,6 +96,7 @@ class SlurmRows(Bundle):
         params: (1,) SLURM. owner: (J,) the user of an account that each job belongs to.
         fixed: (J,) what of its priority never changes. tier: (J,) that of its partition.
         priority: (J,) as it was computed last.
+        main_dates, backfill_dates: s, when its threads looked if the jobs are recorded ones; empty where nobody knows.
         owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
     """
 
@@ -104,6 +105,8 @@ class SlurmRows(Bundle):
     fixed: Floats
     tier: Floats
     priority: Floats
+    main_dates: Floats
+    backfill_dates: Floats
     owners: Records
     accounts: Records
     order: Ints
@@ -183,6 +186,8 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
         fixed=fixed,
         tier=partitions.tiers[of_job],
         priority=np.zeros(len(jobs)),
+        main_dates=np.array(settings.get("main_dates") or (), np.float64),
+        backfill_dates=np.array(settings.get("backfill_dates") or (), np.float64),
         owners=owners,
         accounts=accounts,
         order=np.arange(len(owners)),

@@ -38,6 +38,7 @@ from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
 from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats
 
 JUST = 1e-5  # s within which two dates are one
 TICK = 1.0  # s between two looks of a thread that waits for something to do
@@ -57,37 +58,51 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     full = clock.now >= rows.next_full
     if full:
         rows.next_full += rows.full * np.ceil((clock.now - rows.next_full) / rows.full + 1e-9)
-    if (full or asked != rows.main_seen) and (full or is_time(clock.now, rows.next_main, rows.main_phase)):
+    if full or main_look(plans, clock.now, asked) <= clock.now + JUST:
         look_now(tables, plans)
-        rows.main_seen, rows.reordered, rows.next_main = asked, 0, clock.now + rows.delay
+        rows.main_seen, rows.reordered = asked, 0
+        rows.next_main = clock.now + (2.0 * JUST if len(plans.slurm.main_dates) > 0 else rows.delay)
         start_strictly(tables, plans, k, clock.waiting if full else rows.depth + 1)
-    if clock.changes != rows.seen and is_time(clock.now, rows.next_backfill, rows.next_backfill):
+    if backfill_look(plans, clock.now, clock.changes) <= clock.now + JUST:
         look_now(tables, plans)
         rows.seen = clock.changes
-        rows.next_backfill = clock.now + rows.interval
+        rows.next_backfill = clock.now + (2.0 * JUST if len(plans.slurm.backfill_dates) > 0 else rows.interval)
         backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
-        if asked != rows.main_seen:
-            soon = next_tick(clock.now, rows.next_main, rows.main_phase)
-            clock.wake_at = min(clock.wake_at, soon)
+        soon = min(main_look(plans, clock.now, asked), backfill_look(plans, clock.now, clock.changes))
         if asked != rows.main_seen or rows.reordered == 1:
-            clock.wake_at = min(clock.wake_at, max(rows.next_full, clock.now))
-        if clock.changes != rows.seen:
-            clock.wake_at = min(clock.wake_at, next_tick(clock.now, rows.next_backfill, rows.next_backfill))
+            soon = min(soon, rows.next_full)
         if rows.age > 0.0 or rows.fair > 0.0:
-            clock.wake_at = min(clock.wake_at, rows.next_period)
+            soon = min(soon, rows.next_period)
+        clock.wake_at = min(clock.wake_at, soon)
 
 
 @inlined
-def next_tick(now: float, earliest: float, phase: float) -> float:
-    """Return the first date from now and from another one on that is whole seconds from a phase."""
-    return float(phase + TICK * np.ceil((max(now, earliest) - phase - JUST) / TICK))
+def main_look(plans: Plans, now: float, asked: int) -> float:
+    """Return when the main scheduler looks next, from now on."""
+    rows = plans.slurm.params[0]
+    return next_look(plans.slurm.main_dates, now, rows.next_main, rows.main_phase, asked != rows.main_seen)
 
 
 @inlined
-def is_time(now: float, earliest: float, phase: float) -> bool:
-    """Tell whether a thread that wakes up each second, from some date on, looks now."""
-    return bool(next_tick(now, earliest, phase) <= now + JUST)
+def backfill_look(plans: Plans, now: float, changes: int) -> float:
+    """Return when backfill looks next, from now on."""
+    rows = plans.slurm.params[0]
+    return next_look(plans.slurm.backfill_dates, now, rows.next_backfill, rows.next_backfill, changes != rows.seen)
+
+
+@inlined
+def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: bool) -> float:
+    """Return when one of Slurm's threads looks next, from now on: at dates that are known, or when it wakes up.
+
+    Args:
+        dates: when it did look, if the jobs are recorded ones; else empty. earliest: s, before when it does not wake up.
+        phase: s, from when on it wakes up each second. wanted: whether it then finds something to do.
+    """
+    if len(dates) > 0:
+        place = np.searchsorted(dates, max(now, earliest) - JUST)
+        return float(dates[place]) if place < len(dates) else np.inf
+    return float(phase + TICK * np.ceil((max(now, earliest) - phase - JUST) / TICK)) if wanted else np.inf
 
 
 @inlined

@@ -1,9 +1,9 @@
-"""Records what a real Slurm does with queues of jobs: ``record.py [--again] [RUN ...]``, as root, with Debian's slurm-wlm.
+"""Records what a real Slurm does with queues of jobs: ``record.py [--again] [RUN ...]``, as root, on Debian.
 
 It starts munge, a MariaDB, slurmdbd, slurmctld and a slurmd for each imagined node in a temporary folder, with sockets
 and ports of its own, submits the jobs of each run and writes ``RUN/slurm.conf``, ``RUN/jobs.csv`` and
-``RUN/clocks.json`` beside this file; with ``--again`` only ``RUN/again.csv``, when the same jobs came, started and ended
-this time. The jobs sleep; what Slurm did with them is real.
+``RUN/clocks.json`` beside this file; with ``--again`` only ``RUN/again.csv``, when the same jobs came, started and
+ended this time. The jobs sleep; what Slurm did with them is real. It needs slurm-wlm, slurmdbd, munge, mariadb-server.
 """
 
 import csv
@@ -316,8 +316,11 @@ def record(number: int, run: str) -> None:
     own = "\n".join([settings, *lines, f"PartitionName={partitions}"]) + "\n"
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
-    gpus = re.findall(r"NodeName=(\S+) .*Gres=gpu:(\d+)", own)
-    (folder / "gres.conf").write_text("".join(f"NodeName={names} Name=gpu Count={count}\n" for names, count in gpus))
+    with (folder / "gres.conf").open("w") as gres:  # it must name files, and counts them
+        for names, count in re.findall(r"NodeName=(\S+) .*Gres=gpu:(\d+)", own):
+            gres.write(f"NodeName={names} Name=gpu File={folder}/gpu[1-{count}]\n")
+            for number in range(1, int(count) + 1):
+                (folder / f"gpu{number}").touch()
     environment = {"SLURM_CONF": str(conf)}
     with ONE_BY_ONE:
         add_users(run, environment)
@@ -387,8 +390,8 @@ def times_of(lines: list[tuple[float, str]]) -> dict[str, dict[str, object]]:
     return found
 
 
-def clocks_of(lines: list[tuple[float, str]], epoch: float, period: float) -> dict[str, float]:
-    """Return when the daemon's threads wake up, in s since the first job came: what no scheduler could know.
+def clocks_of(lines: list[tuple[float, str]], epoch: float, period: float) -> dict[str, float | list[float]]:
+    """Return when the daemon's threads woke up, in s since the first job came: what no scheduler could know.
 
     The main scheduler does so each second at this fraction of it and looks at the whole queue from ``first_full`` on
     each minute, backfill at this date for the first time, and the thread that computes priorities each *period*.
@@ -403,6 +406,8 @@ def clocks_of(lines: list[tuple[float, str]], epoch: float, period: float) -> di
         "backfill_phase": first("_attempt_backfill: beginning", 0.0),
         "first_full": first("for full queue", 0.0),
         "first_calc": round(first("_read_last_decay_ran", -1e9) + period, 3),
+        "main_dates": [date for date, text in lines if "sched: Running job scheduler" in text and date >= 0.0],
+        "backfill_dates": [date for date, text in lines if "_attempt_backfill: beginning" in text and date >= 0.0],
     }
 
 
@@ -424,7 +429,7 @@ def write(run: str, jobs: list[dict[str, object]], own: str, folder: Path, envir
     began = re.search(rf"^\[(\S+)\] .*{SUBMITTED}", (folder / "slurmctld.log").read_text(), re.MULTILINE)
     assert began is not None
     clocks = clocks_of(lines, round(datetime.fromisoformat(began[1]).timestamp(), 3), period)
-    (HERE / run / "clocks.json").write_text(json.dumps(clocks, indent=2) + "\n")
+    (HERE / run / "clocks.json").write_text(json.dumps(clocks) + "\n")
     (HERE / run / "slurm.conf").write_text(own)
 
 
