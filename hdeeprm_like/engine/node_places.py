@@ -199,13 +199,19 @@ def has_nodes(tables: Tables, j: int) -> bool:
 
 
 @compiled
-def has_nodes_when_idle(tables: Tables, j: int) -> bool:
-    """Tell whether the nodes of a job's set have room for it when nothing runs."""
+def as_idle(tables: Tables) -> None:
+    """Look at what is on each node when nothing runs."""
     sets = tables.node_sets
     for n in range(len(tables.nodes)):
         node = tables.nodes[n]
         sets.cores[n] = node.cores
         sets.memory[n], sets.gpus[n] = node.memory * (1.0 + ROUNDING), node.gpus * (1.0 + ROUNDING)
+
+
+@compiled
+def has_nodes_when_idle(tables: Tables, j: int) -> bool:
+    """Tell whether the nodes of a job's set have room for it when nothing runs."""
+    as_idle(tables)
     allow_set(tables, j)
     return pick_nodes(tables, j)
 

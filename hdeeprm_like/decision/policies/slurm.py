@@ -2,7 +2,8 @@
 
 The main scheduler runs when jobs have come or ended, at most each ``batch_sched_delay``, and looks at the whole queue
 each ``sched_interval``. It starts jobs in the order of tier and priority, and the first of a partition that cannot start
-closes the nodes of that partition to those behind.
+closes the nodes of that partition to those behind; not if it could not even start on them if they were idle, for too many
+are closed already by other partitions.
 
 Backfill waits for ``bf_interval`` after each pass and then, second by second, for something to have changed. It goes
 through the queue, starts what runs into no reservation, and reserves nodes for what cannot start. Reservations are of
@@ -21,21 +22,22 @@ import numpy as np
 from hdeeprm_like.decision.policies.node_plans import (
     allow_until,
     as_now,
+    close_partition,
     forget_reservations,
+    has_cores,
     last_with_cores,
     look_now,
     release,
     reserve_picked,
     runs_into,
     start_on_allowed,
-    start_strictly,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
-from hdeeprm_like.engine.node_places import pick_nodes
+from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
@@ -62,7 +64,7 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         look_now(tables, plans)
         rows.main_seen, rows.reordered = asked, 0
         rows.next_main = clock.now + (2.0 * JUST if len(plans.slurm.main_dates) > 0 else rows.delay)
-        start_strictly(tables, plans, k, clock.waiting if full else rows.depth + 1)
+        start_by_priority(tables, plans, k, clock.waiting if full else rows.depth + 1)
     if backfill_look(plans, clock.now, clock.changes) <= clock.now + JUST:
         look_now(tables, plans)
         rows.seen = clock.changes
@@ -103,6 +105,45 @@ def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: 
         place = np.searchsorted(dates, max(now, earliest) - JUST)
         return float(dates[place]) if place < len(dates) else np.inf
     return float(phase + TICK * np.ceil((max(now, earliest) - phase - JUST) / TICK)) if wanted else np.inf
+
+
+@compiled
+def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
+    """Let the main scheduler start jobs in order.
+
+    Args:
+        most: jobs that it looks at.
+    """
+    forget_reservations(tables, plans)
+    count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
+    last = last_with_cores(tables, plans, count)
+    for i in range(last + 1):
+        j = plans.queue[i]
+        demand = tables.node_sets.demands[j]
+        if plans.node_plans.taken[demand.partition] == 1:
+            continue
+        allow_until(tables, plans, j, 0.0, np.inf)
+        if has_cores(tables, plans, j) and start_on_allowed(tables, plans, j):
+            continue
+        if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
+            continue
+        plans.node_plans.taken[demand.partition] = 1
+        close_partition(tables, plans, demand.partition)
+
+
+@compiled
+def waits_for_others(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Tell whether the allowed nodes would do for a job if they were idle, or nobody can tell because they are not."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    if allowed_nodes(tables) < max(demand.nodes, 1):
+        return True
+    as_idle(tables)
+    if pick_nodes(tables, j):
+        return True
+    for n in range(len(tables.nodes)):
+        if demand.exclusive == 1 and sets.allowed[n] == 1 and plans.node_cores[n] < tables.nodes[n].cores:
+            return True
+    return False
 
 
 @inlined
@@ -170,16 +211,26 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 @compiled
 def next_end_for(tables: Tables, plans: Plans, j: int, time: float) -> float:
-    """Return when the first reservation of a node of a job's set ends after a time; infinite if none does."""
+    """Return when reservations leave a node of a job's set free the first time after a date; infinite for never."""
     nodes, found = plans.node_plans, np.inf
     members = tables.node_sets.members[tables.node_sets.demands[j].set]
     for r in range(nodes.state[0].reservations):
         if time < nodes.ends[r] < found:
             for n in range(len(tables.nodes)):
-                if nodes.reserved[r, n] & members[n]:
+                if nodes.reserved[r, n] & members[n] and not is_reserved(plans, n, nodes.ends[r]):
                     found = nodes.ends[r]
                     break
     return float(found)
+
+
+@compiled
+def is_reserved(plans: Plans, n: int, time: float) -> bool:
+    """Tell whether a node is reserved from a date on."""
+    nodes = plans.node_plans
+    for r in range(nodes.state[0].reservations):
+        if nodes.reserved[r, n] == 1 and nodes.begins[r] <= time < nodes.ends[r]:
+            return True
+    return False
 
 
 @inlined

@@ -166,6 +166,7 @@ PartitionName=gpu Nodes=g[1-3] MaxTime=60""",
 COLUMNS = (
     *("job", "user", "account", "qos", "partition", "nice", "tasks", "nodes", "cpus_per_task", "memory_per_cpu"),
     *("gpus_per_node", "constraint", "exclusive", "limit", "submit", "start", "end", "cpus", "hosts", "by", "state"),
+    "cpus_on_hosts",
 )
 AGAIN_COLUMNS = ("job", "submit", "start", "end", "by")
 
@@ -300,6 +301,7 @@ def record(number: int, run: str) -> None:
     text, groups = RUNS[run]
     folder = FOLDER / run
     (folder / "state").mkdir(parents=True)
+    folder.chmod(0o777)  # jobs of several users write here
     control = CONTROL_PORT + number
     lines, hosts, port, cores = [], [], 17100 + 100 * number, 0
     for letter, count, each, memory, more in groups:
@@ -335,7 +337,7 @@ def record(number: int, run: str) -> None:
     jobs, begin = jobs_of(run, cores), time.time()
     for job in jobs:
         time.sleep(max(0.0, begin + float(str(job["submit"])) - time.time()))
-        job["job"] = call("sbatch", *arguments(job), **environment).strip()
+        job["job"] = call("sbatch", *arguments(job), f"--output={folder}/%j.out", **environment).strip()
     while call("squeue", "-h", **environment).strip():
         time.sleep(2)
     time.sleep(5)
@@ -358,10 +360,9 @@ def arguments(job: dict[str, object]) -> list[str]:
         "--parsable",
         f"--uid={job['user']}",
         "--chdir=/tmp",
-        "--output=/dev/null",
         *found,
         "--wrap",
-        f"exec sleep {job['end']}",
+        f"echo $SLURM_JOB_CPUS_PER_NODE; exec sleep {job['end']}",
     ]
 
 
@@ -424,6 +425,7 @@ def write(run: str, jobs: list[dict[str, object]], own: str, folder: Path, envir
         return
     for job in jobs:
         _, job["cpus"], job["hosts"], job["state"] = rows[str(job["job"])]
+        job["cpus_on_hosts"] = (folder / f"{job['job']}.out").read_text().strip()
     write_table(HERE / run / "jobs.csv", COLUMNS, [job | times[str(job["job"])] for job in jobs])
     period = 60.0 * int((re.findall(r"PriorityCalcPeriod=(\d+)", own) or ["5"])[0])
     began = re.search(rf"^\[(\S+)\] .*{SUBMITTED}", (folder / "slurmctld.log").read_text(), re.MULTILINE)
