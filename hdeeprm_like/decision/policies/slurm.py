@@ -33,7 +33,6 @@ from hdeeprm_like.decision.policies.node_plans import (
     start_on_allowed,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
@@ -242,10 +241,22 @@ def allowed_nodes(tables: Tables) -> int:
     return count
 
 
-@inlined
-def end_of_limit(tables: Tables, plans: Plans, i: int) -> float:
-    """Return when the limit of a running job is over."""
-    return float(whole_second(tables, plans.release_ends[i]))
+@compiled
+def sort_limits(tables: Tables, plans: Plans, k: int) -> int:
+    """Write the running jobs by the end of their limits, then by their numbers, and these ends; return how many."""
+    count = copy_jobs(tables.running, plans.plans[k].ends, plans.releases)
+    for i in range(count):
+        j = plans.releases[i]
+        end = whole_second(tables, tables.jobs[j].start) + planned_time(tables, plans, k, j)
+        place = i
+        while place > 0:
+            other = plans.release_ends[place - 1]
+            if other < end or (other == end and plans.releases[place - 1] < j):
+                break
+            plans.releases[place], plans.release_ends[place] = plans.releases[place - 1], other
+            place -= 1
+        plans.releases[place], plans.release_ends[place] = j, end
+    return count
 
 
 @compiled
@@ -259,12 +270,12 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float) -
     if pick_nodes(tables, j):
         return now
     if nodes.state[0].releases < 0:
-        nodes.state[0].releases = sort_releases(tables, plans, k)
+        nodes.state[0].releases = sort_limits(tables, plans, k)
     count, i, barrier, span = nodes.state[0].releases, 0, -np.inf, FIRST_SPAN
     while i < count:
         last, taken = -np.inf, 0
         while i < count and taken <= MOST_TAKEN:
-            end = end_of_limit(tables, plans, i)
+            end = plans.release_ends[i]
             helps = release(tables, plans.releases[i])
             i += 1
             if not helps:
@@ -273,14 +284,14 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float) -
                 barrier = multiple(tables, end, FIRST_SPAN) + FIRST_SPAN
             last = end
             taken += 1
-            if rows.linear == 1 or (i < count and end_of_limit(tables, plans, i) > barrier + span):
+            if rows.linear == 1 or (i < count and plans.release_ends[i] > barrier + span):
                 break
         if taken > MOST_TAKEN:
             continue
         if last == -np.inf:
             break
         span += rows.wider if rows.wider > 0.0 else span
-        while i < count and end_of_limit(tables, plans, i) > barrier + span:
+        while i < count and plans.release_ends[i] > barrier + span:
             span += rows.wider if rows.wider > 0.0 else span
         if pick_nodes(tables, j):
             return float(last if last > now else max(last + KILL_WAIT, now + 1.0))
