@@ -145,24 +145,43 @@ def pick_runs(tables: Tables, j: int) -> bool:
 
 @compiled
 def pick_larger(tables: Tables, j: int) -> bool:
-    """Pick nodes without those that have least room, first one core, then two and so on, until the others suffice."""
-    sets, demand = tables.node_sets, tables.node_sets.demands[j]
-    least = 0
-    while True:
-        total, count, smallest = 0, 0, 0
+    """Pick nodes without those that have least room, first one core, then two and so on, until the others suffice.
+
+    No fewer nodes are left than the job asks for.
+    """
+    demand, least, left = tables.node_sets.demands[j], 0, -1
+    nodes = max(demand.nodes, 1)
+    while left != nodes:
+        least = find_rooms(tables, j, least, nodes)
+        left = 0
         for n in range(len(tables.nodes)):
-            sets.picked[n] = sets.room[n] = 0
-            room = room_on(tables, n, j) if sets.allowed[n] == 1 else 0
-            if room > least:
-                sets.room[n] = room
-                total += room
-                count += 1
-                smallest = room if smallest == 0 else min(smallest, room)
-        if total < demand.asked or count < max(demand.nodes, 1):
+            left += tables.node_sets.room[n] > 0
+        if least == 0 or left < nodes:
             return False
-        if least > 0 and pick_runs(tables, j):
+        if pick_runs(tables, j):
             return True
-        least = smallest
+    return False
+
+
+@compiled
+def find_rooms(tables: Tables, j: int, least: int, nodes: int) -> int:
+    """Find the rooms of the allowed nodes but for the smallest that is larger than *least*, and all below; return it.
+
+    Args:
+        nodes: are left at least.
+    """
+    sets, smallest, count = tables.node_sets, 0, 0
+    for n in range(len(tables.nodes)):
+        sets.picked[n] = 0
+        sets.room[n] = room_on(tables, n, j) if sets.allowed[n] == 1 else 0
+        if sets.room[n] > least:
+            smallest = sets.room[n] if smallest == 0 else min(smallest, sets.room[n])
+        count += sets.room[n] > 0
+    for n in range(len(tables.nodes)):
+        if 0 < sets.room[n] <= smallest and count > nodes:
+            sets.room[n] = 0
+            count -= 1
+    return int(smallest)
 
 
 @compiled

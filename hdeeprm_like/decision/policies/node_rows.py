@@ -63,7 +63,7 @@ SLURM = np.dtype(
         ("next_main", "f8"),  # s, when the main scheduler may look again
         ("next_backfill", "f8"),  # s, when the next pass may begin, or whole seconds later
         ("next_period", "f8"),  # s, when priorities are computed again
-        ("as_of", "f8"),  # s, until when usage is booked
+        ("as_of", "f8"),  # s, when usage was last let fade
         ("main_seen", "i8"),  # jobs that had come and that had ended when the main scheduler looked last,
         ("reordered", "i8"),  # 1 where the queue has another order since then
         ("seen", "i8"),  # changes of the cluster before the last pass began,
@@ -81,7 +81,6 @@ OWNER = np.dtype(
         ("tested", "i4"),  # jobs of this user that the pass has looked at
         ("share", "f8"),
         ("used", "f8"),  # core s, fading
-        ("cores", "f8"),  # that run now
         ("level", "f8"),  # share over usage, among those of the account
         ("factor", "f8"),  # Fair Tree's, from 0 to 1
     ],
@@ -166,6 +165,7 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     params["half_life"] = half_life if half_life > 0 else np.inf
     params["period"] = max(number(settings.get("PriorityCalcPeriod"), 300.0), 1.0)
     params["next_period"] = number(settings.get("first_calc"), float(params["period"][0]))
+    params["as_of"] = params["next_period"] - params["period"]
     owner, owners, accounts = owners_of(demands, jobs.user, settings.get("shares") or {})
     params["root"] = bool(settings.get("root_user", True))
     params["users"] = len(owners) + params["root"]

@@ -59,15 +59,16 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     full = clock.now >= rows.next_full
     if full:
         rows.next_full += rows.full * np.ceil((clock.now - rows.next_full) / rows.full + 1e-9)
-    if full or main_look(plans, clock.now, asked) <= clock.now + JUST:
+    known = len(plans.slurm.main_dates) > 0
+    if (full and not known) or main_look(plans, clock.now, asked) <= clock.now + JUST:
         look_now(tables, plans)
         rows.main_seen, rows.reordered = asked, 0
-        rows.next_main = clock.now + (2.0 * JUST if len(plans.slurm.main_dates) > 0 else rows.delay)
+        rows.next_main = clock.now + (2.0 * JUST if known else rows.delay)
         start_by_priority(tables, plans, k, clock.waiting if full else rows.depth + 1)
     if backfill_look(plans, clock.now, clock.changes) <= clock.now + JUST:
         look_now(tables, plans)
         rows.seen = clock.changes
-        rows.next_backfill = clock.now + (2.0 * JUST if len(plans.slurm.backfill_dates) > 0 else rows.interval)
+        rows.next_backfill = clock.now + (2.0 * JUST if known else rows.interval)
         backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
         soon = min(main_look(plans, clock.now, asked), backfill_look(plans, clock.now, clock.changes))

@@ -12,8 +12,8 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import sort_by_keys
-from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, Tables
+from hdeeprm_like.engine.job_lists import copy_jobs, sort_by_keys
+from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, Tables
 from hdeeprm_like.types import Ints, Records
 
 TIER = 2.0**33  # more than any priority
@@ -46,6 +46,7 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
         rows.seen, rows.reordered = -1, 1
         rows.next_period += rows.period * np.ceil((clock.now - rows.next_period) / rows.period + 1e-9)
         if rows.fair > 0.0:
+            let_usage_fade(tables, plans, k)
             rank_owners(slurm.accounts, slurm.owners, slurm.account_order, slurm.order, rows.users, rows.root)
     if not again and rows.ranked == clock.submitted:
         return
@@ -63,24 +64,38 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def book_usage(tables: Tables, plans: Plans) -> None:
-    """Book what users have used since the last decision, and let what they used before fade."""
+    """Book what jobs have used that have ended since the last decision."""
     clock, slurm, rows = tables.clock[0], plans.slurm, plans.slurm.params[0]
     if rows.fair <= 0.0:
         return
-    elapsed = clock.now - rows.as_of
-    rows.as_of = clock.now
-    fade = (1.0 - LN_2 / rows.half_life) ** elapsed
-    for u in range(len(slurm.owners)):
-        owner = slurm.owners[u]
-        owner.used = owner.used * fade + owner.cores * elapsed
     while rows.booked < clock.changes:
         change = tables.changes[rows.booked]
         kind, j = change & KIND_MASK, change >> KIND_BITS
         rows.booked += 1
-        if kind == STARTED:
-            slurm.owners[slurm.owner[j]].cores += tables.jobs[j].size
-        elif kind == ENDED:
-            slurm.owners[slurm.owner[j]].cores -= tables.jobs[j].size
+        if kind == ENDED:
+            slurm.owners[slurm.owner[j]].used += used_until(tables, plans, j, whole_second(tables, tables.jobs[j].finish))
+
+
+@compiled
+def let_usage_fade(tables: Tables, plans: Plans, k: int) -> None:
+    """Let what was used until now fade, then book what the running jobs have used since this was done last."""
+    slurm, rows = plans.slurm, plans.slurm.params[0]
+    now = whole_second(tables, tables.clock[0].now)
+    fade = (1.0 - LN_2 / rows.half_life) ** max(now - rows.as_of, 0.0)
+    for u in range(len(slurm.owners)):
+        slurm.owners[u].used *= fade
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        j = plans.releases[i]
+        slurm.owners[slurm.owner[j]].used += used_until(tables, plans, j, now)
+    rows.as_of = now
+
+
+@inlined
+def used_until(tables: Tables, plans: Plans, j: int, end: float) -> float:
+    """Return the core seconds of a job since usage faded last, faded at once by all of this time, as Slurm does."""
+    rows = plans.slurm.params[0]
+    seconds = max(end - max(whole_second(tables, tables.jobs[j].start), rows.as_of), 0.0)
+    return float(tables.jobs[j].size * seconds * (1.0 - LN_2 / rows.half_life) ** seconds)
 
 
 @compiled
