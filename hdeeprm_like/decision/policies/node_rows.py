@@ -54,6 +54,7 @@ SLURM = np.dtype(
         ("age", "f8"),  # PriorityWeightAge
         ("max_age", "f8"),  # s, PriorityMaxAge
         ("fair", "f8"),  # PriorityWeightFairshare
+        ("limits", "i8"),  # 1 where AccountingStorageEnforce has limits
         ("half_life", "f8"),  # s, PriorityDecayHalfLife, infinite where nothing fades
         ("period", "f8"),  # s, PriorityCalcPeriod
         ("delay", "f8"),  # s between two looks of the main scheduler, batch_sched_delay
@@ -161,6 +162,8 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     params["depth"] = number(parameters.get("default_queue_depth"), 100.0)
     params["age"], params["max_age"] = weight("Age"), max(number(settings.get("PriorityMaxAge"), 7 * 86400.0), 1.0)
     params["fair"] = weight("Fairshare")
+    enforced = str(settings.get("AccountingStorageEnforce", "")).lower()
+    params["limits"] = any(word in enforced for word in ("limits", "safe", "all"))
     half_life = number(settings.get("PriorityDecayHalfLife"), 7 * 86400.0)
     params["half_life"] = half_life if half_life > 0 else np.inf
     params["period"] = max(number(settings.get("PriorityCalcPeriod"), 300.0), 1.0)

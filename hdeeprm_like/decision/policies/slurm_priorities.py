@@ -64,9 +64,9 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def book_usage(tables: Tables, plans: Plans) -> None:
-    """Book what jobs have used that have ended since the last decision."""
+    """Book what jobs have used that have ended since the last decision; Slurm forgets it where it enforces no limits."""
     clock, slurm, rows = tables.clock[0], plans.slurm, plans.slurm.params[0]
-    if rows.fair <= 0.0:
+    if rows.fair <= 0.0 or rows.limits == 0:
         return
     while rows.booked < clock.changes:
         change = tables.changes[rows.booked]

@@ -60,7 +60,6 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 AccountingStoragePort={database}
 AccountingStoragePass={folder}/munge.sock
-AccountingStorageEnforce=associations,qos
 MaxArraySize=2001
 GresTypes=gpu
 """
@@ -315,6 +314,7 @@ def record(number: int, run: str) -> None:
         cores += count * each
     common = COMMON.format(name=run, folder=FOLDER, control=control, database=DATABASE_PORT)
     settings, partitions = text.split("\nPartitionName=", 1)
+    settings = f"AccountingStorageEnforce=associations,qos\n{settings}"
     own = "\n".join([settings, *lines, f"PartitionName={partitions}"]) + "\n"
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
