@@ -1,20 +1,19 @@
 """A scheduler like Slurm's: multifactor priorities, a main scheduler, and backfill at intervals.
 
 The main scheduler runs when jobs have come or ended, at most each ``batch_sched_delay``, and looks at the whole queue
-each ``sched_interval``. It starts jobs in the order of tier and priority, and the first of a partition that cannot start
-closes the nodes of that partition to those behind; not if it could not even start on them if they were idle, for too many
-are closed already by other partitions.
+each ``sched_interval``. It starts jobs in the order of tier and priority, and the first of a partition that cannot
+start closes the nodes of that partition to those behind; but not if it could not even start on them if they were idle,
+because too many are closed already by other partitions.
 
 Backfill waits for ``bf_interval`` after each pass and then, second by second, for something to have changed. It goes
 through the queue, starts what runs into no reservation, and reserves nodes for what cannot start. Reservations are of
 whole nodes, begin and end at multiples of ``bf_resolution`` and last as long as the job may.
 
-When a job can start is asked as ``select/cons_tres`` asks it: the running jobs are taken away by the end of their limits,
-not one by one but all that end within 30 s, then 60 s and so on, so that far dates are found with few tries, and late.
-``select/linear`` takes them one by one. All these dates are whole seconds.
+When a job can start is asked as ``select/cons_tres`` asks it: the running jobs are taken away by the ends of their
+limits, not one by one but all that end within 30 s, then 60 s and so on, so that far dates are found with few tries,
+and late. ``select/linear`` takes them one by one. All these dates are whole seconds.
 
-Source: the documentation of Slurm 22.05, "slurm.conf" and "Scheduling Configuration Guide"; what a real Slurm 22.05.8 did
-with recorded queues, and how it says that it plans.
+Source: documentation and source text of Slurm 22.05.8, and what it did with recorded queues.
 """
 
 import numpy as np
@@ -98,8 +97,9 @@ def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: 
     """Return when one of Slurm's threads looks next, from now on: at dates that are known, or when it wakes up.
 
     Args:
-        dates: when it did look, if the jobs are recorded ones; else empty. earliest: s, before when it does not wake up.
-        phase: s, from when on it wakes up each second. wanted: whether it then finds something to do.
+        dates: s, when it did look, if the jobs are recorded ones; else empty.
+        earliest: s, before when it does not wake up. phase: s, from when on it wakes up each second.
+        wanted: whether it then finds something to do.
     """
     if len(dates) > 0:
         place = np.searchsorted(dates, max(now, earliest) - JUST)

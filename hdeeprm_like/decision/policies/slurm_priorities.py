@@ -1,11 +1,11 @@
 """Slurm's multifactor priorities, and Fair Tree's fair share.
 
-Priorities are computed when a job comes, and again for all at intervals of ``PriorityCalcPeriod``, as is the fair share.
-As in Slurm, dates are whole seconds and priorities whole numbers, and jobs of one priority go by the order of their
-submission.
+Priorities are computed when a job comes, and again for all at intervals of ``PriorityCalcPeriod``, as is the fair
+share. As in Slurm, dates are whole seconds and priorities whole numbers, and jobs of one priority go by the order of
+their submission.
 
-Source: the documentation of Slurm 22.05: "Multifactor Priority Plugin", "Fair Tree Fairshare Algorithm"; what a real
-Slurm 22.05.8 did with recorded queues.
+Source: documentation and source text of Slurm 22.05.8 ("Multifactor Priority Plugin", "Fair Tree Fairshare
+Algorithm"), and what it did with recorded queues.
 """
 
 import numpy as np
@@ -64,7 +64,10 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def book_usage(tables: Tables, plans: Plans) -> None:
-    """Book what jobs have used that have ended since the last decision; Slurm forgets it where it enforces no limits."""
+    """Book what jobs have used that have ended since the last decision.
+
+    Where Slurm enforces no limits, it forgets what a job used between the last calculation and its end.
+    """
     clock, slurm, rows = tables.clock[0], plans.slurm, plans.slurm.params[0]
     if rows.fair <= 0.0 or rows.limits == 0:
         return
@@ -73,7 +76,9 @@ def book_usage(tables: Tables, plans: Plans) -> None:
         kind, j = change & KIND_MASK, change >> KIND_BITS
         rows.booked += 1
         if kind == ENDED:
-            slurm.owners[slurm.owner[j]].used += used_until(tables, plans, j, whole_second(tables, tables.jobs[j].finish))
+            slurm.owners[slurm.owner[j]].used += used_until(
+                tables, plans, j, whole_second(tables, tables.jobs[j].finish)
+            )
 
 
 @compiled
