@@ -17,21 +17,27 @@ from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 from hdeeprm_like.types import Floats
 
 FOLDER = Path(__file__).parent / "golden" / "slurm" / "queues"
-RUNS = ("cores", "fairshare", "linear", "shallow", "shapes", "usual")
+RUNS = ("cores", "fairshare", "gpus", "linear", "shallow", "shapes", "tiers", "usual")
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What was submitted, and when Slurm started it."""
+    """What was submitted, when Slurm started it, this time and once more, and the cores of each node that it gave."""
 
     platform: Platform
     jobs: Workload
     start: Floats
+    wait_again: Floats
+    cores: list[list[int]]
     epoch: float = 0.0
 
 
-def recording(name: str, folder: Path) -> Recording:
-    """Return a recording; *folder* takes the platform's file."""
+def recording(name: str, folder: Path, *, dates: bool = True) -> Recording:
+    """Return a recording; *folder* takes the platform's file.
+
+    Args:
+        dates: whether the platform tells when Slurm's threads looked, or only when they woke up first.
+    """
     conf = FOLDER / name / "slurm.conf"
     report = Report(str(conf), "Slurm")
     machine = read_slurm_conf(conf, report)
@@ -40,17 +46,28 @@ def recording(name: str, folder: Path) -> Recording:
     told = json.loads(path.read_text())
     told["slurm"]["qos"] = {"normal": 0, "high": 100}
     told["slurm"]["shares"] = {"physics": 2, "biology": 2, "chemistry": 1}
-    told["slurm"]["scheduling"] |= json.loads((FOLDER / name / "clocks.json").read_text())
+    clocks = json.loads((FOLDER / name / "clocks.json").read_text())
+    told["slurm"]["scheduling"] |= {key: clocks[key] for key in clocks if dates or not key.endswith("_dates")}
     path.write_text(json.dumps(told))
     platform = load_platform(path)
     with (FOLDER / name / "jobs.csv").open() as file:
         rows = list(csv.DictReader(file))
+    with (FOLDER / name / "again.csv").open() as file:
+        again = [float(row["start"]) - float(row["submit"]) for row in csv.DictReader(file)]
     return Recording(
         platform,
         workload(rows, platform, machine),
         np.array([float(row["start"]) for row in rows]),
+        np.array(again),
+        [cores_of(row["cpus_on_hosts"]) for row in rows],
         told["slurm"]["scheduling"]["epoch"],
     )
+
+
+def cores_of(text: str) -> list[int]:
+    """Return the cores on each node that Slurm writes as ``8(x2),4``."""
+    words = (word.rstrip(")").partition("(x") for word in text.split(","))
+    return [int(cores) for cores, _, times in words for _ in range(int(times or 1))]
 
 
 def workload(rows: list[dict[str, str]], platform: Platform, machine: object) -> Workload:

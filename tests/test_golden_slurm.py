@@ -1,9 +1,11 @@
 """`multifactor+slurm` against what a real Slurm did with recorded queues, see `golden/slurm/queues/README.md`.
 
-The bounds are what the model reached when they were recorded, rounded; they tell when it gets worse. Only `linear` and
-`shallow` are near what one would wish: 95 % of the starts within the interval, and the mean wait within 5 %. Where
-cores of shared nodes decide, a start that comes a fraction of a second later changes all that follows, in Slurm itself,
-too: its two runs of the queue `cores` agree for 60 % of the starts.
+Given the dates at which Slurm's threads looked, the model decides as Slurm does. Where they look is nothing that a
+scheduler decides, and whatever comes a tenth of a second later changes all that follows: Slurm's own second run of the
+same jobs has 59 to 100 % of the starts of the first. Without the dates the model is about as like Slurm as that.
+
+The bounds are what was reached, rounded; they tell when it gets worse. The queues `gpus` and `shapes` are not retold:
+GPUs of a job are counted for each core, not for each node, and a node that a job has just left is still completing.
 """
 
 import numpy as np
@@ -15,24 +17,60 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.whatif.fidelity import rank_correlation
 
-BOUNDS = {
-    "cores": (0.55, 0.04, 0.91),
-    "fairshare": (0.42, 0.07, 0.77),
-    "linear": (1.0, 0.01, 0.96),
-    "shallow": (0.94, 0.05, 0.92),
-    "shapes": (0.54, 0.03, 0.76),
-    "usual": (0.75, 0.17, 0.79),
+RETOLD = ("cores", "fairshare", "linear", "shallow", "usual")
+BOUNDS = {"gpus": (0.6, 0.1, 0.9), "shapes": (0.54, 0.11, 0.8), "tiers": (0.91, 0.05, 0.99)}
+OWN_CLOCK = {
+    "cores": (0.63, 0.06, 0.87),
+    "fairshare": (0.66, 0.02, 0.83),
+    "gpus": (0.64, 0.1, 0.82),
+    "linear": (1.0, 0.02, 0.88),
+    "shallow": (0.97, 0.02, 0.99),
+    "shapes": (0.61, 0.01, 0.81),
+    "tiers": (0.63, 0.03, 0.93),
+    "usual": (0.85, 0.04, 0.9),
 }  # least share of starts within the interval, most error of the mean wait, least rank correlation of the waits
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_starts_and_waits_are_those_of_slurm(name, tmp_path):
-    told = recording(name, tmp_path)
+def simulated(told):
     policies = PolicyActions([baseline("multifactor+slurm")])
-    tasks = run_to_end(told.platform, told.jobs, policies, "textbook", epoch=told.epoch).simulation.tasks
+    return run_to_end(told.platform, told.jobs, policies, "textbook", epoch=told.epoch)
+
+
+def agreement(told, simulator):
+    """The share of starts within Slurm's interval, the error of the mean wait and the correlation of the waits."""
     interval = told.platform.partitions.settings.get("SchedulerParameters", {}).get("bf_interval", 30.0)
-    wait, real = tasks["start"] - told.jobs.submit, told.start - told.jobs.submit
-    least, most, order = BOUNDS[name]
-    assert np.mean(np.abs(wait - real) <= interval) >= least
-    assert abs(wait.mean() / real.mean() - 1.0) <= most
-    assert rank_correlation(wait, real) >= order
+    wait, real = simulator.simulation.tasks["start"] - told.jobs.submit, told.start - told.jobs.submit
+    return np.mean(np.abs(wait - real) <= interval), abs(wait.mean() / real.mean() - 1.0), rank_correlation(wait, real)
+
+
+@pytest.mark.parametrize("name", RETOLD)
+def test_jobs_start_when_and_where_slurm_started_them(name, tmp_path):
+    told = recording(name, tmp_path)
+    simulator = simulated(told)
+    share, error, order = agreement(told, simulator)
+    assert share >= 0.99
+    assert error <= 0.01
+    assert order >= 0.99
+    sets = simulator.state.tables.node_sets
+    places = [sets.hold_cores[row["first_hold"] : row["first_hold"] + row["held"]].tolist() for row in sets.demands]
+    assert np.mean([ours == real for ours, real in zip(places, told.cores, strict=True)]) >= 0.95
+
+
+@pytest.mark.parametrize(("name", "bounds"), BOUNDS.items())
+def test_other_queues_are_as_like_slurm_as_they_were(name, bounds, tmp_path):
+    told = recording(name, tmp_path)
+    share, error, order = agreement(told, simulated(told))
+    least, most, least_order = bounds
+    assert share >= least
+    assert error <= most
+    assert order >= least_order
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_on_its_own_clock_the_model_is_about_as_like_slurm_as_slurm_is(name, tmp_path):
+    told = recording(name, tmp_path, dates=False)
+    share, error, order = agreement(told, simulated(told))
+    least, most, least_order = OWN_CLOCK[name]
+    assert share >= least
+    assert error <= most
+    assert order >= least_order

@@ -2,7 +2,8 @@
 
 What a job finds on the nodes is in columns of cores, MB and GPUs, so that the same functions place jobs now and in a
 plan of the future. As Slurm does, a job that one node can take goes to the fullest such node of the lightest weight;
-others take all that nodes have, in the order of these. Placing looks at all nodes: O(N).
+others fill up one node after the other. Placing looks at all nodes: O(N), unless a number of nodes is asked for and the
+first that come do not have the cores.
 """
 
 from hdeeprm_like.cluster.workload import ROUNDING
@@ -65,7 +66,7 @@ def pick_nodes(tables: Tables, j: int) -> bool:
             count += room > 0
     if total < demand.asked or count < demand.nodes:
         return False
-    if pick_runs(tables, j) or (demand.nodes > 0 and pick_roomiest(tables, j)):
+    if pick_runs(tables, j) or pick_larger(tables, j):
         if demand.exclusive == 0:
             spread(tables, j)
         return True
@@ -102,15 +103,24 @@ def best_run(tables: Tables, left: int, nodes: int) -> tuple[int, int]:
     return best, best_last
 
 
+@inlined
+def most_nodes(tables: Tables, j: int) -> int:
+    """Return on how many nodes a job may run: so many as it asks for, else one for each task."""
+    demand = tables.node_sets.demands[j]
+    return int(demand.nodes if demand.nodes > 0 else max(demand.asked // demand.task, 1))
+
+
 @compiled
 def pick_runs(tables: Tables, j: int) -> bool:
     """Pick nodes from one run after the other until there are enough of them and of cores.
 
-    Where one node of the run suffices, the fullest of these is picked.
+    Where one node of the run suffices, the fullest of these is picked. The others give all that they have, but for a
+    core for each node that is still to come, and the last one what is left.
     """
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
-    left, nodes = demand.asked, demand.nodes
-    while left > 0 or nodes > 0:
+    left, most = demand.asked, most_nodes(tables, j)
+    nodes = max(demand.nodes, 1)
+    while most > 0:
         first, last = best_run(tables, left, nodes)
         if first < 0:
             return False
@@ -119,37 +129,59 @@ def pick_runs(tables: Tables, j: int) -> bool:
             for n in range(first, last + 1):
                 if sets.room[n] >= left and (single < 0 or sets.room[n] < sets.room[single]):
                     single = n
-        if single >= 0:
-            sets.picked[single] = sets.room[single]
-            return True
         for n in range(first, last + 1):
-            if (left <= 0 and nodes <= 0) or (demand.nodes > 0 and nodes == 0):
-                break
-            sets.picked[n] = sets.room[n]
-            left -= sets.room[n]
-            nodes -= 1
-        if demand.nodes > 0 and nodes == 0:
-            break
-    return bool(left <= 0)
+            over = most == 0 or (left <= 0 and nodes <= 0) or (single >= 0 and n != single)
+            if not over and (most > 1 or sets.room[n] >= left):
+                taken = sets.room[n]
+                if demand.exclusive == 0:
+                    taken = min(taken, max(left - max(nodes - 1, 0), demand.task))
+                sets.picked[n] = taken
+                left, nodes, most = left - taken, nodes - 1, most - 1
+            sets.room[n] = 0
+        if left <= 0 and nodes <= 0:
+            return True
+    return False
 
 
 @compiled
-def pick_roomiest(tables: Tables, j: int) -> bool:
-    """Pick so many nodes as a job asks for, those with most room."""
-    sets, demand = tables.node_sets, tables.node_sets.demands[j]
-    left = demand.asked
+def pick_larger(tables: Tables, j: int) -> bool:
+    """Pick nodes without those that have least room, first one core, then two and so on, until the others suffice.
+
+    No fewer nodes are left than the job asks for.
+    """
+    demand, least, left = tables.node_sets.demands[j], 0, -1
+    nodes = max(demand.nodes, 1)
+    while left != nodes:
+        least = find_rooms(tables, j, least, nodes)
+        left = 0
+        for n in range(len(tables.nodes)):
+            left += tables.node_sets.room[n] > 0
+        if least == 0 or left < nodes:
+            return False
+        if pick_runs(tables, j):
+            return True
+    return False
+
+
+@compiled
+def find_rooms(tables: Tables, j: int, least: int, nodes: int) -> int:
+    """Find the rooms of the allowed nodes but for the smallest that is larger than *least*, and all below; return it.
+
+    Args:
+        nodes: are left at least.
+    """
+    sets, smallest, count = tables.node_sets, 0, 0
     for n in range(len(tables.nodes)):
         sets.picked[n] = 0
-    for _ in range(demand.nodes):
-        best = -1
-        for n in range(len(tables.nodes)):
-            if sets.picked[n] == 0 and sets.room[n] > 0 and (best < 0 or sets.room[n] > sets.room[best]):
-                best = n
-        if best < 0:
-            return False
-        sets.picked[best] = sets.room[best]
-        left -= sets.room[best]
-    return bool(left <= 0)
+        sets.room[n] = room_on(tables, n, j) if sets.allowed[n] == 1 else 0
+        if sets.room[n] > least:
+            smallest = sets.room[n] if smallest == 0 else min(smallest, sets.room[n])
+        count += sets.room[n] > 0
+    for n in range(len(tables.nodes)):
+        if 0 < sets.room[n] <= smallest and count > nodes:
+            sets.room[n] = 0
+            count -= 1
+    return int(smallest)
 
 
 @compiled
@@ -186,13 +218,19 @@ def has_nodes(tables: Tables, j: int) -> bool:
 
 
 @compiled
-def has_nodes_when_idle(tables: Tables, j: int) -> bool:
-    """Tell whether the nodes of a job's set have room for it when nothing runs."""
+def as_idle(tables: Tables) -> None:
+    """Look at what is on each node when nothing runs."""
     sets = tables.node_sets
     for n in range(len(tables.nodes)):
         node = tables.nodes[n]
         sets.cores[n] = node.cores
         sets.memory[n], sets.gpus[n] = node.memory * (1.0 + ROUNDING), node.gpus * (1.0 + ROUNDING)
+
+
+@compiled
+def has_nodes_when_idle(tables: Tables, j: int) -> bool:
+    """Tell whether the nodes of a job's set have room for it when nothing runs."""
+    as_idle(tables)
     allow_set(tables, j)
     return pick_nodes(tables, j)
 

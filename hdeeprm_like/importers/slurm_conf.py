@@ -33,7 +33,7 @@ TEXTS = {
 NO_LIMIT = {"unlimited", "infinite", "none", "(null)", "n/a", ""}
 SCHEDULING = re.compile(
     r"priority\w*|sched\w*|preempt\w*|select\w*|defmem\w*|maxmem\w*|defcpu\w*|overtimelimit|killwait|maxarraysize|"
-    r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|jobrequeue|batchstarttimeout|licenses",
+    r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|accountingstorageenforce|jobrequeue|batchstarttimeout|licenses",
     re.IGNORECASE,
 )
 SPANS = {"prioritymaxage", "prioritydecayhalflife", "prioritycalcperiod"}

@@ -13,8 +13,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import pytest
-
 from hdeeprm_like.slurm.shown import jobs_of_json
 
 NEEDED = ("slurmctld", "slurmd", "squeue", "sinfo", "scontrol", "sbatch", "scancel", "sprio", "munged")
@@ -118,13 +116,19 @@ class RealSlurm:
                 lambda: self.run("sinfo", "-h", "-p", "normal", "-o", "%D %t").split() == [str(self.nodes), "idle"],
                 "slurmd",
             )
-        except AssertionError as error:  # in some containers its daemons cannot live
+        except AssertionError as error:
+            told = self.last_words()
             self.__exit__()
-            pytest.skip(f"no Slurm starts here: {error}")
+            raise AssertionError(f"no Slurm starts here: {error}\n{told}") from None
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    def last_words(self):
+        """The last lines that each daemon has written."""
+        files = sorted((*self.folder.glob("*.log"), *self.folder.glob("*.out")))
+        return "\n".join(f"{file.name}:\n" + "\n".join(file.read_text().splitlines()[-5:]) for file in files)
 
     def __exit__(self, *_):
         for end in self.ends_with:

@@ -49,25 +49,29 @@ SLURM = np.dtype(
         ("most", "i8"),  # bf_max_job_test
         ("most_of_user", "i8"),  # bf_max_job_user, 0 for no limit
         ("depth", "i8"),  # default_queue_depth
+        ("linear", "i8"),  # 1 for select/linear
+        ("wider", "f8"),  # s, bf_window_linear, 0 where spans double
         ("age", "f8"),  # PriorityWeightAge
         ("max_age", "f8"),  # s, PriorityMaxAge
         ("fair", "f8"),  # PriorityWeightFairshare
+        ("limits", "i8"),  # 1 where AccountingStorageEnforce has limits
         ("half_life", "f8"),  # s, PriorityDecayHalfLife, infinite where nothing fades
         ("period", "f8"),  # s, PriorityCalcPeriod
         ("delay", "f8"),  # s between two looks of the main scheduler, batch_sched_delay
         ("full", "f8"),  # s between two looks that do not wait for that, sched_interval
         ("next_full", "f8"),  # s, when the next one is
         ("main_phase", "f8"),  # s, it looks at this time and whole seconds later,
-        ("backfill_phase", "f8"),  # and backfill at this one and whole intervals later
         ("next_main", "f8"),  # s, when the main scheduler may look again
-        ("next_backfill", "f8"),  # s, when the next pass may begin
+        ("next_backfill", "f8"),  # s, when the next pass may begin, or whole seconds later
         ("next_period", "f8"),  # s, when priorities are computed again
-        ("as_of", "f8"),  # s, until when usage is booked
-        ("main_seen", "i8"),  # changes of the cluster before the main scheduler looked last,
-        ("seen", "i8"),  # before the last pass began,
+        ("as_of", "f8"),  # s, when usage was last let fade
+        ("main_seen", "i8"),  # jobs that had come and that had ended when the main scheduler looked last,
+        ("reordered", "i8"),  # 1 where the queue has another order since then
+        ("seen", "i8"),  # changes of the cluster before the last pass began,
         ("booked", "i8"),  # that usage is booked for,
         ("ranked", "i8"),  # and that have their first priority
-        ("users", "i8"),  # who the tree of shares has
+        ("users", "i8"),  # who the tree of shares has,
+        ("root", "i8"),  # 1 where one of these is root
     ],
     align=True,
 )
@@ -78,7 +82,6 @@ OWNER = np.dtype(
         ("tested", "i4"),  # jobs of this user that the pass has looked at
         ("share", "f8"),
         ("used", "f8"),  # core s, fading
-        ("cores", "f8"),  # that run now
         ("level", "f8"),  # share over usage, among those of the account
         ("factor", "f8"),  # Fair Tree's, from 0 to 1
     ],
@@ -93,6 +96,7 @@ class SlurmRows(Bundle):
         params: (1,) SLURM. owner: (J,) the user of an account that each job belongs to.
         fixed: (J,) what of its priority never changes. tier: (J,) that of its partition.
         priority: (J,) as it was computed last.
+        main_dates, backfill_dates: s, when its threads looked if the jobs are recorded ones; empty where nobody knows.
         owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
     """
 
@@ -101,6 +105,8 @@ class SlurmRows(Bundle):
     fixed: Floats
     tier: Floats
     priority: Floats
+    main_dates: Floats
+    backfill_dates: Floats
     owners: Records
     accounts: Records
     order: Ints
@@ -148,18 +154,24 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     params["delay"] = number(parameters.get("batch_sched_delay"), 3.0)
     params["full"] = max(number(parameters.get("sched_interval"), 60.0), 1.0)
     params["next_full"] = number(settings.get("first_full"), 0.0)
-    params["main_phase"], params["backfill_phase"] = (
+    params["main_phase"], params["next_backfill"] = (
         number(settings.get(name), 0.0) for name in ("main_phase", "backfill_phase")
     )
+    params["linear"] = str(settings.get("SelectType", "")).lower().endswith("linear")
+    params["wider"] = number(parameters.get("bf_window_linear"), 0.0)
     params["depth"] = number(parameters.get("default_queue_depth"), 100.0)
     params["age"], params["max_age"] = weight("Age"), max(number(settings.get("PriorityMaxAge"), 7 * 86400.0), 1.0)
     params["fair"] = weight("Fairshare")
+    enforced = str(settings.get("AccountingStorageEnforce", "")).lower()
+    params["limits"] = any(word in enforced for word in ("limits", "safe", "all"))
     half_life = number(settings.get("PriorityDecayHalfLife"), 7 * 86400.0)
     params["half_life"] = half_life if half_life > 0 else np.inf
     params["period"] = max(number(settings.get("PriorityCalcPeriod"), 300.0), 1.0)
     params["next_period"] = number(settings.get("first_calc"), float(params["period"][0]))
+    params["as_of"] = params["next_period"] - params["period"]
     owner, owners, accounts = owners_of(demands, jobs.user, settings.get("shares") or {})
-    params["users"] = len(owners) + (1 if settings.get("root_user", True) else 0)
+    params["root"] = bool(settings.get("root_user", True))
+    params["users"] = len(owners) + params["root"]
     nodes = np.maximum(demands.nodes, 1)
     size = (nodes / platform.nodes + jobs.size / platform.cores) / 2.0
     if str(settings.get("PriorityFavorSmall", "NO")).upper() == "YES":
@@ -177,6 +189,8 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
         fixed=fixed,
         tier=partitions.tiers[of_job],
         priority=np.zeros(len(jobs)),
+        main_dates=np.array(settings.get("main_dates") or (), np.float64),
+        backfill_dates=np.array(settings.get("backfill_dates") or (), np.float64),
         owners=owners,
         accounts=accounts,
         order=np.arange(len(owners)),

@@ -1,37 +1,50 @@
 """A scheduler like Slurm's: multifactor priorities, a main scheduler, and backfill at intervals.
 
-At each instant the main scheduler starts jobs in the order of tier and priority, and the first of a partition that
-cannot start closes the nodes of that partition to those behind. At intervals, if anything has changed, backfill goes
-through the queue, starts what runs into no reservation, and reserves nodes for what cannot start. Reservations are of
-whole nodes and last as long as the job may. Priorities
-are computed when a job comes, and again for all at intervals of ``PriorityCalcPeriod``, as is Fair Tree's fair share.
+The main scheduler runs when jobs have come or ended, at most each ``batch_sched_delay``, and looks at the whole queue
+each ``sched_interval``. It starts jobs in the order of tier and priority, and the first of a partition that cannot
+start closes the nodes of that partition to those behind; but not if it could not even start on them if they were idle,
+because too many are closed already by other partitions.
 
-Source: the documentation of Slurm 22.05: "Multifactor Priority Plugin", "Fair Tree Fairshare Algorithm", "slurm.conf",
-"sched_config"; what a real Slurm 22.05.8 did with recorded queues.
+Backfill waits for ``bf_interval`` after each pass and then, second by second, for something to have changed. It goes
+through the queue, starts what runs into no reservation, and reserves nodes for what cannot start. Reservations are of
+whole nodes, begin and end at multiples of ``bf_resolution`` and last as long as the job may.
+
+When a job can start is asked as ``select/cons_tres`` asks it: the running jobs are taken away by the ends of their
+limits, not one by one but all that end within 30 s, then 60 s and so on, so that far dates are found with few tries,
+and late. ``select/linear`` takes them one by one. All these dates are whole seconds.
+
+Source: documentation and source text of Slurm 22.05.8, and what it did with recorded queues.
 """
 
 import numpy as np
 
 from hdeeprm_like.decision.policies.node_plans import (
     allow_until,
+    as_now,
+    close_partition,
     forget_reservations,
     has_cores,
     last_with_cores,
     look_now,
+    release,
     reserve_picked,
-    soonest,
+    runs_into,
     start_on_allowed,
-    start_strictly,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs, sort_by_keys
+from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
-from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, Tables
-from hdeeprm_like.types import Ints, Records
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats
 
 JUST = 1e-5  # s within which two dates are one
-TIER = 2.0**33  # more than any priority
+TICK = 1.0  # s between two looks of a thread that waits for something to do
+FIRST_SPAN = 30.0  # s within which jobs end that are taken away together, at first
+MOST_TAKEN = 201  # jobs that are taken away together
+KILL_WAIT = 30.0  # s, Slurm's KillWait, after which a job over its limit is expected to be gone
 
 
 @compiled
@@ -41,180 +54,246 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     book_usage(tables, plans)
     if plans.plans[k].order == MULTIFACTOR:
         prioritize(tables, plans, k)
-    if clock.now >= rows.next_full:
+    asked = clock.submitted + clock.completed
+    full = clock.now >= rows.next_full
+    if full:
         rows.next_full += rows.full * np.ceil((clock.now - rows.next_full) / rows.full + 1e-9)
-        rows.next_main, rows.main_seen = clock.now, -1
-    if clock.changes != rows.main_seen and is_time(clock.now, rows.next_main, rows.main_phase, 1.0):
+    known = len(plans.slurm.main_dates) > 0
+    if (full and not known) or main_look(plans, clock.now, asked) <= clock.now + JUST:
         look_now(tables, plans)
-        rows.main_seen = clock.changes
-        rows.next_main = clock.now + rows.delay
-        start_strictly(tables, plans, k, rows.depth)
-    if clock.changes != rows.seen and is_time(clock.now, rows.next_backfill, rows.backfill_phase, rows.interval):
+        rows.main_seen, rows.reordered = asked, 0
+        rows.next_main = clock.now + (2.0 * JUST if known else rows.delay)
+        start_by_priority(tables, plans, k, clock.waiting if full else rows.depth + 1)
+    if backfill_look(plans, clock.now, clock.changes) <= clock.now + JUST:
         look_now(tables, plans)
         rows.seen = clock.changes
-        rows.next_backfill = clock.now + 0.5 * rows.interval
+        rows.next_backfill = clock.now + (2.0 * JUST if known else rows.interval)
         backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
-        if clock.changes != rows.main_seen:
-            soon = min(rows.next_main, rows.next_full)
-            clock.wake_at = min(clock.wake_at, next_look(clock.now, soon, rows.main_phase, 1.0))
-        if clock.changes != rows.seen:
-            clock.wake_at = min(
-                clock.wake_at, next_look(clock.now, rows.next_backfill, rows.backfill_phase, rows.interval)
-            )
+        soon = min(main_look(plans, clock.now, asked), backfill_look(plans, clock.now, clock.changes))
+        if asked != rows.main_seen or rows.reordered == 1:
+            soon = min(soon, rows.next_full)
         if rows.age > 0.0 or rows.fair > 0.0:
-            clock.wake_at = min(clock.wake_at, rows.next_period)
+            soon = min(soon, rows.next_period)
+        clock.wake_at = min(clock.wake_at, soon)
 
 
 @inlined
-def next_look(now: float, earliest: float, phase: float, period: float) -> float:
-    """Return the first date from now and from another one on that is whole periods after a phase."""
-    return float(phase + period * np.ceil((max(now, earliest) - phase - JUST) / period))
+def main_look(plans: Plans, now: float, asked: int) -> float:
+    """Return when the main scheduler looks next, from now on."""
+    rows = plans.slurm.params[0]
+    return next_look(plans.slurm.main_dates, now, rows.next_main, rows.main_phase, asked != rows.main_seen)
 
 
 @inlined
-def is_time(now: float, earliest: float, phase: float, period: float) -> bool:
-    """Tell whether who wakes up each period looks now."""
-    return bool(next_look(now, earliest, phase, period) <= now + JUST)
+def backfill_look(plans: Plans, now: float, changes: int) -> float:
+    """Return when backfill looks next, from now on."""
+    rows = plans.slurm.params[0]
+    return next_look(plans.slurm.backfill_dates, now, rows.next_backfill, rows.next_backfill, changes != rows.seen)
 
 
 @inlined
-def whole(tables: Tables, time: float, resolution: float) -> float:
-    """Return a time without what is beyond a multiple of bf_resolution, on the clock of the trace."""
+def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: bool) -> float:
+    """Return when one of Slurm's threads looks next, from now on: at dates that are known, or when it wakes up.
+
+    Args:
+        dates: s, when it did look, if the jobs are recorded ones; else empty.
+        earliest: s, before when it does not wake up. phase: s, from when on it wakes up each second.
+        wanted: whether it then finds something to do.
+    """
+    if len(dates) > 0:
+        place = np.searchsorted(dates, max(now, earliest) - JUST)
+        return float(dates[place]) if place < len(dates) else np.inf
+    return float(phase + TICK * np.ceil((max(now, earliest) - phase - JUST) / TICK)) if wanted else np.inf
+
+
+@compiled
+def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
+    """Let the main scheduler start jobs in order.
+
+    Args:
+        most: jobs that it looks at.
+    """
+    forget_reservations(tables, plans)
+    count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
+    last = last_with_cores(tables, plans, count)
+    for i in range(last + 1):
+        j = plans.queue[i]
+        demand = tables.node_sets.demands[j]
+        if plans.node_plans.taken[demand.partition] == 1:
+            continue
+        allow_until(tables, plans, j, 0.0, np.inf)
+        if has_cores(tables, plans, j) and start_on_allowed(tables, plans, j):
+            continue
+        if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
+            continue
+        plans.node_plans.taken[demand.partition] = 1
+        close_partition(tables, plans, demand.partition)
+
+
+@compiled
+def waits_for_others(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Tell whether the allowed nodes would do for a job if they were idle, or nobody can tell because they are not."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    if allowed_nodes(tables) < max(demand.nodes, 1):
+        return True
+    as_idle(tables)
+    if pick_nodes(tables, j):
+        return True
+    for n in range(len(tables.nodes)):
+        if demand.exclusive == 1 and sets.allowed[n] == 1 and plans.node_cores[n] < tables.nodes[n].cores:
+            return True
+    return False
+
+
+@inlined
+def multiple(tables: Tables, time: float, step: float) -> float:
+    """Return a time without what is beyond a multiple of a step, on the clock of the trace."""
     epoch = tables.clock[0].epoch
-    return float(np.floor((time + epoch) / resolution) * resolution - epoch)
+    return float(np.floor((time + epoch) / step + 1e-9) * step - epoch)
 
 
 @compiled
 def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs in order that run into no reservation, and reserve nodes for those that cannot start."""
     forget_reservations(tables, plans)
-    plan, now, rows, owners = plans.plans[k], tables.clock[0].now, plans.slurm.params[0], plans.slurm.owners
+    plan, rows, owners = plans.plans[k], plans.slurm.params[0], plans.slurm.owners
     for u in range(len(owners)):
         owners[u].tested = 0
-    count = min(copy_jobs(tables.waiting, plan.list, plans.queue), rows.most)
-    last = last_with_cores(tables, plans, count)
+    count = copy_jobs(tables.waiting, plan.list, plans.queue)
+    tried, last = 0, last_with_cores(tables, plans, count)
     for i in range(last + 1):
+        if tried >= rows.most:
+            break
         j = plans.queue[i]
         owner = owners[plans.slurm.owner[j]]
         owner.tested += 1
         if rows.most_of_user > 0 and owner.tested > rows.most_of_user:
             continue
-        time = planned_time(tables, plans, k, j)
-        if has_cores(tables, plans, j):
-            allow_until(tables, plans, j, now, now + time)
-            if start_on_allowed(tables, plans, j):
-                continue
-        begin = soonest(tables, plans, k, j, time)
-        if begin <= now + rows.window:
-            first, end = whole(tables, begin, rows.resolution), whole(tables, begin + time, rows.resolution)
-            reserve_picked(tables, plans, first, end)
-
-
-# --- priorities
-
-
-@inlined
-def own_priority(tables: Tables, plans: Plans, j: int) -> float:
-    """Return the priority of a job now, a whole number from 1 on."""
-    slurm, rows = plans.slurm, plans.slurm.params[0]
-    age = min((tables.clock[0].now - tables.jobs[j].submit) / rows.max_age, 1.0)
-    fair = slurm.owners[slurm.owner[j]].factor
-    return float(max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair), 1.0))
+        tried += try_job(tables, plans, k, j)
 
 
 @compiled
-def prioritize(tables: Tables, plans: Plans, k: int) -> None:
-    """Find the priorities of jobs that have come since, or of all where it is time, and sort the queue by them."""
-    clock, slurm, rows, v = tables.clock[0], plans.slurm, plans.slurm.params[0], plans.plans[k].list
-    again = clock.now >= rows.next_period
-    if again:
-        rows.main_seen = rows.seen = -1
-        rows.next_period += rows.period * np.ceil((clock.now - rows.next_period) / rows.period + 1e-9)
-        if rows.fair > 0.0:
-            rank_owners(slurm.accounts, slurm.owners, slurm.account_order, slurm.order, rows.users)
-    if not again and rows.ranked == clock.submitted:
-        return
-    for place in range(tables.waiting.lists[v].blocks):
-        b = tables.waiting.directory[v, place]
-        begin = tables.waiting.begins[v, b]
-        for i in range(begin, begin + tables.waiting.sizes[v, b]):
-            j = tables.waiting.jobs[v, i]
-            if again or j >= rows.ranked:
-                slurm.priority[j] = own_priority(tables, plans, j)
-            tables.waiting.keys[v, i] = -(slurm.tier[j] * TIER + slurm.priority[j])
-    rows.ranked = clock.submitted
-    sort_by_keys(tables.waiting, v)
+def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
+    """Start a job if it runs into no reservation, else reserve nodes for it; return 1 if nodes were looked at.
 
-
-@compiled
-def book_usage(tables: Tables, plans: Plans) -> None:
-    """Book what users have used since the last decision, and let what they used before fade."""
-    clock, slurm, rows = tables.clock[0], plans.slurm, plans.slurm.params[0]
-    if rows.fair <= 0.0:
-        return
-    elapsed = clock.now - rows.as_of
-    rows.as_of = clock.now
-    fade = 0.5 ** (elapsed / rows.half_life)
-    for u in range(len(slurm.owners)):
-        owner = slurm.owners[u]
-        owner.used = owner.used * fade + owner.cores * elapsed
-    while rows.booked < clock.changes:
-        change = tables.changes[rows.booked]
-        kind, j = change & KIND_MASK, change >> KIND_BITS
-        rows.booked += 1
-        if kind == STARTED:
-            slurm.owners[slurm.owner[j]].cores += tables.jobs[j].size
-        elif kind == ENDED:
-            slurm.owners[slurm.owner[j]].cores -= tables.jobs[j].size
-
-
-@compiled
-def rank_owners(accounts: Records, owners: Records, account_order: Ints, order: Ints, users: int) -> None:
-    """Find Fair Tree's factors: accounts by share over usage, and in each of them users by theirs.
-
-    Args:
-        users: in the tree, those without jobs in this log included.
+    It is tried beside all reservations that it would meet if it began at a date, first now, then whenever one of them
+    ends. The date at which the running jobs leave room for it does not depend on that.
     """
-    total = 0.0
-    for a in range(len(accounts)):
-        accounts[a].used = 0.0
-    for u in range(len(owners)):
-        accounts[owners[u].account].used += owners[u].used
-        total += owners[u].used
-    for a in range(len(accounts)):
-        used = accounts[a].used / total if total > 0.0 else 0.0
-        accounts[a].level = accounts[a].share / used if used > 0.0 else np.inf
-    for u in range(len(owners)):
-        among = accounts[owners[u].account].used
-        used = owners[u].used / among if among > 0.0 else 0.0
-        owners[u].level = owners[u].share / used if used > 0.0 else np.inf
-    for i in range(1, len(account_order)):
-        a, place = account_order[i], i
-        while place > 0 and accounts[account_order[place - 1]].level < accounts[a].level:
-            account_order[place] = account_order[place - 1]
-            place -= 1
-        account_order[place] = a
-    for i in range(len(account_order)):
-        accounts[account_order[i]].tested = i  # its rank
-    for i in range(1, len(order)):
-        u, place = order[i], i
-        while place > 0 and ranks_before(accounts, owners, u, order[place - 1]):
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = u
-    for i in range(len(order)):
-        rank = users - i - (users - len(order))
-        tied = i > 0 and not ranks_before(accounts, owners, order[i - 1], order[i])
-        owners[order[i]].factor = owners[order[i - 1]].factor if tied else rank / users
+    rows, now = plans.slurm.params[0], whole_second(tables, tables.clock[0].now)
+    time, begin, tried = planned_time(tables, plans, k, j), now, 0
+    over = multiple(tables, now + rows.window, rows.resolution)
+    while True:
+        allow_until(tables, plans, j, begin, begin + time + JUST)  # a job may not even end when a reservation begins
+        later = next_end_for(tables, plans, j, begin)
+        later = later if later < over else np.inf
+        start = np.inf
+        if allowed_nodes(tables) >= max(tables.node_sets.demands[j].nodes, 1):
+            tried = 1
+            start = max(soonest_by_spans(tables, plans, k, j, now), begin)
+        if start <= now:
+            start_on_allowed(tables, plans, j)
+            if tables.node_sets.demands[j].exclusive == 1:
+                reserve_picked(tables, plans, -np.inf, multiple(tables, now + time, rows.resolution))
+            return tried
+        if start > later:
+            begin = later
+            continue
+        if start > now + rows.window:
+            return tried
+        first, end = multiple(tables, start, rows.resolution), multiple(tables, start + time, rows.resolution)
+        if runs_into(tables, plans, first, end) and start > begin:
+            begin = start
+            continue
+        reserve_picked(tables, plans, first, max(end, first + rows.resolution))
+        return tried
+
+
+@compiled
+def next_end_for(tables: Tables, plans: Plans, j: int, time: float) -> float:
+    """Return when reservations leave a node of a job's set free the first time after a date; infinite for never."""
+    nodes, found = plans.node_plans, np.inf
+    members = tables.node_sets.members[tables.node_sets.demands[j].set]
+    for r in range(nodes.state[0].reservations):
+        if time < nodes.ends[r] < found:
+            for n in range(len(tables.nodes)):
+                if nodes.reserved[r, n] & members[n] and not is_reserved(plans, n, nodes.ends[r]):
+                    found = nodes.ends[r]
+                    break
+    return float(found)
+
+
+@compiled
+def is_reserved(plans: Plans, n: int, time: float) -> bool:
+    """Tell whether a node is reserved from a date on."""
+    nodes = plans.node_plans
+    for r in range(nodes.state[0].reservations):
+        if nodes.reserved[r, n] == 1 and nodes.begins[r] <= time < nodes.ends[r]:
+            return True
+    return False
 
 
 @inlined
-def ranks_before(accounts: Records, owners: Records, u: int, other: int) -> bool:
-    """Tell whether one user has a better rank than another."""
-    one, two = accounts[owners[u].account], accounts[owners[other].account]
-    if one.level != two.level:
-        return bool(one.level > two.level)
-    if owners[u].account != owners[other].account and one.level < np.inf:
-        return bool(one.tested < two.tested)
-    return bool(owners[u].level > owners[other].level)
+def allowed_nodes(tables: Tables) -> int:
+    """Return how many nodes are allowed."""
+    count = 0
+    for n in range(len(tables.nodes)):
+        count += tables.node_sets.allowed[n]
+    return count
+
+
+@compiled
+def sort_limits(tables: Tables, plans: Plans, k: int) -> int:
+    """Write the running jobs by the end of their limits, then by their numbers, and these ends; return how many."""
+    count = copy_jobs(tables.running, plans.plans[k].ends, plans.releases)
+    for i in range(count):
+        j = plans.releases[i]
+        end = whole_second(tables, tables.jobs[j].start) + planned_time(tables, plans, k, j)
+        place = i
+        while place > 0:
+            other = plans.release_ends[place - 1]
+            if other < end or (other == end and plans.releases[place - 1] < j):
+                break
+            plans.releases[place], plans.release_ends[place] = plans.releases[place - 1], other
+            place -= 1
+        plans.releases[place], plans.release_ends[place] = j, end
+    return count
+
+
+@compiled
+def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float) -> float:
+    """Return when the allowed nodes are expected to have room for a job by the limits of the running jobs.
+
+    That is the end of the last job that is taken away; infinite if there never is room.
+    """
+    nodes, rows = plans.node_plans, plans.slurm.params[0]
+    as_now(tables, plans)
+    if pick_nodes(tables, j):
+        return now
+    if nodes.state[0].releases < 0:
+        nodes.state[0].releases = sort_limits(tables, plans, k)
+    count, i, barrier, span = nodes.state[0].releases, 0, -np.inf, FIRST_SPAN
+    while i < count:
+        last, taken = -np.inf, 0
+        while i < count and taken <= MOST_TAKEN:
+            end = plans.release_ends[i]
+            helps = release(tables, plans.releases[i])
+            i += 1
+            if not helps:
+                continue
+            if barrier == -np.inf:
+                barrier = multiple(tables, end, FIRST_SPAN) + FIRST_SPAN
+            last = end
+            taken += 1
+            if rows.linear == 1 or (i < count and plans.release_ends[i] > barrier + span):
+                break
+        if taken > MOST_TAKEN:
+            continue
+        if last == -np.inf:
+            break
+        span += rows.wider if rows.wider > 0.0 else span
+        while i < count and plans.release_ends[i] > barrier + span:
+            span += rows.wider if rows.wider > 0.0 else span
+        if pick_nodes(tables, j):
+            return float(last if last > now else max(last + KILL_WAIT, now + 1.0))
+    return np.inf

@@ -1,12 +1,12 @@
-"""Records what a real Slurm does with some queues of jobs: ``record.py [RUN ...]``, as root, with Debian's slurm-wlm.
+"""Records what a real Slurm does with queues of jobs: ``record.py [--again] [RUN ...]``, as root, on Debian.
 
 It starts munge, a MariaDB, slurmdbd, slurmctld and a slurmd for each imagined node in a temporary folder, with sockets
-and ports of its own, submits the jobs of each run and writes ``RUN/slurm.conf`` and ``RUN/jobs.csv`` beside this file.
-The jobs sleep; what Slurm did with them is real.
+and ports of its own, submits the jobs of each run and writes ``RUN/slurm.conf``, ``RUN/jobs.csv`` and
+``RUN/clocks.json`` beside this file; with ``--again`` only ``RUN/again.csv``, when the same jobs came, started and
+ended this time. The jobs sleep; what Slurm did with them is real. It needs slurm-wlm, slurmdbd, munge, mariadb-server.
 """
 
 import csv
-import io
 import json
 import os
 import random
@@ -21,14 +21,16 @@ from pathlib import Path
 from threading import Lock
 
 HERE = Path(__file__).parent
+AGAIN = "--again" in sys.argv
 FOLDER = Path("/tmp/slurm-record")
 ONE_BY_ONE = Lock()
 USERS = {"games": "physics", "mail": "physics", "news": "biology", "backup": "biology", "lp": "chemistry"}
 DATABASE_PORT, CONTROL_PORT = 17980, 17900
+SUBMITTED = "_slurm_rpc_submit_batch_job"  # in a line of slurmctld's log
 LOAD = 1.6  # of the cores, while jobs are submitted
-SPANS = {"cores": 150, "linear": 150, "fairshare": 300}  # s in which they are
+SPANS = {"cores": 150, "linear": 150, "fairshare": 300, "tiers": 180, "gpus": 180}  # s in which they are
 USUAL_SPAN = 240
-SECONDS = {"cores": 14, "linear": 14}  # that jobs run on average
+SECONDS = {"cores": 14, "linear": 14, "tiers": 25, "gpus": 25}  # that jobs run on average
 USUAL_SECONDS = 40
 
 COMMON = """\
@@ -44,7 +46,8 @@ SlurmdPidFile={folder}/{name}/slurmd.%n.pid
 SlurmctldPidFile={folder}/{name}/slurmctld.pid
 SlurmdLogFile={folder}/{name}/slurmd.%n.log
 SlurmctldLogFile={folder}/{name}/slurmctld.log
-SlurmctldDebug=verbose
+SlurmctldDebug=debug
+DebugFlags=Backfill
 LogTimeFormat=iso8601_ms
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -57,8 +60,8 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 AccountingStoragePort={database}
 AccountingStoragePass={folder}/munge.sock
-AccountingStorageEnforce=associations,qos
 MaxArraySize=2001
+GresTypes=gpu
 """
 
 NODES = (
@@ -134,11 +137,37 @@ PartitionName=batch Nodes=n[1-4],m[1-3] Default=YES MaxTime=60
 PartitionName=whole Nodes=m[1-3] MaxTime=60 OverSubscribe=EXCLUSIVE""",
         [("n", 4, 8, 4000, "Feature=skylake,ib Weight=10"), ("m", 3, 12, 12000, "Feature=milan,ib Weight=20")],
     ),
+    "tiers": (
+        """SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=bf_interval=15,bf_resolution=1,bf_window=120,bf_max_job_test=200,bf_continue
+PriorityWeightAge=1000
+PriorityMaxAge=0-00:10
+PriorityWeightJobSize=500
+PriorityWeightPartition=300
+PartitionName=batch Nodes=n[1-6] Default=YES MaxTime=60 PriorityTier=10 PriorityJobFactor=10
+PartitionName=urgent Nodes=n[3-6] MaxTime=60 PriorityTier=20 PriorityJobFactor=20
+PartitionName=long Nodes=n[1-3] MaxTime=60 PriorityTier=10 PriorityJobFactor=1""",
+        [("n", 6, 8, 4000, "")],
+    ),
+    "gpus": (
+        """SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=bf_interval=15,bf_resolution=1,bf_window=120,bf_max_job_test=200,bf_continue
+PriorityWeightAge=1000
+PriorityMaxAge=0-00:10
+PriorityWeightJobSize=500
+PartitionName=batch Nodes=n[1-3],g[1-3] Default=YES MaxTime=60
+PartitionName=gpu Nodes=g[1-3] MaxTime=60""",
+        [("n", 3, 8, 4000, "Weight=10"), ("g", 3, 8, 4000, "Gres=gpu:4 Weight=20")],
+    ),
 }
 COLUMNS = (
     *("job", "user", "account", "qos", "partition", "nice", "tasks", "nodes", "cpus_per_task", "memory_per_cpu"),
     *("gpus_per_node", "constraint", "exclusive", "limit", "submit", "start", "end", "cpus", "hosts", "by", "state"),
+    "cpus_on_hosts",
 )
+AGAIN_COLUMNS = ("job", "submit", "start", "end", "by")
 
 
 def one_job(run: str, draw: random.Random, cores: int) -> dict[str, object]:
@@ -171,6 +200,12 @@ def one_job(run: str, draw: random.Random, cores: int) -> dict[str, object]:
             job |= {"partition": "whole", "nodes": draw.choice([1, 1, 2]), "tasks": ""}
         elif kind == "feature":
             job |= {"constraint": draw.choice(["skylake", "milan"]), "tasks": draw.choice([1, 4, 8, 12])}
+    if run == "tiers":
+        job |= {"partition": draw.choices(["batch", "urgent", "long"], [5, 2, 3])[0]}
+    if run == "gpus" and draw.random() < 0.5:
+        nodes = draw.choices([1, 2], [4, 1])[0]
+        job |= {"partition": "gpu", "nodes": nodes, "tasks": nodes * draw.choice([1, 2, 4])}
+        job |= {"gpus_per_node": draw.choices([1, 2, 4], [4, 2, 1])[0]}
     return job
 
 
@@ -265,6 +300,7 @@ def record(number: int, run: str) -> None:
     text, groups = RUNS[run]
     folder = FOLDER / run
     (folder / "state").mkdir(parents=True)
+    folder.chmod(0o777)  # jobs of several users write here
     control = CONTROL_PORT + number
     lines, hosts, port, cores = [], [], 17100 + 100 * number, 0
     for letter, count, each, memory, more in groups:
@@ -278,9 +314,15 @@ def record(number: int, run: str) -> None:
         cores += count * each
     common = COMMON.format(name=run, folder=FOLDER, control=control, database=DATABASE_PORT)
     settings, partitions = text.split("\nPartitionName=", 1)
+    settings = f"AccountingStorageEnforce=associations,qos\n{settings}"
     own = "\n".join([settings, *lines, f"PartitionName={partitions}"]) + "\n"
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
+    with (folder / "gres.conf").open("w") as gres:  # it must name files, and counts them
+        for names, count in re.findall(r"NodeName=(\S+) .*Gres=gpu:(\d+)", own):
+            gres.write(f"NodeName={names} Name=gpu File={folder}/gpu[1-{count}]\n")
+            for number in range(1, int(count) + 1):
+                (folder / f"gpu{number}").touch()
     environment = {"SLURM_CONF": str(conf)}
     with ONE_BY_ONE:
         add_users(run, environment)
@@ -295,7 +337,7 @@ def record(number: int, run: str) -> None:
     jobs, begin = jobs_of(run, cores), time.time()
     for job in jobs:
         time.sleep(max(0.0, begin + float(str(job["submit"])) - time.time()))
-        job["job"] = call("sbatch", *arguments(job), **environment).strip()
+        job["job"] = call("sbatch", *arguments(job), f"--output={folder}/%j.out", **environment).strip()
     while call("squeue", "-h", **environment).strip():
         time.sleep(2)
     time.sleep(5)
@@ -318,54 +360,55 @@ def arguments(job: dict[str, object]) -> list[str]:
         "--parsable",
         f"--uid={job['user']}",
         "--chdir=/tmp",
-        "--output=/dev/null",
         *found,
         "--wrap",
-        f"exec sleep {job['end']}",
+        f"echo $SLURM_JOB_CPUS_PER_NODE; exec sleep {job['end']}",
     ]
 
 
-def times_of(log: str) -> dict[str, dict[str, object]]:
-    """Return when each job came, started and ended by slurmctld's log, in s since the first, and who started it."""
+def lines_of(folder: Path) -> list[tuple[float, str]]:
+    """Return what slurmctld wrote into its log: dates in s since the first job came, and texts."""
+    found = re.findall(r"^\[(\S+)\] (.*)$", (folder / "slurmctld.log").read_text(), re.MULTILINE)
+    lines = [(datetime.fromisoformat(moment).timestamp(), text) for moment, text in found]
+    begin = next(date for date, text in lines if SUBMITTED in text)
+    return [(round(date - begin, 3), text) for date, text in lines]
+
+
+def times_of(lines: list[tuple[float, str]]) -> dict[str, dict[str, object]]:
+    """Return when each job came, started and ended, and who started it."""
     found: dict[str, dict[str, object]] = {}
-    begin = 0.0
-    for moment, text in re.findall(r"^\[(\S+)\] (.*)$", log, re.MULTILINE):
+    for date, text in lines:
         number = re.search(r"JobId=(\d+)", text)
         if number is None:
             continue
         job = found.setdefault(number[1], {})
-        date = datetime.fromisoformat(moment).timestamp()
-        if "submit_batch_job" in text:
-            begin = begin or date
-            job["submit"] = round(date - begin, 3)
+        if SUBMITTED in text:
+            job["submit"] = date
         elif "sched: Allocate" in text or "backfill: _start_job: Started" in text:
-            job |= {"start": round(date - begin, 3), "by": "backfill" if "backfill" in text else "main"}
+            job |= {"start": date, "by": "backfill" if "backfill" in text else "main"}
         elif text.startswith("_job_complete") and text.endswith("done"):
-            job["end"] = round(date - begin, 3)
+            job["end"] = date
     return found
 
 
-def clocks_of(log: str, interval: float, period: float) -> dict[str, float]:
-    """Return when the daemon's threads wake up, in s since the first job came: what no scheduler could know.
+def clocks_of(lines: list[tuple[float, str]], epoch: float, period: float) -> dict[str, float | list[float]]:
+    """Return when the daemon's threads woke up, in s since the first job came: what no scheduler could know.
 
-    The main scheduler does so each second at this fraction of it, backfill each *interval*, and the thread that
-    computes priorities each *period*.
+    The main scheduler does so each second at this fraction of it and looks at the whole queue from ``first_full`` on
+    each minute, backfill at this date for the first time, and the thread that computes priorities each *period*.
     """
-    lines = [
-        (datetime.fromisoformat(moment).timestamp(), text)
-        for moment, text in re.findall(r"^\[(\S+)\] (.*)$", log, re.MULTILINE)
-    ]
 
-    def first(words: str) -> float:
-        return next((date for date, text in lines if words in text), begin)
+    def first(words: str, after: float) -> float:
+        return next(date for date, text in lines if words in text and date >= after)
 
-    begin = next(date for date, text in lines if "submit_batch_job" in text)
     return {
-        "epoch": round(begin, 3),
-        "main_phase": round((first("sched: Allocate") - begin) % 1.0, 3),
-        "backfill_phase": round((first("backfill: _start_job: Started") - begin) % interval, 3),
-        "first_full": round(first("_read_last_decay_ran") - begin + 60.0, 3),
-        "first_calc": round(first("_read_last_decay_ran") - begin + period, 3),
+        "epoch": epoch,
+        "main_phase": round(first("sched: Running job scheduler", 0.0) % 1.0, 3),
+        "backfill_phase": first("_attempt_backfill: beginning", 0.0),
+        "first_full": first("for full queue", 0.0),
+        "first_calc": round(first("_read_last_decay_ran", -1e9) + period, 3),
+        "main_dates": [date for date, text in lines if "sched: Running job scheduler" in text and date >= 0.0],
+        "backfill_dates": [date for date, text in lines if "_attempt_backfill: beginning" in text and date >= 0.0],
     }
 
 
@@ -374,26 +417,37 @@ def write(run: str, jobs: list[dict[str, object]], own: str, folder: Path, envir
     told = call("sacct", "-a", "-X", "-P", "-n", "--format=JobIDRaw,NCPUS,NodeList,State", "-S", "now-1hours",
                 **environment)  # fmt: skip
     rows = {line.split("|")[0]: line.split("|") for line in told.splitlines()}
-    times = times_of((folder / "slurmctld.log").read_text())
+    lines = lines_of(folder)
+    times = times_of(lines)
     (HERE / run).mkdir(exist_ok=True)
-    out = io.StringIO()
-    table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    table.writeheader()
+    if AGAIN:
+        write_table(HERE / run / "again.csv", AGAIN_COLUMNS, [job | times[str(job["job"])] for job in jobs])
+        return
     for job in jobs:
-        _, cpus, hosts, state = rows[str(job["job"])]
-        table.writerow(job | {"cpus": cpus, "hosts": hosts, "state": state} | times[str(job["job"])])
-    (HERE / run / "jobs.csv").write_text(out.getvalue())
+        _, job["cpus"], job["hosts"], job["state"] = rows[str(job["job"])]
+        job["cpus_on_hosts"] = (folder / f"{job['job']}.out").read_text().strip()
+    write_table(HERE / run / "jobs.csv", COLUMNS, [job | times[str(job["job"])] for job in jobs])
     period = 60.0 * int((re.findall(r"PriorityCalcPeriod=(\d+)", own) or ["5"])[0])
-    interval = float((re.findall(r"bf_interval=(\d+)", own) or ["30"])[0])
-    clocks = clocks_of((folder / "slurmctld.log").read_text(), interval, period)
-    (HERE / run / "clocks.json").write_text(json.dumps(clocks, indent=2) + "\n")
+    began = re.search(rf"^\[(\S+)\] .*{SUBMITTED}", (folder / "slurmctld.log").read_text(), re.MULTILINE)
+    assert began is not None
+    clocks = clocks_of(lines, round(datetime.fromisoformat(began[1]).timestamp(), 3), period)
+    (HERE / run / "clocks.json").write_text(json.dumps(clocks) + "\n")
     (HERE / run / "slurm.conf").write_text(own)
+
+
+def write_table(path: Path, columns: tuple[str, ...], rows: list[dict[str, object]]) -> None:
+    """Write some columns of the jobs."""
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, columns, lineterminator="\n", extrasaction="ignore")
+        table.writeheader()
+        table.writerows(rows)
 
 
 if __name__ == "__main__":
     services = start_services()
     try:
-        chosen = [(number, run) for number, run in enumerate(RUNS) if run in (sys.argv[1:] or RUNS)]
+        named = [name for name in sys.argv[1:] if name != "--again"]
+        chosen = [(number, run) for number, run in enumerate(RUNS) if run in (named or RUNS)]
         with ThreadPoolExecutor(len(chosen)) as threads:  # they wait nearly all of the time
             list(threads.map(record, *zip(*chosen, strict=True)))
     finally:
