@@ -188,6 +188,7 @@ class DecisionSystem:
         state: the cluster and its jobs. actions: what can be done. window: of the queue; without slots if not given.
         observer: None for agents that look at nothing. reward: None where nothing is learned; rewards are 0 then.
         open: whether a decision is wanted now. core: what compiled functions read and write of it.
+        records: whether what is seen and done is kept, as learning needs it; without it there is no `episode`.
     """
 
     def __init__(
@@ -212,6 +213,7 @@ class DecisionSystem:
         self._followed = reward is not None or not isinstance(window, NoJobWindow)
         self._completed = Completed(np.zeros(16, np.int32))
         self.open = False
+        self.records = True
         self._seen: tuple[Floats, Bools] | None = None
         self._observations: list[Floats] = []
         self._masks: list[Bools] = []
@@ -256,11 +258,12 @@ class DecisionSystem:
         observation, mask = self.observe()
         self.check(action, mask)
         self.settle()
-        self._observations.append(observation)
-        self._masks.append(mask)
-        self._chosen.append(int(action))
         clock = self.state.tables.clock[0]
-        self._times.append(float(clock["now"]))
+        if self.records:
+            self._observations.append(observation)
+            self._masks.append(mask)
+            self._chosen.append(int(action))
+            self._times.append(float(clock["now"]))
         started = int(clock["started_now"])
         again = self.actions.apply(int(action), self.state)
         self._seen = None
@@ -269,7 +272,7 @@ class DecisionSystem:
         if self._followed:
             note_action(self.core, started)
         self.open = bool(again and self.window.opens(self.state))
-        if not self._reward_rows["due"][0]:
+        if self.records and not self._reward_rows["due"][0]:
             self._rewards.append(float(self._reward_rows["last"][0]))
 
     def check(self, action: int, mask: Bools) -> None:

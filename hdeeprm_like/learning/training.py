@@ -149,6 +149,12 @@ def train(
 
 
 def play_episodes(agent: LearningAgent, episodes: Sequence[Playing]) -> list[Episode]:
+    """Run episodes to their ends and return what was recorded of them."""
+    play_together(agent, episodes)
+    return [episode.episode for episode in episodes]
+
+
+def play_together(agent: LearningAgent, episodes: Sequence[Playing]) -> None:
     """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over."""
     agent.begin(np.arange(len(episodes)))
     active = [number for number, episode in enumerate(episodes) if episode.advance()]
@@ -158,7 +164,6 @@ def play_episodes(agent: LearningAgent, episodes: Sequence[Playing]) -> list[Epi
         for number, action in zip(active, actions.tolist(), strict=True):
             episodes[number].act(action)
         active = [number for number in active if episodes[number].advance()]
-    return [episode.episode for episode in episodes]
 
 
 def evaluate(

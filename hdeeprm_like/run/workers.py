@@ -38,6 +38,7 @@ def end_with_parent(parent: int) -> None:
     Ctrl-C goes to all processes of a terminal; here it is the parent that ends its workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # there is a process for each processor: threads would only compete
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -61,8 +61,10 @@ def test_all_policies_run_the_same_windows_and_the_folder_holds_tables_and_pictu
 def test_what_is_there_is_not_run_again(trace, tmp_path, monkeypatch):
     compare(comparison(trace, "fcfs"), tmp_path / "out", progress=False)
     run = []
-    whole = comparing.schedule
-    monkeypatch.setattr(comparing, "schedule", lambda *given: run.append(given[2].name) or whole(*given))
+    whole = comparing.schedules
+    monkeypatch.setattr(
+        comparing, "schedules", lambda *given: run.extend([given[2].name] * len(given[1])) or whole(*given)
+    )
     summary, _ = compare(comparison(trace, "fcfs,sjf"), tmp_path / "out", progress=False)
     assert run == ["sjf+strict"] * 3
     assert summary.policy.tolist() == ["fcfs+strict", "sjf+strict"]
@@ -161,8 +163,10 @@ def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, mo
     asked = comparison(trace, f"fcfs,agent:{folder}")
     compare(asked, tmp_path / "out", progress=False)
     run = []
-    whole = comparing.schedule
-    monkeypatch.setattr(comparing, "schedule", lambda *given: run.append(given[2].name) or whole(*given))
+    whole = comparing.schedules
+    monkeypatch.setattr(
+        comparing, "schedules", lambda *given: run.extend([given[2].name] * len(given[1])) or whole(*given)
+    )
     compare(comparison(trace, "fcfs,sjf"), tmp_path / "out", progress=False)
     compare(comparison(trace, "sjf"), tmp_path / "out", progress=False)
     assert set(run) == {"sjf+strict"}
@@ -329,7 +333,7 @@ def test_other_windows_are_another_comparison_whatever_names_them(trace, tmp_pat
 
 def test_an_interrupted_comparison_goes_on_where_it_stopped(trace, tmp_path, monkeypatch):
     asked = comparison(trace, "fcfs,sjf", windows=windows_named("disjoint:4x20"))
-    whole, run = comparing.schedule, []
+    whole, run = comparing.schedules, []
 
     def interrupted(*given):
         run.append(given[2].name)
@@ -337,7 +341,7 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(trace, tmp_path, mon
             raise KeyboardInterrupt
         return whole(*given)
 
-    monkeypatch.setattr(comparing, "schedule", interrupted)
+    monkeypatch.setattr(comparing, "schedules", interrupted)
     with pytest.raises(KeyboardInterrupt):
         compare(asked, tmp_path / "out", progress=False)
     assert len(pd.read_csv(tmp_path / "out" / "results.csv")) == 4

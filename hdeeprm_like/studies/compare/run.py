@@ -9,7 +9,7 @@ import io
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained, reference_named
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
-from hdeeprm_like.studies.compare.windows import schedule
+from hdeeprm_like.studies.compare.windows import schedules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +45,8 @@ RESULTS, SUMMARY, TESTS, RECORD = "results.csv", "summary.csv", "tests.csv", "co
 POLICY, WINDOW = "policy", "window"
 Tests: TypeAlias = Literal["friedman", "anova"]
 SMALL = 500_000  # jobs to schedule up to which starting processes does not pay
+TOGETHER = 32  # windows that an agent plays side by side
+SLOWER = 100  # times that an agent takes longer for a job than a baseline
 
 
 @dataclass(frozen=True)
@@ -228,20 +230,35 @@ def check_recorded(inputs: Inputs) -> None:
         )
 
 
-def schedule_window(
-    number: int, jobs: Window, policies: Sequence[Policy], machine: Platform, clock: Clock, invented: bool
+def schedule_windows(
+    windows: Mapping[int, Window], policies: Sequence[Policy], machine: Platform, clock: Clock, invented: bool
 ) -> list[dict[str, Any]]:
-    """Return one row of results per policy.
+    """Return one row of results per policy and window.
 
     Args:
+        windows: by their numbers.
         invented: whether the machine is a pool, whose cores take a power that nobody has measured: no energy is told.
     """
     rows = []
     for policy in policies:
-        found = schedule(machine, jobs, policy, clock)
-        found = replace(found, energy=UNKNOWN) if invented else found
-        rows.append({POLICY: policy.name, WINDOW: number, **figures(found)})
+        for number, found in zip(windows, schedules(machine, [*windows.values()], policy, clock), strict=True):
+            told = replace(found, energy=UNKNOWN) if invented else found
+            rows.append({POLICY: policy.name, WINDOW: number, **figures(told)})
     return rows
+
+
+def tasks_of(work: list[tuple[int, list[Policy]]], processes: int) -> Iterator[tuple[list[int], list[Policy]]]:
+    """Yield what is run in one go: a window under all policies but agents, up to `TOGETHER` windows under an agent."""
+    for number, policies in work:
+        others: list[Policy] = [policy for policy in policies if not isinstance(policy, Trained)]
+        if others:
+            yield [number], others
+    agents = {policy.name: policy for _, policies in work for policy in policies if isinstance(policy, Trained)}
+    for agent in agents.values():
+        numbers = [number for number, policies in work if agent in policies]
+        size = min(TOGETHER, -(-len(numbers) // processes))
+        for first in range(0, len(numbers), size):
+            yield numbers[first : first + size], [agent]
 
 
 def run_all(
@@ -254,16 +271,18 @@ def run_all(
     """
     machine, clock, invented = inputs.machine, inputs.comparison.clock, inputs.comparison.platform is None
     count = min(processes or os.cpu_count() or 1, len(work))
-    schedules = sum(len(policies) for _, policies in work)
-    windows = ((number, inputs.window(number), policies) for number, policies in work)
-    if count <= 1 or (processes is None and schedules * inputs.jobs <= SMALL):
-        for number, jobs, policies in windows:
-            yield schedule_window(number, jobs, policies, machine, clock, invented)
+    cost = inputs.jobs * sum(SLOWER if isinstance(policy, Trained) else 1 for _, some in work for policy in some)
+    alone = count <= 1 or (processes is None and cost <= SMALL)
+    found = tasks_of(work, 1 if alone else count)
+    tasks = (({number: inputs.window(number) for number in numbers}, policies) for numbers, policies in found)
+    if alone:
+        for windows, policies in tasks:
+            yield schedule_windows(windows, policies, machine, clock, invented)
         return
     with workers(count) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
-        for number, jobs, policies in windows:
-            running.add(executor.submit(schedule_window, number, jobs, policies, machine, clock, invented))
+        for windows, policies in tasks:
+            running.add(executor.submit(schedule_windows, windows, policies, machine, clock, invented))
             if len(running) > 2 * count:
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in finished)

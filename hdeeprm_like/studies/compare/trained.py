@@ -1,5 +1,6 @@
 """Playing trained agents on windows; imported only where one is compared, for it needs torch."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.in_process import INPUTS, OPTIONS, RECORD
 from hdeeprm_like.launch.learned import AgentChoice, Learner
-from hdeeprm_like.learning.training import weights_of
+from hdeeprm_like.learning.training import play_together, weights_of
 from hdeeprm_like.plugins import python_files
-from hdeeprm_like.run.python_loop import play
+from hdeeprm_like.run.python_loop import Play, play
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.studies.compare.policies import Trained
 
@@ -96,6 +97,23 @@ def play_trained(policy: Trained, machine: Platform, jobs: Workload, clock: Cloc
     simulator = Simulator(system.state, jobs, clock)
     play(simulator, system, restored(policy.folder).agent)
     return simulator
+
+
+def play_windows(policy: Trained, machine: Platform, windows: Sequence[Workload], clock: Clock) -> list[Simulator]:
+    """Let an agent schedule the jobs of several windows, each by themselves, and decide for all of them at once.
+
+    One pass through a network for many windows takes hardly longer than for one, so this is several times faster.
+
+    Raises:
+        HDeepRMError: as of `restored` and `system_of`.
+    """
+    plays = []
+    for jobs in windows:
+        system = system_of(policy, machine, jobs)
+        system.records = False
+        plays.append(Play(Simulator(system.state, jobs, clock), system))
+    play_together(restored(policy.folder).agent, plays)
+    return [one.simulator for one in plays]
 
 
 def shape_of(system: DecisionSystem) -> str:

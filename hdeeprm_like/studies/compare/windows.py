@@ -1,5 +1,7 @@
 """What a policy makes of a window of a trace: baselines, trained agents, and what the trace records."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
@@ -9,8 +11,20 @@ from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
-from hdeeprm_like.run.simulator import Clock
+from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.studies.compare.policies import Policy, Recorded, Trained
+
+
+def schedules(
+    machine: Platform, windows: Sequence[Window], policy: Policy, clock: Clock = "textbook"
+) -> list[Schedule]:
+    """Return what a policy makes of each of some windows; see `schedule`. Agents play them side by side."""
+    if not isinstance(policy, Trained):
+        return [schedule(machine, window, policy, clock) for window in windows]
+    from hdeeprm_like.studies.compare.trained import play_windows
+
+    simulators = play_windows(policy, machine, [window.workload for window in windows], clock)
+    return [finished(*found, machine, policy) for found in zip(simulators, windows, strict=True)]
 
 
 def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook") -> Schedule:
@@ -26,21 +40,27 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "
     """
     if isinstance(policy, Recorded):
         return recorded(machine, window)
-    jobs = window.workload
     if isinstance(policy, Trained):
-        from hdeeprm_like.studies.compare.trained import play_trained
+        return schedules(machine, [window], policy, clock)[0]
+    jobs = window.workload
+    simulator = run_to_end(
+        machine,
+        jobs,
+        PolicyActions([policy]),
+        clock,
+        named=clock == "batsim" or not countable(machine, jobs),
+        epoch=window.epoch,
+    )
+    return finished(simulator, window, machine, policy)
 
-        simulator = play_trained(policy, machine, jobs, clock)
-    else:
-        simulator = run_to_end(
-            machine,
-            jobs,
-            PolicyActions([policy]),
-            clock,
-            named=clock == "batsim" or not countable(machine, jobs),
-            epoch=window.epoch,
-        )
-    ran = jobs_that_ran(simulator)
+
+def finished(simulator: Simulator, window: Window, machine: Platform, policy: Policy) -> Schedule:
+    """Return the schedule of a simulation that is over.
+
+    Raises:
+        WorkloadError: a job was never run.
+    """
+    jobs, ran = window.workload, jobs_that_ran(simulator)
     if not ran.all():
         job = int(np.argmin(ran))
         raise WorkloadError(
