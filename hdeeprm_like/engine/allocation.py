@@ -5,7 +5,7 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.lifecycle import lacking_beside_cores
+from hdeeprm_like.engine.lifecycle import lacking_beside_cores, release, touch
 from hdeeprm_like.engine.node_places import has_nodes, note_holds
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import (
@@ -27,8 +27,9 @@ from hdeeprm_like.engine.processor_index import (
     random_processor,
     rank,
 )
-from hdeeprm_like.engine.tables import CORES, IDLE_CORE, NOTHING, Tables
+from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import draw
+from hdeeprm_like.engine.words import bits, lowest_bit, stretch_at
 
 
 @inlined
@@ -126,7 +127,7 @@ def choose_cores(tables: Tables, policy: int, j: int) -> int:
     """Book the cores that a job gets.
 
     Returns:
-        NOTHING and the cores in ``allocation[placed : placed + size]``, or what the job lacks (CORES, MEMORY or
+        NOTHING and the cores in ``allocation[placed : placed + stretches]``, or what the job lacks (CORES, MEMORY or
         GPUS) and nothing booked.
     """
     return int(cores_chosen(tables, policy, j))
@@ -174,7 +175,7 @@ def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
     """Book the cores that a policy takes for a job, one after the other as each changes what the next finds.
 
     Returns:
-        NOTHING and the cores in ``allocation[placed : placed + size]``, or what the job lacks (CORES, MEMORY or
+        NOTHING and the cores in ``allocation[placed : placed + stretches]``, or what the job lacks (CORES, MEMORY or
         GPUS) and nothing booked.
     """
     clock = tables.clock[0]
@@ -213,12 +214,14 @@ def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
 @compiled
 def return_cores(tables: Tables, j: int) -> None:
     """Undo what `choose_cores` has just booked for a job that is not to start after all."""
-    picks, i, end = 0, tables.clock[0].placed, tables.clock[0].placed + tables.jobs[j].size
+    picks, i = 0, tables.clock[0].placed
+    end = i + tables.jobs[j].stretches
     while i < end:
-        load = tables.loads[tables.picks[picks].processor]
-        while i < end and tables.core_processor[tables.allocation[i]] == tables.picks[picks].processor:
-            tables.core_job[tables.allocation[i]] = IDLE_CORE
-            load.picked += 1
+        p = tables.picks[picks].processor
+        while i < end and tables.core_processor[tables.allocation[i].first] == p:
+            stretch = tables.allocation[i]
+            release(tables, p, stretch.first, stretch.cores)
+            tables.loads[p].picked += stretch.cores
             i += 1
         picks += 1
     for pick in range(picks - 1, -1, -1):
@@ -231,18 +234,65 @@ def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
     """Give a job the cores booked on the picked processors: the lowest free ones, or any with the random policy."""
     if counts_cores(tables):
         return
-    at = tables.clock[0].placed
+    tables.jobs[j].stretches = 0
     for i in range(picks):
-        processor, load = tables.processors[tables.picks[i].processor], tables.loads[tables.picks[i].processor]
-        needed = load.picked
-        left = load.free + needed
-        core = processor.first_core
-        while needed > 0:
-            if tables.core_job[core] == IDLE_CORE and tables.core_available[core]:
-                if policy != RANDOM_CORE or draw(tables, left) < needed:
-                    tables.allocation[at] = core
-                    tables.core_job[core] = j
-                    at += 1
-                    needed -= 1
-                left -= 1
-            core += 1
+        p = tables.picks[i].processor
+        if policy == RANDOM_CORE:
+            take_random(tables, p, j)
+        else:
+            take_lowest(tables, p, j)
+
+
+@compiled
+def take_lowest(tables: Tables, p: int, j: int) -> None:
+    """Give a job the lowest free cores of a processor, as many as are booked there."""
+    load, needed = tables.loads[p], tables.loads[p].picked
+    w = load.first_free
+    while needed > 0:
+        word = tables.words[w]
+        free = word.available & ~word.serving
+        while free != 0 and needed > 0:
+            bit = lowest_bit(free)
+            cores = min(stretch_at(free, bit), needed)
+            serve(tables, w, bit, cores, j)
+            free &= ~bits(bit, cores)
+            needed -= cores
+        load.first_free = w
+        w += 1
+
+
+@compiled
+def take_random(tables: Tables, p: int, j: int) -> None:
+    """Give a job any free cores of a processor, as many as are booked there, each as likely as the others."""
+    needed, w = tables.loads[p].picked, tables.processors[p].first_word
+    left = tables.loads[p].free + needed
+    while needed > 0:
+        word = tables.words[w]
+        free = word.available & ~word.serving
+        while free != 0 and needed > 0:
+            if draw(tables, left) < needed:
+                serve(tables, w, lowest_bit(free), 1, j)
+                needed -= 1
+            free &= free - 1
+            left -= 1
+        w += 1
+
+
+@inlined
+def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
+    """Let neighbouring cores of a word serve a job, and put them behind those that it has already."""
+    word, job = tables.words[w], tables.jobs[j]
+    word.serving |= bits(bit, cores)
+    word.begins |= 1 << bit
+    first = word.first + bit
+    tables.owners[first] = j
+    touch(tables, w)
+    at = tables.clock[0].placed + job.stretches
+    if job.stretches > 0 and first != tables.processors[word.processor].first_core:
+        before = tables.allocation[at - 1]
+        if before.first + before.cores == first:
+            before.cores += cores
+            return
+    stretch = tables.allocation[at]
+    stretch.first, stretch.cores = first, cores
+    job.stretches += 1

@@ -3,6 +3,8 @@
 Compiled functions on ``Tables``, called by ``State`` for one cluster and by the vector environment for many.
 """
 
+from typing import Any
+
 import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
@@ -32,6 +34,7 @@ from hdeeprm_like.engine.tables import (
     Tables,
 )
 from hdeeprm_like.engine.waiting_queue import dequeue, enqueue
+from hdeeprm_like.engine.words import BITS, bits, count_bits, lowest_bit, of_pstate
 from hdeeprm_like.types import Ints
 
 OVER = 1.0 + 1e-12  # sums of bandwidth requests are oversubscribed beyond rounding only
@@ -51,10 +54,18 @@ def write_log(tables: Tables, time: float, kind: int, row: int, value: int) -> N
 @inlined
 def pstate_of(tables: Tables, core: int) -> int:
     """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
-    load = tables.loads[tables.core_processor[core]]
-    if tables.core_job[core] != IDLE_CORE:
+    word = tables.words[word_of(tables, core)]
+    load = tables.loads[word.processor]
+    if word.serving & (1 << (core - word.first)):
         return P1 if load.oversubscribed else P0
     return P2 if load.busy > 0 else P3
+
+
+@inlined
+def word_of(tables: Tables, core: int) -> int:
+    """Return the word that a core is in."""
+    processor = tables.processors[tables.core_processor[core]]
+    return int(processor.first_word + (core - processor.first_core) // BITS)
 
 
 @inlined
@@ -68,14 +79,52 @@ def power_of(tables: Tables, p: int) -> float:
 
 
 @inlined
-def touch(tables: Tables, p: int) -> None:
-    """Remember that the cores of a processor may have changed P-state in this instant."""
-    if tables.loads[p].touched:
+def touch(tables: Tables, w: int) -> None:
+    """Remember that the cores of a word may have changed P-state in this instant."""
+    if tables.words[w].touched:
         return
-    tables.loads[p].touched = 1
+    tables.words[w].touched = 1
     clock = tables.clock[0]
-    tables.touched[clock.touched] = p
+    tables.touched[clock.touched] = w
     clock.touched += 1
+
+
+@inlined
+def forget_touched(tables: Tables) -> None:
+    """Let no word have been touched."""
+    clock = tables.clock[0]
+    for i in range(clock.touched):
+        tables.words[tables.touched[i]].touched = 0
+    clock.touched = 0
+
+
+@compiled
+def available_in(tables: Tables, first: int, cores: int) -> int:
+    """Return how many of neighbouring cores of a processor are available."""
+    w, left, available = word_of(tables, first), cores, 0
+    bit = first - tables.words[w].first
+    while left > 0:
+        count = min(left, BITS - bit)
+        available += count_bits(bits(bit, count) & tables.words[w].available)
+        w, bit, left = w + 1, 0, left - count
+    return available
+
+
+@compiled
+def release(tables: Tables, p: int, first: int, cores: int) -> int:
+    """Let neighbouring cores of a processor serve no job any more; return how many of them are available."""
+    w, left, available, load = word_of(tables, first), cores, 0, tables.loads[p]
+    bit = first - tables.words[w].first
+    load.first_free = min(load.first_free, w)
+    while left > 0:
+        word, count = tables.words[w], min(left, BITS - bit)
+        freed = bits(bit, count)
+        word.serving &= ~freed
+        word.begins &= ~freed
+        available += count_bits(freed & word.available)
+        touch(tables, w)
+        w, bit, left = w + 1, 0, left - count
+    return available
 
 
 @inlined
@@ -95,8 +144,8 @@ def update_speed(tables: Tables, j: int) -> None:
         job.speed = tables.processors[0].flops[P0]
         return
     speed, last = 1e300, -1
-    for i in range(job.first, job.first + job.size):
-        p = tables.core_processor[tables.allocation[i]]
+    for i in range(job.first, job.first + job.stretches):
+        p = tables.core_processor[tables.allocation[i].first]
         if p != last:
             last = p
             speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
@@ -122,30 +171,44 @@ def change_speeds(tables: Tables, p: int) -> None:
     processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
     write_log(tables, tables.clock[0].now, LOG_OVERSUBSCRIBED, p, oversubscribed)
     last = IDLE_CORE
-    for core in range(processor.first_core, processor.first_core + processor.cores):
-        j = tables.core_job[core]
-        if j in (IDLE_CORE, last):
-            continue
-        last = j
-        if (
-            oversubscribed and processor.flops[P1] <= processor.flops[P0]
-        ):  # then no other core can be slower than before
-            book_work(tables, j)
-            tables.jobs[j].speed = min(tables.jobs[j].speed, processor.flops[P1])
-        else:
-            update_speed(tables, j)
+    no_other_slower = oversubscribed and processor.flops[P1] <= processor.flops[P0]
+    for w in range(processor.first_word, processor.first_word + processor.words):
+        begins = tables.words[w].begins
+        while begins != 0:
+            j = tables.owners[tables.words[w].first + lowest_bit(begins)]
+            begins &= begins - 1
+            if j == last:
+                continue
+            last = j
+            if no_other_slower:
+                book_work(tables, j)
+                tables.jobs[j].speed = min(tables.jobs[j].speed, processor.flops[P1])
+            else:
+                update_speed(tables, j)
 
 
 @compiled
 def change_busy(tables: Tables, p: int, cores: int) -> None:
     """Let *cores* more (or less, if negative) cores of a processor serve jobs; their bandwidth is booked before."""
-    clock = tables.clock[0]
+    clock, load = tables.clock[0], tables.loads[p]
+    idle, oversubscribed = load.busy == 0, load.oversubscribed
     clock.watts -= power_of(tables, p)
-    tables.loads[p].busy += cores
+    load.busy += cores
     tables.node_loads[tables.processors[p].node].busy += cores
     update_bandwidth(tables, p)
     clock.watts += power_of(tables, p)
-    touch(tables, p)
+    if idle != (load.busy == 0) or oversubscribed != load.oversubscribed:
+        touch_all(tables, p)
+
+
+@inlined
+def touch_all(tables: Tables, p: int) -> None:
+    """Remember that all cores of a processor may have changed P-state in this instant."""
+    if counts_cores(tables):
+        return
+    processor = tables.processors[p]
+    for w in range(processor.first_word, processor.first_word + processor.words):
+        touch(tables, w)
 
 
 @inlined
@@ -171,25 +234,26 @@ def forget_starts(tables: Tables) -> None:
 
 @compiled
 def start_job(tables: Tables, j: int) -> None:
-    """Start a waiting job on ``allocation[placed : placed + size]``, which is booked and marked as its own."""
+    """Start a waiting job on ``allocation[placed : placed + stretches]``, which is booked and marked as its own."""
     clock = tables.clock[0]
     dequeue(tables, j)
     job = tables.jobs[j]
     job.status, job.first, job.start = RUNNING, clock.placed, clock.now
     job.done, job.speed, job.as_of = 0.0, 0.0, clock.now
-    clock.placed += job.size
     clock.running += 1
     clock.free_cores -= job.size
-    i = job.first
     if counts_cores(tables):
+        clock.placed += 1
         change_busy(tables, 0, job.size)
-        i = clock.placed
-    while i < clock.placed:
-        p = tables.core_processor[tables.allocation[i]]
-        begin = i
-        while i < clock.placed and tables.core_processor[tables.allocation[i]] == p:
-            i += 1
-        change_busy(tables, p, i - begin)
+    else:
+        i, end = job.first, job.first + job.stretches
+        clock.placed = end
+        while i < end:
+            p, cores = tables.core_processor[tables.allocation[i].first], 0
+            while i < end and tables.core_processor[tables.allocation[i].first] == p:
+                cores += tables.allocation[i].cores
+                i += 1
+            change_busy(tables, p, cores)
     update_speed(tables, j)
     add_running(tables, j)
     note_change(tables, STARTED, j)
@@ -207,7 +271,7 @@ def end_job(tables: Tables, j: int) -> None:
     job.status, job.finish, job.speed = COMPLETED, clock.now, 0.0
     clock.running -= 1
     clock.completed += 1
-    i, end = job.first, job.first + job.size
+    i, end = job.first, job.first + job.stretches
     if counts_cores(tables):
         tables.loads[0].free += job.size
         clock.free_cores += job.size
@@ -215,21 +279,20 @@ def end_job(tables: Tables, j: int) -> None:
         rank(tables, 0)
         i = end
     while i < end:
-        p = tables.core_processor[tables.allocation[i]]
-        load = tables.loads[p]
-        begin = i
-        while i < end and tables.core_processor[tables.allocation[i]] == p:
-            core = tables.allocation[i]
-            tables.core_job[core] = IDLE_CORE
-            load.free += tables.core_available[core]
-            clock.free_cores += tables.core_available[core]
+        p, cores, available = tables.core_processor[tables.allocation[i].first], 0, 0
+        while i < end and tables.core_processor[tables.allocation[i].first] == p:
+            stretch = tables.allocation[i]
+            available += release(tables, p, stretch.first, stretch.cores)
+            cores += stretch.cores
             i += 1
-        load.used_bandwidth -= (i - begin) * job.bandwidth
+        tables.loads[p].free += available
+        clock.free_cores += available
+        tables.loads[p].used_bandwidth -= cores * job.bandwidth
         node, room = tables.nodes[tables.processors[p].node], tables.node_loads[tables.processors[p].node]
-        room.free_memory += (i - begin) * job.memory
+        room.free_memory += cores * job.memory
         if job.gpus > 0.0:
-            room.free_gpus += (i - begin) * job.gpus
-        change_busy(tables, p, begin - i)
+            room.free_gpus += cores * job.gpus
+        change_busy(tables, p, -cores)
         if room.busy == 0:
             room.free_memory, room.free_gpus = node.memory, node.gpus
         rank(tables, p)
@@ -288,7 +351,7 @@ def lacking_on_nodes(tables: Tables, j: int) -> int:
 def lacking_anywhere(tables: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform where it may run on all nodes."""
     job = tables.jobs[j]
-    if job.size > len(tables.core_job):
+    if job.size > len(tables.owners):
         return CORES
     if tables.clock[0].whole:
         return lacking_on_one_node(tables, j)
@@ -347,9 +410,7 @@ def receive(tables: Tables, now: float, completed: Ints, count: int, submitted: 
     clock.now = now
     clock.wake_at = np.inf
     clock.rejected_now = 0
-    for i in range(clock.touched):
-        tables.loads[tables.touched[i]].touched = 0
-    clock.touched = 0
+    forget_touched(tables)
     clock.arrivals_over = arrivals_over
     for i in range(count):
         end_job(tables, completed[i])
@@ -374,50 +435,71 @@ def log_blocked(tables: Tables) -> None:
 @compiled
 def set_available(tables: Tables, core: int, available: bool) -> None:
     """Withdraw a core or give it back; a job that runs on it goes on (Batsim's machine events)."""
-    if tables.core_available[core] == available:
+    w = word_of(tables, core)
+    word, load = tables.words[w], tables.loads[tables.words[w].processor]
+    bit = 1 << (core - word.first)
+    if (word.available & bit != 0) == available:
         return
-    tables.core_available[core] = available
-    if tables.core_job[core] == IDLE_CORE:
+    word.available ^= bit
+    if word.serving & bit == 0:
         change = 1 if available else -1
-        tables.loads[tables.core_processor[core]].free += change
-        rank(tables, tables.core_processor[core])
+        load.free += change
+        load.first_free = min(load.first_free, w)
+        rank(tables, word.processor)
         tables.clock[0].free_cores += change
 
 
 class PstateChanges(Bundle):
-    """Cores that have come into other P-states; P, C as in ``types``.
+    """Cores that have come into other P-states; C as in ``types``.
 
     Attributes:
-        cores, pstates: (C,). processors: (P,) scratch.
+        cores, pstates: (C,).
     """
 
     cores: Ints
     pstates: Ints
-    processors: Ints
 
 
 @compiled
 def changed_pstates(tables: Tables, changes: PstateChanges) -> int:
-    """Write the cores that have come into another P-state than asked for last, in ascending order; return how many."""
-    found, count = 0, tables.clock[0].touched
-    for i in range(count):
-        p, place = tables.touched[i], i
-        while place > 0 and changes.processors[place - 1] > p:
-            changes.processors[place] = changes.processors[place - 1]
-            place -= 1
-        changes.processors[place] = p
-    for i in range(count):
-        processor = tables.processors[changes.processors[i]]
-        for core in range(processor.first_core, processor.first_core + processor.cores):
-            pstate = pstate_of(tables, core)
-            if pstate != tables.core_pstate[core]:
-                changes.cores[found], changes.pstates[found] = core, pstate
+    """Write the cores that have come into another P-state than asked for last, in any order; return how many."""
+    found = 0
+    for i in range(tables.clock[0].touched):
+        word = tables.words[tables.touched[i]]
+        serving, idle = pstates_of(tables, word.processor)
+        for pstate in (serving, idle):
+            changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+            while changed != 0:
+                changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate
+                changed &= changed - 1
                 found += 1
     return found
+
+
+@inlined
+def pstates_of(tables: Tables, p: int) -> tuple[int, int]:
+    """Return the P-states of the cores of a processor: of those that serve a job, and of the others."""
+    load = tables.loads[p]
+    return P1 if load.oversubscribed else P0, P2 if load.busy > 0 else P3
+
+
+@inlined
+def put_pstate(word: Any, changed: int, pstate: int) -> None:
+    """Take note that cores of a word have been put into a P-state."""
+    word.low = word.low | changed if pstate & 1 else word.low & ~changed
+    word.high = word.high | changed if pstate & 2 else word.high & ~changed
+
+
+@compiled
+def confirm_pstates(tables: Tables, cores: Ints, pstates: Ints) -> None:
+    """Take note that the simulator has put cores into P-states."""
+    for i in range(len(cores)):
+        word = tables.words[word_of(tables, cores[i])]
+        put_pstate(word, 1 << (cores[i] - word.first), pstates[i])
 
 
 @compiled
 def entries_of_an_instant(tables: Tables) -> int:
     """Return how many log entries one instant can need at most."""
     rejections = len(tables.jobs) - int(tables.clock[0].submitted)
-    return 4 * len(tables.core_job) + 2 * len(tables.processors) + 16 + rejections
+    return 4 * len(tables.owners) + 2 * len(tables.processors) + 16 + rejections

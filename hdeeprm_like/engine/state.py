@@ -17,6 +17,7 @@ from hdeeprm_like.engine.processor_index import rank_all
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.tables import (
     COMPLETED,
+    IDLE_CORE,
     KIND_BITS,
     REJECTED,
     RUNNING,
@@ -25,7 +26,7 @@ from hdeeprm_like.engine.tables import (
     make_room,
     new_tables,
 )
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.types import Floats, Ints, Records
 
 THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that look at a sorted list
 
@@ -149,7 +150,6 @@ class State:
         self._changed = lifecycle.PstateChanges(
             cores=np.zeros(platform.cores, np.int32),
             pstates=np.zeros(platform.cores, np.int8),
-            processors=np.zeros(platform.processors, np.int32),
         )
         places = self._places if named else 0
         orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
@@ -251,14 +251,15 @@ class State:
             commands.starts.append((j, self.cores_of(j)))
         changed = lifecycle.changed_pstates(t, self._changed) if self.named and clock["touched"] else 0
         if changed:
-            cores, pstates = self._changed.cores[:changed].tolist(), self._changed.pstates[:changed].tolist()
+            order = np.argsort(self._changed.cores[:changed])
+            cores, pstates = self._changed.cores[order].tolist(), self._changed.pstates[order].tolist()
             commands.pstates = dict(zip(cores, pstates, strict=True))
         return commands
 
     def confirm(self, pstates: dict[int, int]) -> None:
         """Take note that the simulator has put cores into P-states."""
         if pstates:
-            self.tables.core_pstate[list(pstates)] = list(pstates.values())
+            lifecycle.confirm_pstates(self.tables, np.array(list(pstates)), np.array(list(pstates.values())))
 
     def cores_of(self, job: int) -> Ints:
         """Return the cores of a started job in ascending order; none where they have no names."""
@@ -394,8 +395,10 @@ class State:
     @property
     def core_job(self) -> Ints:
         """(C,) index of the job that each core serves, -1 for none; all -1 where cores have no names (`named`)."""
-        jobs: Ints = read_only(self.tables.core_job)
-        return jobs
+        jobs = np.full(self.platform.cores, IDLE_CORE, np.int32)
+        for job in self.running.tolist():
+            jobs[self.cores_of(job)] = job
+        return read_only(jobs)
 
     def _of_jobs(self, name: str) -> Floats:
         """Return (J,) a figure of the known jobs."""
@@ -413,5 +416,12 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def cores_of(tables: Tables, job: int) -> Ints:
     """Return the cores of a started job in ascending order; none where they have no names."""
     row = tables.jobs[job]
-    cores: Ints = np.sort(tables.allocation[row["first"] : row["first"] + row["size"]])
-    return cores
+    return cores_in(tables.allocation[row["first"] : row["first"] + row["stretches"]])
+
+
+def cores_in(stretches: Records) -> Ints:
+    """Return the cores of stretches, as they are in the allocation, in ascending order."""
+    stretches = stretches[np.argsort(stretches["first"])]
+    counts = stretches["cores"].astype(np.int64)
+    begins = np.cumsum(counts) - counts
+    return np.repeat(stretches["first"] - begins, counts) + np.arange(counts.sum())

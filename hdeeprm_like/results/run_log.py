@@ -11,15 +11,24 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P3
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REJECT, LOG_REQUEST, LOG_START, REJECTED
+from hdeeprm_like.engine.tables import (
+    LOG_END,
+    LOG_PSTATE,
+    LOG_REJECT,
+    LOG_REQUEST,
+    LOG_START,
+    PSTATE_BITS,
+    PSTATE_MASK,
+    REJECTED,
+)
 from hdeeprm_like.engine.tasks import KILLED, SHORTEST_RUN, SUCCESS, WALLTIME_REACHED
+from hdeeprm_like.engine.words import STRETCH
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.results.batsim_files import (
     EnergyRow,
     JobRow,
     MachineStateRow,
     PstateRow,
-    interval_set,
     schedule_summary,
     write_consumed_energy,
     write_jobs,
@@ -27,9 +36,10 @@ from hdeeprm_like.results.batsim_files import (
     write_pstate_changes,
     write_schedule,
 )
+from hdeeprm_like.results.core_intervals import CoreIntervals, interval_text, interval_texts, joined
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Floats, Records
 
 FINAL_STATES = {
     SUCCESS: "COMPLETED_SUCCESSFULLY",
@@ -95,9 +105,18 @@ class Record:
             final_state="REJECTED" if rejected else FINAL_STATES[int(task["outcome"])],
             starting_time=None if rejected else float(task["start"]),
             execution_time=None if rejected else float(task["finish"] - task["start"]) or SHORTEST_RUN,
-            allocated="" if rejected else interval_set(self.state.cores_of(j).tolist()),
+            allocated=self._allocated[j],
             energy=-1.0 if rejected else float(task["joules"]),
         )
+
+    @cached_property
+    def intervals(self) -> CoreIntervals:
+        """The cores of the jobs."""
+        return CoreIntervals(self.state.tables)
+
+    @cached_property
+    def _allocated(self) -> list[str]:
+        return self.intervals.texts()
 
     @cached_property
     def power(self) -> PowerCurve:
@@ -114,15 +133,10 @@ class Record:
         return float(np.sum(self.platform.processor_watts[:, P3] * self.platform.processor_cores))
 
     def watt_changes(self, changes: Records) -> Floats:
-        """Return by how many W each P-state change of a core alters the power."""
-        cores, pstates = changes["row"], changes["value"]
-        order = np.lexsort((np.arange(len(cores)), cores))
-        before = np.full(len(cores), P3, np.int32)
-        same = cores[order][1:] == cores[order][:-1]
-        before[order[1:]] = np.where(same, pstates[order][:-1], P3)
-        processors = self.platform.core_processor[cores]
-        watts = self.platform.processor_watts
-        return np.asarray(watts[processors, pstates] - watts[processors, before])
+        """Return by how many W each P-state change of neighbouring cores alters the power."""
+        before, now = changes["value"] >> PSTATE_BITS, changes["value"] & PSTATE_MASK
+        processors, watts = self.platform.core_processor[changes["row"]], self.platform.processor_watts
+        return np.asarray(changes["cores"] * (watts[processors, now] - watts[processors, before]))
 
     @cached_property
     def consumed_joules(self) -> float:
@@ -140,7 +154,8 @@ class Record:
         computing = 0.0
         for entry in self.entries(LOG_END):
             j = int(entry["row"])
-            last[self.state.cores_of(j)] = entry["time"]
+            for low, high in self.intervals.of(j):
+                last[low : high + 1] = entry["time"]
             computing += float(self.workload.size[j] * (self.tasks["finish"][j] - self.tasks["start"][j]))
         return {"computing": computing, "idle": float(last.sum()) - computing}
 
@@ -160,23 +175,27 @@ class Record:
     def machine_states(self) -> Iterator[MachineStateRow]:
         """Yield how many cores idle and compute, after each start, end and change of P-states."""
         computing = 0
-        for time, kind, row, _ in self.entries(LOG_START, LOG_END, LOG_REQUEST).tolist():
+        for time, kind, row, *_ in self.entries(LOG_START, LOG_END, LOG_REQUEST).tolist():
             if kind != LOG_REQUEST:
                 size = int(self.workload.size[row])
                 computing += size if kind == LOG_START else -size
             yield time, 0, 0, 0, self.platform.cores - computing, computing
 
-    def requests(self) -> Iterator[tuple[float, Ints, int]]:
-        """Yield the time, the cores and the P-state of each SET_RESOURCE_STATE."""
-        for k in np.flatnonzero(self.log["kind"] == LOG_REQUEST).tolist():
-            time, _, cores, pstate = self.log[k].tolist()
-            yield time, self.log["row"][k + 1 : k + 1 + cores], pstate
+    def requests(self) -> Iterator[tuple[float, str, int]]:
+        """Yield the time, the cores as an interval set and the P-state of each SET_RESOURCE_STATE."""
+        rows = np.flatnonzero(self.log["kind"] == LOG_REQUEST)
+        counts = self.log["row"][rows]
+        groups = np.repeat(np.arange(len(rows)), counts)
+        changes = self.entries(LOG_PSTATE)
+        stretches = np.zeros(len(changes), STRETCH)
+        stretches["first"], stretches["cores"] = changes["row"], changes["cores"]
+        texts = interval_texts(*joined(groups, stretches, len(rows)))
+        yield from zip(self.log["time"][rows].tolist(), texts, self.log["value"][rows].tolist(), strict=True)
 
     def pstate_changes(self) -> Iterator[PstateRow]:
         """Yield the P-states at time 0, and the request and completion of each change."""
-        yield 0.0, interval_set(range(self.platform.cores)), P3
-        for time, cores, pstate in self.requests():
-            machines = interval_set(cores.tolist())
+        yield 0.0, interval_text(0, self.platform.cores - 1), P3
+        for time, machines, pstate in self.requests():
             yield time, machines, -1
             yield time, machines, pstate
 
@@ -189,7 +208,7 @@ class Record:
         steps = np.concatenate([[0.0], np.cumsum(self.watt_changes(changes))])
         done = 0
         time_before, joules_before = 0.0, 0.0
-        for (time, kind, row, _), used in zip(entries.tolist(), joules, strict=True):
+        for (time, kind, row, *_), used in zip(entries.tolist(), joules, strict=True):
             elapsed = time - time_before
             watts = self.idle_watts + float(steps[done])
             yield time, used, letters[kind], watts, (used - joules_before) / elapsed if elapsed > 0 else None

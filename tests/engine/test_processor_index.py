@@ -23,6 +23,7 @@ from hdeeprm_like.engine.processor_index import (
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.engine.waiting_queue import draw
+from hdeeprm_like.engine.words import of_cores
 
 KEYS = [number for name, number in CORE_POLICIES.items() if name != "random"]
 
@@ -86,7 +87,7 @@ def test_every_choice_is_that_of_a_scan_whatever_jobs_come_and_go(cluster, asked
     for now in range(1, 6):
         apply_pair(t, data.draw(st.sampled_from(sorted(JOB_POLICIES.values()))), data.draw(placements))
         withdrawn = data.draw(st.integers(0, cluster.cores - 1))
-        set_available(t, withdrawn, not t.core_available[withdrawn])
+        set_available(t, withdrawn, not of_cores(t.words, "available")[withdrawn])
         for wanted in (0.0, 64.0, 100.1, 450.0):
             check_choices(t, wanted, float(data.draw(st.integers(0, 1))), data.draw(st.integers(0, len(t.picks) - 1)))
         tree = t.tree.copy()

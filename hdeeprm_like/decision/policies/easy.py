@@ -16,7 +16,7 @@ from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
-from hdeeprm_like.engine.lifecycle import start_job
+from hdeeprm_like.engine.lifecycle import available_in, start_job
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
 from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
 from hdeeprm_like.engine.processor_index import places
@@ -219,12 +219,13 @@ def take_at_shadow(tables: Tables, plans: Plans, memory: float, gpus: float, j: 
         How many more of the head's cores have room then.
     """
     job, begin, change = tables.jobs[j], tables.clock[0].placed, 0.0
-    for place in range(begin, begin + job.size):
-        n = tables.processors[tables.core_processor[tables.allocation[place]]].node
+    for place in range(begin, begin + job.stretches):
+        n = tables.processors[tables.core_processor[tables.allocation[place].first]].node
         before = places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus)
-        plans.node_cores[n] -= int(share)
-        plans.node_memory[n] -= share * job.memory
-        plans.node_gpus[n] -= share * job.gpus
+        for _ in range(tables.allocation[place].cores):  # one after the other, as they are given back: without a rest
+            plans.node_cores[n] -= int(share)
+            plans.node_memory[n] -= share * job.memory
+            plans.node_gpus[n] -= share * job.gpus
         change += places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus) - before
     return change
 
@@ -271,12 +272,13 @@ def reservation_on_nodes(tables: Tables, plans: Plans, k: int, j: int, count: in
         cores[tables.processors[processor].node] += tables.loads[processor].free
     for i in range(count):
         other = tables.jobs[plans.releases[i]]
-        for place in range(other.first, other.first + other.size):
-            core = tables.allocation[place]
-            n = tables.processors[tables.core_processor[core]].node
-            cores[n] += tables.core_available[core]
-            memory[n] += other.memory
-            gpus[n] += other.gpus
+        for place in range(other.first, other.first + other.stretches):
+            stretch = tables.allocation[place]
+            n = tables.processors[tables.core_processor[stretch.first]].node
+            cores[n] += available_in(tables, stretch.first, stretch.cores)
+            for _ in range(stretch.cores):
+                memory[n] += other.memory
+                gpus[n] += other.gpus
         found, free = 0.0, 0
         for n in range(len(tables.nodes)):
             found += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
