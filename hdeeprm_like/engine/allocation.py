@@ -5,7 +5,7 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.lifecycle import lacking_beside_cores, release, touch
+from hdeeprm_like.engine.lifecycle import lacking_beside_cores, note_room, release, touch
 from hdeeprm_like.engine.node_places import has_nodes, note_holds
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import (
@@ -29,7 +29,7 @@ from hdeeprm_like.engine.processor_index import (
 )
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import draw
-from hdeeprm_like.engine.words import bits, lowest_bit, stretch_at
+from hdeeprm_like.engine.words import BITS, bits, lowest_bit, stretch_at
 
 
 @inlined
@@ -220,7 +220,7 @@ def return_cores(tables: Tables, j: int) -> None:
         p = tables.picks[picks].processor
         while i < end and tables.core_processor[tables.allocation[i].first] == p:
             stretch = tables.allocation[i]
-            release(tables, p, stretch.first, stretch.cores)
+            release(tables, stretch.first, stretch.cores)
             tables.loads[p].picked += stretch.cores
             i += 1
         picks += 1
@@ -246,9 +246,9 @@ def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
 @compiled
 def take_lowest(tables: Tables, p: int, j: int) -> None:
     """Give a job the lowest free cores of a processor, as many as are booked there."""
-    load, needed = tables.loads[p], tables.loads[p].picked
-    w = load.first_free
+    needed, w = tables.loads[p].picked, tables.processors[p].first_word
     while needed > 0:
+        w = next_roomy(tables, w)
         word = tables.words[w]
         free = word.available & ~word.serving
         while free != 0 and needed > 0:
@@ -257,8 +257,16 @@ def take_lowest(tables: Tables, p: int, j: int) -> None:
             serve(tables, w, bit, cores, j)
             free &= ~bits(bit, cores)
             needed -= cores
-        load.first_free = w
         w += 1
+
+
+@inlined
+def next_roomy(tables: Tables, w: int) -> int:
+    """Return the first word from one on that has a free core; there must be one."""
+    place, later = w // BITS, -1 << (w % BITS)
+    while tables.roomy[place] & later == 0:
+        place, later = place + 1, -1
+    return int(place * BITS + lowest_bit(tables.roomy[place] & later))
 
 
 @compiled
@@ -284,6 +292,7 @@ def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
     word, job = tables.words[w], tables.jobs[j]
     word.serving |= bits(bit, cores)
     word.begins |= 1 << bit
+    note_room(tables, w)
     first = word.first + bit
     tables.owners[first] = j
     touch(tables, w)

@@ -232,15 +232,23 @@ def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owne
 
 @compiled
 def find_changes(tables: Tables, timing: BatsimClock) -> None:
-    """Count the cores that come into each P-state in this instant."""
-    talk = timing.talk[0]
+    """Count the cores that come into each P-state in this instant, and forget words in which none does."""
+    talk, clock, kept = timing.talk[0], tables.clock[0], 0
     for pstate in range(4):
         talk.changes[pstate] = 0
-    for i in range(tables.clock[0].touched):
+    for i in range(clock.touched):
         word = tables.words[tables.touched[i]]
         serving, idle = pstates_of(tables, word.processor)
-        talk.changes[serving] += count_bits(word.serving & ~of_pstate(word, serving))
-        talk.changes[idle] += count_bits(word.cores & ~word.serving & ~of_pstate(word, idle))
+        serve = word.serving & ~of_pstate(word, serving)
+        rest = word.cores & ~word.serving & ~of_pstate(word, idle)
+        if serve | rest:
+            talk.changes[serving] += count_bits(serve)
+            talk.changes[idle] += count_bits(rest)
+            tables.touched[kept] = tables.touched[i]
+            kept += 1
+        else:
+            word.touched = 0
+    clock.touched = kept
 
 
 @compiled

@@ -98,6 +98,17 @@ def forget_touched(tables: Tables) -> None:
     clock.touched = 0
 
 
+@inlined
+def note_room(tables: Tables, w: int) -> None:
+    """Note whether a word has a free core."""
+    word = tables.words[w]
+    bit = 1 << (w % BITS)
+    if word.available & ~word.serving:
+        tables.roomy[w // BITS] |= bit
+    else:
+        tables.roomy[w // BITS] &= ~bit
+
+
 @compiled
 def available_in(tables: Tables, first: int, cores: int) -> int:
     """Return how many of neighbouring cores of a processor are available."""
@@ -111,17 +122,17 @@ def available_in(tables: Tables, first: int, cores: int) -> int:
 
 
 @compiled
-def release(tables: Tables, p: int, first: int, cores: int) -> int:
+def release(tables: Tables, first: int, cores: int) -> int:
     """Let neighbouring cores of a processor serve no job any more; return how many of them are available."""
-    w, left, available, load = word_of(tables, first), cores, 0, tables.loads[p]
+    w, left, available = word_of(tables, first), cores, 0
     bit = first - tables.words[w].first
-    load.first_free = min(load.first_free, w)
     while left > 0:
         word, count = tables.words[w], min(left, BITS - bit)
         freed = bits(bit, count)
         word.serving &= ~freed
         word.begins &= ~freed
         available += count_bits(freed & word.available)
+        note_room(tables, w)
         touch(tables, w)
         w, bit, left = w + 1, 0, left - count
     return available
@@ -282,7 +293,7 @@ def end_job(tables: Tables, j: int) -> None:
         p, cores, available = tables.core_processor[tables.allocation[i].first], 0, 0
         while i < end and tables.core_processor[tables.allocation[i].first] == p:
             stretch = tables.allocation[i]
-            available += release(tables, p, stretch.first, stretch.cores)
+            available += release(tables, stretch.first, stretch.cores)
             cores += stretch.cores
             i += 1
         tables.loads[p].free += available
@@ -444,7 +455,7 @@ def set_available(tables: Tables, core: int, available: bool) -> None:
     if word.serving & bit == 0:
         change = 1 if available else -1
         load.free += change
-        load.first_free = min(load.first_free, w)
+        note_room(tables, w)
         rank(tables, word.processor)
         tables.clock[0].free_cores += change
 

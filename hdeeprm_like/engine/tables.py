@@ -102,7 +102,6 @@ LOAD = np.dtype(
         ("free", "i4"),  # idle, available cores
         ("busy", "i4"),  # cores serving a job
         ("oversubscribed", "i4"),  # 1 when used_bandwidth exceeds bandwidth
-        ("first_free", "i4"),  # the words of the processor before this one have no free core
         ("picked", "i4"),  # cores booked for the job being placed
     ],
     align=True,
@@ -181,6 +180,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         levels: the first row of the tree for the groups of processors, for the groups of these, ..., for the only one.
         core_processor: (C,).
         words: (W,) WORD, which cores serve jobs, are available and in which P-state, see ``words``.
+        roomy: bits, which words have a free core, 64 words in each entry.
         owners: (C,) the job of a core at which the cores of a job begin in a word; nothing at other cores.
         allocation: STRETCH, cores of the started jobs, one job after the other; empty where cores are counted and have
             no names.
@@ -205,6 +205,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     levels: Ints
     core_processor: Ints
     words: Records
+    roomy: Ints
     owners: Ints
     allocation: Records
     members: Ints
@@ -263,7 +264,7 @@ def new_tables(
     """
     loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
     processors = rows_of_processors(platform)
-    loads["free"], loads["first_free"] = platform.processor_cores, processors["first_word"]
+    loads["free"] = platform.processor_cores
     words = new_words(platform)
     node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
     groups = [-(-platform.processors // WIDTH)]
@@ -291,6 +292,7 @@ def new_tables(
         levels=np.cumsum([0, *groups[:-1]]),
         core_processor=platform.core_processor.astype(np.int32),
         words=words,
+        roomy=np.full(words_of(np.array([len(words)]))[0], -1, np.int64),
         owners=np.zeros(platform.cores, np.int32),
         allocation=np.zeros(places, STRETCH),
         members=np.zeros(jobs, np.int32),
