@@ -4,8 +4,9 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 """
 
 from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.lifecycle import lacking_beside_cores, note_room, release, touch
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit
+from hdeeprm_like.engine.cores import note_room, release, touch
+from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_places import has_nodes, note_holds
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import (
@@ -29,7 +30,7 @@ from hdeeprm_like.engine.processor_index import (
 )
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import draw
-from hdeeprm_like.engine.words import BITS, bits, lowest_bit, stretch_at
+from hdeeprm_like.engine.words import BITS, bits, stretch_at
 
 
 @inlined

@@ -11,10 +11,10 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine.actions import Actions, new_actions, number
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.lifecycle import word_of
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
+from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.words import count_bits, words_of
+from hdeeprm_like.engine.words import words_of
 from hdeeprm_like.types import Floats, Ints, Records
 
 LOOPBACK = 1e10  # 1/s, one byte at SimGrid's 10 GB/s from the master host to itself

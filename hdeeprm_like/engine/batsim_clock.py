@@ -61,7 +61,8 @@ from hdeeprm_like.engine.batsim_jobs import (
     start_work,
 )
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.lifecycle import forget_starts, forget_touched, started_job
+from hdeeprm_like.engine.cores import forget_touched
+from hdeeprm_like.engine.lifecycle import forget_starts, started_job
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, Simulation
 

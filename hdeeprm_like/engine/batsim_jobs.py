@@ -25,11 +25,13 @@ from hdeeprm_like.engine.batsim_actors import (
     rounds_to_look,
     say,
 )
-from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.lifecycle import pstates_of, put_pstate, word_of, write_log
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
+from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
+from hdeeprm_like.engine.cores import word_of
+from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
-from hdeeprm_like.engine.words import BITS, bits, count_bits, highest_bit, lowest_bit, of_pstate, stretch_at
+from hdeeprm_like.engine.words import BITS, bits, highest_bit, of_pstate, stretch_at
 
 # Stages of a job's actor: what it does when it runs next
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
@@ -289,9 +291,7 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
 
 
 @inlined
-def mark_jobs(
-    tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int
-) -> int:
+def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int) -> int:
     """Mark the jobs of some cores of a word that have begun, once each; return how many are marked."""
     while changed != 0:
         bit = lowest_bit(changed)

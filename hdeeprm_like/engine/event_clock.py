@@ -9,11 +9,10 @@ cores and the log of them are left out.
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
 from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_START, Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, SUCCESS, WALLTIME_REACHED, Simulation
-from hdeeprm_like.engine.words import lowest_bit
 from hdeeprm_like.types import Ints, Records
 
 TOGETHER = 1.05e-9  # s within which jobs end together

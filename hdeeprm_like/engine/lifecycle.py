@@ -3,14 +3,13 @@
 Compiled functions on ``Tables``, called by ``State`` for one cluster and by the vector environment for many.
 """
 
-from typing import Any
-
 import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.bundles import Bundle, BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit
+from hdeeprm_like.engine.cores import forget_touched, release, touch_all
 from hdeeprm_like.engine.node_places import has_nodes_when_idle
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.processor_index import counts_cores, places, rank
@@ -34,7 +33,6 @@ from hdeeprm_like.engine.tables import (
     Tables,
 )
 from hdeeprm_like.engine.waiting_queue import dequeue, enqueue
-from hdeeprm_like.engine.words import BITS, bits, count_bits, lowest_bit, of_pstate
 from hdeeprm_like.types import Ints
 
 OVER = 1.0 + 1e-12  # sums of bandwidth requests are oversubscribed beyond rounding only
@@ -52,23 +50,6 @@ def write_log(tables: Tables, time: float, kind: int, row: int, value: int) -> N
 
 
 @inlined
-def pstate_of(tables: Tables, core: int) -> int:
-    """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
-    word = tables.words[word_of(tables, core)]
-    load = tables.loads[word.processor]
-    if word.serving & (1 << (core - word.first)):
-        return P1 if load.oversubscribed else P0
-    return P2 if load.busy > 0 else P3
-
-
-@inlined
-def word_of(tables: Tables, core: int) -> int:
-    """Return the word that a core is in."""
-    processor = tables.processors[tables.core_processor[core]]
-    return int(processor.first_word + (core - processor.first_core) // BITS)
-
-
-@inlined
 def power_of(tables: Tables, p: int) -> float:
     """Return the power in W of a processor's cores."""
     processor, load = tables.processors[p], tables.loads[p]
@@ -76,66 +57,6 @@ def power_of(tables: Tables, p: int) -> float:
     serving = P1 if load.oversubscribed else P0
     idle_cores = processor.cores - load.busy
     return float(load.busy * processor.watts[serving] + idle_cores * processor.watts[idle])
-
-
-@inlined
-def touch(tables: Tables, w: int) -> None:
-    """Remember that the cores of a word may have changed P-state in this instant."""
-    if tables.words[w].touched:
-        return
-    tables.words[w].touched = 1
-    clock = tables.clock[0]
-    tables.touched[clock.touched] = w
-    clock.touched += 1
-
-
-@inlined
-def forget_touched(tables: Tables) -> None:
-    """Let no word have been touched."""
-    clock = tables.clock[0]
-    for i in range(clock.touched):
-        tables.words[tables.touched[i]].touched = 0
-    clock.touched = 0
-
-
-@inlined
-def note_room(tables: Tables, w: int) -> None:
-    """Note whether a word has a free core."""
-    word = tables.words[w]
-    bit = 1 << (w % BITS)
-    if word.available & ~word.serving:
-        tables.roomy[w // BITS] |= bit
-    else:
-        tables.roomy[w // BITS] &= ~bit
-
-
-@compiled
-def available_in(tables: Tables, first: int, cores: int) -> int:
-    """Return how many of neighbouring cores of a processor are available."""
-    w, left, available = word_of(tables, first), cores, 0
-    bit = first - tables.words[w].first
-    while left > 0:
-        count = min(left, BITS - bit)
-        available += count_bits(bits(bit, count) & tables.words[w].available)
-        w, bit, left = w + 1, 0, left - count
-    return available
-
-
-@compiled
-def release(tables: Tables, first: int, cores: int) -> int:
-    """Let neighbouring cores of a processor serve no job any more; return how many of them are available."""
-    w, left, available = word_of(tables, first), cores, 0
-    bit = first - tables.words[w].first
-    while left > 0:
-        word, count = tables.words[w], min(left, BITS - bit)
-        freed = bits(bit, count)
-        word.serving &= ~freed
-        word.begins &= ~freed
-        available += count_bits(freed & word.available)
-        note_room(tables, w)
-        touch(tables, w)
-        w, bit, left = w + 1, 0, left - count
-    return available
 
 
 @inlined
@@ -210,16 +131,6 @@ def change_busy(tables: Tables, p: int, cores: int) -> None:
     clock.watts += power_of(tables, p)
     if idle != (load.busy == 0) or oversubscribed != load.oversubscribed:
         touch_all(tables, p)
-
-
-@inlined
-def touch_all(tables: Tables, p: int) -> None:
-    """Remember that all cores of a processor may have changed P-state in this instant."""
-    if counts_cores(tables):
-        return
-    processor = tables.processors[p]
-    for w in range(processor.first_word, processor.first_word + processor.words):
-        touch(tables, w)
 
 
 @inlined
@@ -441,72 +352,6 @@ def log_blocked(tables: Tables) -> None:
     if clock.blocked != clock.blocked_before:
         write_log(tables, clock.now, LOG_BLOCKED, clock.blocked_job, clock.blocked)
         clock.blocked_before = clock.blocked
-
-
-@compiled
-def set_available(tables: Tables, core: int, available: bool) -> None:
-    """Withdraw a core or give it back; a job that runs on it goes on (Batsim's machine events)."""
-    w = word_of(tables, core)
-    word, load = tables.words[w], tables.loads[tables.words[w].processor]
-    bit = 1 << (core - word.first)
-    if (word.available & bit != 0) == available:
-        return
-    word.available ^= bit
-    if word.serving & bit == 0:
-        change = 1 if available else -1
-        load.free += change
-        note_room(tables, w)
-        rank(tables, word.processor)
-        tables.clock[0].free_cores += change
-
-
-class PstateChanges(Bundle):
-    """Cores that have come into other P-states; C as in ``types``.
-
-    Attributes:
-        cores, pstates: (C,).
-    """
-
-    cores: Ints
-    pstates: Ints
-
-
-@compiled
-def changed_pstates(tables: Tables, changes: PstateChanges) -> int:
-    """Write the cores that have come into another P-state than asked for last, in any order; return how many."""
-    found = 0
-    for i in range(tables.clock[0].touched):
-        word = tables.words[tables.touched[i]]
-        serving, idle = pstates_of(tables, word.processor)
-        for pstate in (serving, idle):
-            changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-            while changed != 0:
-                changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate
-                changed &= changed - 1
-                found += 1
-    return found
-
-
-@inlined
-def pstates_of(tables: Tables, p: int) -> tuple[int, int]:
-    """Return the P-states of the cores of a processor: of those that serve a job, and of the others."""
-    load = tables.loads[p]
-    return P1 if load.oversubscribed else P0, P2 if load.busy > 0 else P3
-
-
-@inlined
-def put_pstate(word: Any, changed: int, pstate: int) -> None:
-    """Take note that cores of a word have been put into a P-state."""
-    word.low = word.low | changed if pstate & 1 else word.low & ~changed
-    word.high = word.high | changed if pstate & 2 else word.high & ~changed
-
-
-@compiled
-def confirm_pstates(tables: Tables, cores: Ints, pstates: Ints) -> None:
-    """Take note that the simulator has put cores into P-states."""
-    for i in range(len(cores)):
-        word = tables.words[word_of(tables, cores[i])]
-        put_pstate(word, 1 << (cores[i] - word.first), pstates[i])
 
 
 @compiled

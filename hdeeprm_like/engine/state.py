@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.engine import lifecycle
+from hdeeprm_like.engine import core_pstates, lifecycle
 from hdeeprm_like.engine.job_rows import countable, fill_jobs
 from hdeeprm_like.engine.node_sets import most_cores, new_node_sets
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
@@ -26,7 +26,8 @@ from hdeeprm_like.engine.tables import (
     make_room,
     new_tables,
 )
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.engine.words import cores_in
+from hdeeprm_like.types import Floats, Ints
 
 THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that look at a sorted list
 
@@ -147,11 +148,11 @@ class State:
         self.known = 0 if jobs is None else len(jobs)
         self.named = named
         self._places = 1 if jobs is None else int(most_cores(platform, jobs.demands, jobs.size).sum()) + 1
-        self._changed = lifecycle.PstateChanges(
+        self._changed = core_pstates.PstateChanges(
             cores=np.zeros(platform.cores, np.int32),
             pstates=np.zeros(platform.cores, np.int8),
         )
-        places = self._places if named else 0
+        places = min(self._places, platform.cores) if named else 0
         orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
         needs = needs or Needs(orders, ((BY_START, REQUESTED),))
         self.needs = needs
@@ -160,12 +161,12 @@ class State:
         node_sets = new_node_sets(platform, jobs)
         self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows, node_sets)
         self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
+        self.tables.clock["places"] = self._places if named else 0
         rank_all(self.tables)
         if jobs is not None:
             fill_jobs(self.tables.jobs, jobs, platform.reference_flops)
         self._enough = lifecycle.entries_of_an_instant(self.tables)  # entries; an instant never needs more than that
-        if log:
-            self.make_room()
+        self.make_room()
 
     @property
     def now(self) -> float:
@@ -221,7 +222,8 @@ class State:
         self.known += 1
         self._places += min(request.size, self.platform.cores)
         before = len(self.tables.jobs)
-        make_room(self.tables, self.known, self._places if self.named else 0)
+        make_room(self.tables, self.known, 0)
+        self.tables.clock["places"] = self._places if self.named else 0
         if len(self.tables.jobs) > before:
             self._enough = lifecycle.entries_of_an_instant(self.tables)
         job = self.tables.jobs[row]
@@ -249,7 +251,7 @@ class State:
             commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
         for j in self.started_now.tolist():
             commands.starts.append((j, self.cores_of(j)))
-        changed = lifecycle.changed_pstates(t, self._changed) if self.named and clock["touched"] else 0
+        changed = core_pstates.changed_pstates(t, self._changed) if self.named and clock["touched"] else 0
         if changed:
             order = np.argsort(self._changed.cores[:changed])
             cores, pstates = self._changed.cores[order].tolist(), self._changed.pstates[order].tolist()
@@ -259,20 +261,26 @@ class State:
     def confirm(self, pstates: dict[int, int]) -> None:
         """Take note that the simulator has put cores into P-states."""
         if pstates:
-            lifecycle.confirm_pstates(self.tables, np.array(list(pstates)), np.array(list(pstates.values())))
+            core_pstates.confirm_pstates(self.tables, np.array(list(pstates)), np.array(list(pstates.values())))
 
     def cores_of(self, job: int) -> Ints:
         """Return the cores of a started job in ascending order; none where they have no names."""
         return cores_of(self.tables, job)
 
     def make_room(self) -> None:
-        """Let the log have room for one more instant."""
+        """Let the log and the allocation have room for one more instant."""
+        clock, cores = self.tables.clock[0], self.platform.cores
+        make_room(self.tables, 0, int(min(clock["places"], clock["placed"] + cores)))
         log = self.tables.log
         used = int(self.tables.clock["logged"][0])
         if len(log) and len(log) < used + self._enough:
             grown = np.zeros(2 * (used + self._enough), log.dtype)
             grown[:used] = log[:used]
             self.tables.log = grown
+
+    def make_room_for_all(self) -> None:
+        """Let the allocation have room for all jobs, for compiled code that does not stop before their end."""
+        make_room(self.tables, 0, int(self.tables.clock["places"][0]))
 
     # What users' own observations, objectives, action spaces and job policies read. Arrays are read-only views, or
     # copies where they are computed; those over jobs have one entry for each job that is known, J, and in a simulation
@@ -417,11 +425,3 @@ def cores_of(tables: Tables, job: int) -> Ints:
     """Return the cores of a started job in ascending order; none where they have no names."""
     row = tables.jobs[job]
     return cores_in(tables.allocation[row["first"] : row["first"] + row["stretches"]])
-
-
-def cores_in(stretches: Records) -> Ints:
-    """Return the cores of stretches, as they are in the allocation, in ascending order."""
-    stretches = stretches[np.argsort(stretches["first"])]
-    counts = stretches["cores"].astype(np.int64)
-    begins = np.cumsum(counts) - counts
-    return np.repeat(stretches["first"] - begins, counts) + np.arange(counts.sum())

@@ -41,6 +41,7 @@ CLOCK = np.dtype(
         ("rejected", "i8"),
         ("free_cores", "i8"),
         ("placed", "i8"),  # used entries of Tables.allocation
+        ("places", "i8"),  # stretches that all known jobs can take, the most that the allocation ever needs room for
         ("changes", "i8"),  # used entries of Tables.changes
         ("first_start", "i8"),  # where those begin that tell of the jobs started in this instant
         ("started_now", "i8"),  # how many these are

@@ -8,12 +8,9 @@ meet signed ones.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.engine.compiled import inlined
+from hdeeprm_like.engine.compiled import inlined, lowest_bit, zeros_above
 from hdeeprm_like.types import Bools, Ints, Records
 
 BITS = 64
@@ -28,7 +25,7 @@ WORD = np.dtype(
         ("high", "i8"),  # ... the higher digit of the P-state that was last asked of the simulator
         ("first", "i4"),  # core
         ("processor", "i4"),
-        ("touched", "i4"),  # 1 when it is in Tables.touched
+        ("touched", "i8"),  # 1 when it is in Tables.touched
     ],
     align=True,
 )
@@ -67,29 +64,18 @@ def unpacked(bits: Ints) -> Bools:
     return np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), bitorder="little").astype(np.bool_)
 
 
-def _counts(name: str, *more: Any) -> Any:
-    """Return a function of one word for compiled code that is an instruction of the processor."""
-
-    def typed(typing: Any, word: Any) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-            return getattr(builder, name)(context.cast(builder, arguments[0], word, types.intp), *more)
-
-        return types.intp(word), generate
-
-    typed.__name__ = name
-    return intrinsic(typed)
-
-
-BIT = ir.IntType(1)
-count_bits = _counts("ctpop")
-lowest_bit = _counts("cttz", BIT(0))  # the number of the lowest bit that is set, BITS for none
-_zeros_above = _counts("ctlz", BIT(0))
+def cores_in(stretches: Records) -> Ints:
+    """Return the cores of stretches, as they are in the allocation, in ascending order."""
+    stretches = stretches[np.argsort(stretches["first"])]
+    counts = stretches["cores"].astype(np.int64)
+    begins = np.cumsum(counts) - counts
+    return np.repeat(stretches["first"] - begins, counts) + np.arange(counts.sum())
 
 
 @inlined
 def highest_bit(word: int) -> int:
     """Return the number of the highest bit that is set, -1 for none."""
-    return int(BITS - 1 - _zeros_above(word))
+    return int(BITS - 1 - zeros_above(word))
 
 
 @inlined

@@ -57,7 +57,4 @@ def interval_texts(begins: Ints, first: Ints, last: Ints) -> list[str]:
     """Return the interval set of each group, of what `joined` returns."""
     parts = list(map(interval_text, first.tolist(), last.tolist()))
     bounds = begins.tolist()
-    return [
-        parts[low] if high == low + 1 else " ".join(parts[low:high])
-        for low, high in pairwise(bounds)
-    ]
+    return [parts[low] if high == low + 1 else " ".join(parts[low:high]) for low, high in pairwise(bounds)]

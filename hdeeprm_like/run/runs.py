@@ -315,5 +315,6 @@ class Runs:
         play = Play(Simulator(state, blank(jobs), self._clock), self.space.system(state))
         if not play.is_built_in:
             raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")
+        state.tables.clock["places"] = 0  # there is room for all that these may take
         state.tables.allocation = np.zeros(places if self._named else 0, STRETCH)
         return play.run

@@ -29,7 +29,7 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.ranking import Ranked
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.engine.lifecycle import set_available
+from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
 from hdeeprm_like.engine.state import Instant, Request, State
 from hdeeprm_like.engine.words import of_cores

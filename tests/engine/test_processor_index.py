@@ -8,7 +8,8 @@ from small import jobs, platform
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, PLACEMENTS
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.engine.lifecycle import receive, set_available
+from hdeeprm_like.engine.cores import set_available
+from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.numbers import HIGH_MEM
 from hdeeprm_like.engine.processor_index import (
     best_processor,

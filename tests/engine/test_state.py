@@ -13,7 +13,8 @@ from small import Stepper, begun, jobs, jobs_in_words, platform
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.engine.lifecycle import pstate_of, set_available
+from hdeeprm_like.engine.core_pstates import pstate_of
+from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import COMPLETED, IDLE_CORE, REJECTED, RUNNING, UNKNOWN, WAITING
 from hdeeprm_like.engine.waiting_queue import select_job

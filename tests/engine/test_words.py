@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from small import jobs, jobs_in_words, platform
 
 from hdeeprm_like.engine.allocation import choose_cores
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.lifecycle import available_in, receive, set_available, start_job
+from hdeeprm_like.engine.compiled import compiled, count_bits, lowest_bit
+from hdeeprm_like.engine.cores import available_in, set_available
+from hdeeprm_like.engine.lifecycle import receive, start_job
 from hdeeprm_like.engine.numbers import FIRST_FIT
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import IDLE_CORE, NOTHING
-from hdeeprm_like.engine.words import bits, count_bits, highest_bit, lowest_bit, of_cores, stretch_at
+from hdeeprm_like.engine.words import bits, highest_bit, of_cores, stretch_at
 from hdeeprm_like.results.core_intervals import CoreIntervals
 
 sizes = st.lists(st.sampled_from([1, 5, 63, 64, 65, 128, 150]), min_size=1, max_size=4)

@@ -22,11 +22,10 @@ from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.decision.layout import NODE, Block
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays
 from hdeeprm_like.decision.window.arrays import Window
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
 from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
-from hdeeprm_like.engine.words import count_bits
 from hdeeprm_like.types import Floats, Records
 
 Kind: TypeAlias = Literal["normal", "small", "minimal"]

@@ -14,9 +14,10 @@ from hdeeprm_like.decision.policies.releases import are_sorted, expected_finish,
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.cores import available_in
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
-from hdeeprm_like.engine.lifecycle import available_in, start_job
+from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
 from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
 from hdeeprm_like.engine.processor_index import places
