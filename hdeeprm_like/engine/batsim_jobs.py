@@ -31,7 +31,7 @@ from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
-from hdeeprm_like.engine.words import BITS, bits, highest_bit, of_pstate, stretch_at
+from hdeeprm_like.engine.words import bits, highest_bit, of_pstate, stretch_at
 
 # Stages of a job's actor: what it does when it runs next
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
@@ -55,10 +55,10 @@ def slowest(tables: Tables, j: int) -> float:
     """Return the flop/s of the slowest core of a job in the P-states that its cores are in."""
     job, speed = tables.jobs[j], 1e300
     for i in range(job.first, job.first + job.stretches):
-        processor = tables.processors[tables.core_processor[tables.allocation[i].first]]
-        w, bit, left = begin_stretch(tables, tables.allocation[i])
+        w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
-            count = min(left, BITS - bit)
+            processor = tables.processors[tables.words[w].processor]
+            count = min(left, count_bits(tables.words[w].cores) - bit)
             for pstate in range(4):
                 if of_pstate(tables.words[w], pstate) & bits(bit, count):
                     speed = min(speed, processor.flops[pstate])
@@ -71,10 +71,10 @@ def power(tables: Tables, j: int) -> float:
     """Return the W of the cores of a job in the P-states that they are in."""
     job, watts = tables.jobs[j], 0.0
     for i in range(job.first, job.first + job.stretches):
-        processor = tables.processors[tables.core_processor[tables.allocation[i].first]]
-        w, bit, left = begin_stretch(tables, tables.allocation[i])
+        w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
-            count = min(left, BITS - bit)
+            processor = tables.processors[tables.words[w].processor]
+            count = min(left, count_bits(tables.words[w].cores) - bit)
             for pstate in range(4):
                 cores = count_bits(of_pstate(tables.words[w], pstate) & bits(bit, count))
                 watts += cores * processor.watts[pstate]
@@ -83,7 +83,7 @@ def power(tables: Tables, j: int) -> float:
 
 
 @inlined
-def begin_stretch(tables: Tables, stretch: Any) -> tuple[int, int, int]:
+def begin_words(tables: Tables, stretch: Any) -> tuple[int, int, int]:
     """Return the word and the bit that a stretch begins at, and how many cores it has."""
     w = word_of(tables, stretch.first)
     return w, stretch.first - tables.words[w].first, stretch.cores
@@ -183,9 +183,9 @@ def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
     job = tables.jobs[j]
     begin_look(timing)
     for i in range(job.first, job.first + job.stretches):
-        w, bit, left = begin_stretch(tables, tables.allocation[i])
+        w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
-            count = min(left, BITS - bit)
+            count = min(left, count_bits(tables.words[w].cores) - bit)
             look_at(timing, w, bits(bit, count))
             w, bit, left = w + 1, 0, left - count
 

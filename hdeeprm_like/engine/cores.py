@@ -34,6 +34,19 @@ def forget_touched(tables: Tables) -> None:
 
 
 @inlined
+def begin_stretch(tables: Tables, place: int) -> tuple[int, int, int]:
+    """Return the first core of a stretch of the allocation, how many it has, and the processor of the first."""
+    stretch = tables.allocation[place]
+    return stretch.first, stretch.cores, tables.core_processor[stretch.first]
+
+
+@inlined
+def cores_from(tables: Tables, p: int, core: int) -> int:
+    """Return how many cores a processor has from one on."""
+    return int(tables.processors[p].first_core + tables.processors[p].cores - core)
+
+
+@inlined
 def note_room(tables: Tables, w: int) -> None:
     """Note whether a word has a free core."""
     word = tables.words[w]
@@ -46,11 +59,11 @@ def note_room(tables: Tables, w: int) -> None:
 
 @compiled
 def available_in(tables: Tables, first: int, cores: int) -> int:
-    """Return how many of neighbouring cores of a processor are available."""
+    """Return how many of neighbouring cores are available."""
     w, left, available = word_of(tables, first), cores, 0
     bit = first - tables.words[w].first
     while left > 0:
-        count = min(left, BITS - bit)
+        count = min(left, count_bits(tables.words[w].cores) - bit)
         available += count_bits(bits(bit, count) & tables.words[w].available)
         w, bit, left = w + 1, 0, left - count
     return available
@@ -58,11 +71,12 @@ def available_in(tables: Tables, first: int, cores: int) -> int:
 
 @compiled
 def release(tables: Tables, first: int, cores: int) -> int:
-    """Let neighbouring cores of a processor serve no job any more; return how many of them are available."""
+    """Let neighbouring cores serve no job any more; return how many of them are available."""
     w, left, available = word_of(tables, first), cores, 0
     bit = first - tables.words[w].first
     while left > 0:
-        word, count = tables.words[w], min(left, BITS - bit)
+        word = tables.words[w]
+        count = min(left, count_bits(word.cores) - bit)
         freed = bits(bit, count)
         word.serving &= ~freed
         word.begins &= ~freed

@@ -9,10 +9,10 @@ from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit
-from hdeeprm_like.engine.cores import forget_touched, release, touch_all
+from hdeeprm_like.engine.cores import begin_stretch, cores_from, forget_touched, release, touch_all
 from hdeeprm_like.engine.node_places import has_nodes_when_idle
 from hdeeprm_like.engine.node_sets import no_partitions
-from hdeeprm_like.engine.processor_index import counts_cores, places, rank
+from hdeeprm_like.engine.processor_index import counts_cores, places, rank, rank_picks
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
 from hdeeprm_like.engine.tables import (
     COMPLETED,
@@ -77,10 +77,13 @@ def update_speed(tables: Tables, j: int) -> None:
         return
     speed, last = 1e300, -1
     for i in range(job.first, job.first + job.stretches):
-        p = tables.core_processor[tables.allocation[i].first]
-        if p != last:
-            last = p
-            speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
+        first, left, p = begin_stretch(tables, i)
+        while left > 0:
+            if p != last:
+                last = p
+                speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
+            count = min(left, cores_from(tables, p, first))
+            first, left, p = first + count, left - count, p + 1
     job.speed = speed
 
 
@@ -168,14 +171,18 @@ def start_job(tables: Tables, j: int) -> None:
         clock.placed += 1
         change_busy(tables, 0, job.size)
     else:
-        i, end = job.first, job.first + job.stretches
-        clock.placed = end
-        while i < end:
-            p, cores = tables.core_processor[tables.allocation[i].first], 0
-            while i < end and tables.core_processor[tables.allocation[i].first] == p:
-                cores += tables.allocation[i].cores
-                i += 1
-            change_busy(tables, p, cores)
+        clock.placed += job.stretches
+        last, cores = -1, 0
+        for i in range(job.first, clock.placed):
+            first, left, p = begin_stretch(tables, i)
+            while left > 0:
+                if p != last and cores > 0:
+                    change_busy(tables, last, cores)
+                    cores = 0
+                last, count = p, min(left, cores_from(tables, p, first))
+                cores += count
+                first, left, p = first + count, left - count, p + 1
+        change_busy(tables, last, cores)
     update_speed(tables, j)
     add_running(tables, j)
     note_change(tables, STARTED, j)
@@ -193,31 +200,48 @@ def end_job(tables: Tables, j: int) -> None:
     job.status, job.finish, job.speed = COMPLETED, clock.now, 0.0
     clock.running -= 1
     clock.completed += 1
-    i, end = job.first, job.first + job.stretches
     if counts_cores(tables):
         tables.loads[0].free += job.size
         clock.free_cores += job.size
         change_busy(tables, 0, -job.size)
         rank(tables, 0)
-        i = end
-    while i < end:
-        p, cores, available = tables.core_processor[tables.allocation[i].first], 0, 0
-        while i < end and tables.core_processor[tables.allocation[i].first] == p:
-            stretch = tables.allocation[i]
-            available += release(tables, stretch.first, stretch.cores)
-            cores += stretch.cores
-            i += 1
-        tables.loads[p].free += available
-        clock.free_cores += available
-        tables.loads[p].used_bandwidth -= cores * job.bandwidth
-        node, room = tables.nodes[tables.processors[p].node], tables.node_loads[tables.processors[p].node]
-        room.free_memory += cores * job.memory
-        if job.gpus > 0.0:
-            room.free_gpus += cores * job.gpus
-        change_busy(tables, p, -cores)
-        if room.busy == 0:
-            room.free_memory, room.free_gpus = node.memory, node.gpus
-        rank(tables, p)
+        return
+    picks, last, cores, available = 0, -1, 0, 0
+    for i in range(job.first, job.first + job.stretches):
+        first, left, p = begin_stretch(tables, i)
+        while left > 0:
+            if p != last:
+                if cores > 0:
+                    free_processor(tables, j, last, cores, available)
+                    cores = available = 0
+                tables.picks[picks].processor = p
+                picks += 1
+            last, count = p, min(left, cores_from(tables, p, first))
+            available += release(tables, first, count)
+            cores += count
+            first, left, p = first + count, left - count, p + 1
+    free_processor(tables, j, last, cores, available)
+    rank_picks(tables, 0, picks)
+
+
+@inlined
+def free_processor(tables: Tables, j: int, p: int, cores: int, available: int) -> None:
+    """Release what a job holds on a processor; it must be ranked anew afterwards.
+
+    Args:
+        available: how many of its cores there are.
+    """
+    job, load = tables.jobs[j], tables.loads[p]
+    load.free += available
+    tables.clock[0].free_cores += available
+    load.used_bandwidth -= cores * job.bandwidth
+    node, room = tables.nodes[tables.processors[p].node], tables.node_loads[tables.processors[p].node]
+    room.free_memory += cores * job.memory
+    if job.gpus > 0.0:
+        room.free_gpus += cores * job.gpus
+    change_busy(tables, p, -cores)
+    if room.busy == 0:
+        room.free_memory, room.free_gpus = node.memory, node.gpus
 
 
 @compiled

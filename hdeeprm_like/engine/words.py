@@ -30,7 +30,7 @@ WORD = np.dtype(
     align=True,
 )
 
-STRETCH = np.dtype([("first", "i4"), ("cores", "i4")], align=True)  # neighbours on one processor, from the first on
+STRETCH = np.dtype([("first", "i4"), ("cores", "i4")], align=True)  # neighbours, from the first on
 
 
 def new_words(platform: Platform) -> Records:
