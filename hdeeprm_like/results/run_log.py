@@ -42,6 +42,7 @@ from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Floats, Records
 
 FINAL_STATES = {
+    0: "REJECTED",
     SUCCESS: "COMPLETED_SUCCESSFULLY",
     WALLTIME_REACHED: "COMPLETED_WALLTIME_REACHED",
     KILLED: "COMPLETED_KILLED",
@@ -86,37 +87,39 @@ class Record:
     @cached_property
     def job_rows(self) -> list[JobRow]:
         """The jobs that ended or were rejected, in the order in which the server saw it."""
-        return [self.job_row(int(entry["row"])) for entry in self.entries(LOG_END, LOG_REJECT)]
-
-    def job_row(self, j: int) -> JobRow:
-        """Return the line of ``out_jobs.csv`` of one job."""
-        workload, task = self.workload, self.tasks[j]
-        name, _, job_id = workload.ids[j].partition("!")
-        rejected = self.state.tables.jobs["status"][j] == REJECTED
-        walltime = float(workload.walltime[j])
-        return JobRow(
-            job_id=job_id,
-            workload=name,
-            profile=workload.profiles[j],
-            submission_time=float(workload.submit[j]),
-            size=int(workload.size[j]),
-            walltime=walltime if np.isfinite(walltime) else -1.0,
-            success=bool(task["outcome"] == SUCCESS),
-            final_state="REJECTED" if rejected else FINAL_STATES[int(task["outcome"])],
-            starting_time=None if rejected else float(task["start"]),
-            execution_time=None if rejected else float(task["finish"] - task["start"]) or SHORTEST_RUN,
-            allocated=self._allocated[j],
-            energy=-1.0 if rejected else float(task["joules"]),
+        workload, order = self.workload, self.entries(LOG_END, LOG_REJECT)["row"]
+        tasks, rejected = self.tasks[order], self.state.tables.jobs["status"][order] == REJECTED
+        start, run = (
+            tasks["start"].tolist(),
+            [run or SHORTEST_RUN for run in (tasks["finish"] - tasks["start"]).tolist()],
         )
+        walltime = np.where(np.isfinite(workload.walltime), workload.walltime, -1.0)[order]
+        outcome = np.where(rejected, 0, tasks["outcome"]).tolist()
+        texts, rows = self.intervals.texts(), order.tolist()
+        names = [workload.ids[j].partition("!") for j in rows]
+        columns = {
+            "job_id": [job for _, _, job in names],
+            "workload": [name for name, _, _ in names],
+            "profile": [workload.profiles[j] for j in rows],
+            "submission_time": workload.submit[order].tolist(),
+            "size": workload.size[order].tolist(),
+            "walltime": walltime.tolist(),
+            "success": (tasks["outcome"] == SUCCESS).tolist(),
+            "final_state": [FINAL_STATES[how] for how in outcome],
+            "starting_time": [None if how == 0 else time for how, time in zip(outcome, start, strict=True)],
+            "execution_time": [
+                None if how == 0 else time or SHORTEST_RUN for how, time in zip(outcome, run, strict=True)
+            ],
+            "allocated": [texts[j] for j in rows],
+            "energy": np.where(rejected, -1.0, tasks["joules"]).tolist(),
+        }
+        assert tuple(columns) == JobRow._fields[: len(columns)]
+        return [JobRow(*values) for values in zip(*columns.values(), strict=True)]
 
     @cached_property
     def intervals(self) -> CoreIntervals:
         """The cores of the jobs."""
         return CoreIntervals(self.state.tables)
-
-    @cached_property
-    def _allocated(self) -> list[str]:
-        return self.intervals.texts()
 
     @cached_property
     def power(self) -> PowerCurve:
@@ -150,13 +153,12 @@ class Record:
 
     def machine_seconds(self) -> dict[str, float]:
         """Return the seconds that all cores computed and idled, each up to its last change as Batsim counts."""
-        last = np.zeros(self.platform.cores)
-        computing = 0.0
-        for entry in self.entries(LOG_END):
-            j = int(entry["row"])
+        last, ends = np.zeros(self.platform.cores), self.entries(LOG_END)
+        for j, time in zip(ends["row"].tolist(), ends["time"].tolist(), strict=True):
             for low, high in self.intervals.of(j):
-                last[low : high + 1] = entry["time"]
-            computing += float(self.workload.size[j] * (self.tasks["finish"][j] - self.tasks["start"][j]))
+                last[low : high + 1] = time
+        tasks = self.tasks[ends["row"]]
+        computing = float(sum((self.workload.size[ends["row"]] * (tasks["finish"] - tasks["start"])).tolist()))
         return {"computing": computing, "idle": float(last.sum()) - computing}
 
     def schedule(self, scheduling_time: float, simulation_time: float) -> dict[str, str | int | float]:
@@ -174,12 +176,12 @@ class Record:
 
     def machine_states(self) -> Iterator[MachineStateRow]:
         """Yield how many cores idle and compute, after each start, end and change of P-states."""
-        computing = 0
-        for time, kind, row, *_ in self.entries(LOG_START, LOG_END, LOG_REQUEST).tolist():
-            if kind != LOG_REQUEST:
-                size = int(self.workload.size[row])
-                computing += size if kind == LOG_START else -size
-            yield time, 0, 0, 0, self.platform.cores - computing, computing
+        entries = self.entries(LOG_START, LOG_END, LOG_REQUEST)
+        sizes = np.where(entries["kind"] == LOG_REQUEST, 0, self.workload.size[entries["row"] % len(self.tasks)])
+        computing = np.cumsum(np.where(entries["kind"] == LOG_END, -sizes, sizes))
+        idle = self.platform.cores - computing
+        for time, idling, serving in zip(entries["time"].tolist(), idle.tolist(), computing.tolist(), strict=True):
+            yield time, 0, 0, 0, idling, serving
 
     def requests(self) -> Iterator[tuple[float, str, int]]:
         """Yield the time, the cores as an interval set and the P-state of each SET_RESOURCE_STATE."""
