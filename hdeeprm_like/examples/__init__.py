@@ -75,6 +75,19 @@ EXAMPLES: Mapping[str, Example] = {
             "--windows 4x512 --output compared",
         ),
     ),
+    "frontier": Example(
+        "a day of jobs of Lublin's model on Frontier, 602,112 cores, its energy and power over time; and LUMI",
+        {
+            "frontier-easy.json": "agents/frontier-easy.json",
+            "frontier.json": "platforms/frontier.json",
+            "lumi.json": "platforms/lumi.json",
+        },
+        (
+            "hdeeprm-like launch --options {folder}/frontier-easy.json",
+            "hdeeprm-like metrics run-frontier-easy --short",
+            "hdeeprm-like visual power --run run-frontier-easy --save power.png",
+        ),
+    ),
     "learning": trained(
         "reinforce",
         "reinforce",
