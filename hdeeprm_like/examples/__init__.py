@@ -76,15 +76,16 @@ EXAMPLES: Mapping[str, Example] = {
         ),
     ),
     "frontier": Example(
-        "a day of jobs of Lublin's model on Frontier, 602,112 cores, its energy and power over time; and LUMI",
+        "2,000 jobs on Frontier's 602,112 cores, their energy and its power over time; and LUMI",
         {
             "frontier-easy.json": "agents/frontier-easy.json",
             "frontier.json": "platforms/frontier.json",
             "lumi.json": "platforms/lumi.json",
+            "tariff.csv": "agents/tariff.csv",
         },
         (
             "hdeeprm-like launch --options {folder}/frontier-easy.json",
-            "hdeeprm-like metrics run-frontier-easy --short",
+            "hdeeprm-like metrics run-frontier-easy --short --tariff {folder}/tariff.csv",
             "hdeeprm-like visual power --run run-frontier-easy --save power.png",
         ),
     ),
