@@ -1,4 +1,4 @@
-"""How time and memory grow with jobs, cores and the queue, and a week of Frontier; each line in a process of its own."""
+"""How time and memory grow with jobs, cores and the queue, and a week of Frontier; one process for each line."""
 
 import multiprocessing
 import resource
