@@ -292,7 +292,7 @@ def take_lowest(tables: Tables, p: int, j: int) -> None:
         w += 1
 
 
-@inlined
+@compiled
 def next_roomy(tables: Tables, w: int) -> int:
     """Return the first word from one on that has a free core; as many as there are words, or more, if none has."""
     place, later = w // BITS, -1 << (w % BITS)
@@ -321,7 +321,7 @@ def take_random(tables: Tables, p: int, j: int) -> None:
         w += 1
 
 
-@inlined
+@compiled
 def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
     """Let neighbouring cores of a word serve a job, and put them behind those that it has already."""
     word, job = tables.words[w], tables.jobs[j]

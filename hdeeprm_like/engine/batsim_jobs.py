@@ -290,7 +290,7 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     look_at_all(timing)
 
 
-@inlined
+@compiled
 def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int) -> int:
     """Mark the jobs of some cores of a word that have begun, once each; return how many are marked."""
     while changed != 0:
@@ -306,7 +306,7 @@ def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word:
     return marked
 
 
-@inlined
+@compiled
 def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
     """Log that cores come into a P-state; return the place of that entry."""
     place = tables.clock[0].logged
@@ -316,7 +316,7 @@ def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
     return int(place)
 
 
-@inlined
+@compiled
 def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: int) -> None:
     """Log that some cores of a word come into a P-state: neighbours that were in one before together."""
     if len(tables.log) == 0:
@@ -344,7 +344,7 @@ def log_stretch(tables: Tables, request: int, first: int, cores: int, value: int
     tables.log[request].row += 1
 
 
-@inlined
+@compiled
 def draw_alike(tables: Tables, core: int, other: int) -> bool:
     """Tell whether two cores draw the same power in every P-state."""
     p, q = tables.core_processor[core], tables.core_processor[other]

@@ -24,7 +24,7 @@ def touch(tables: Tables, w: int) -> None:
     clock.touched += 1
 
 
-@inlined
+@compiled
 def forget_touched(tables: Tables) -> None:
     """Let no word have been touched."""
     clock = tables.clock[0]
@@ -46,7 +46,7 @@ def cores_from(tables: Tables, p: int, core: int) -> int:
     return int(tables.processors[p].first_core + tables.processors[p].cores - core)
 
 
-@inlined
+@compiled
 def note_room(tables: Tables, w: int) -> None:
     """Note whether a word has a free core."""
     word = tables.words[w]
@@ -87,7 +87,7 @@ def release(tables: Tables, first: int, cores: int) -> int:
     return available
 
 
-@inlined
+@compiled
 def touch_all(tables: Tables, p: int) -> None:
     """Remember that all cores of a processor may have changed P-state in this instant."""
     if counts_cores(tables):

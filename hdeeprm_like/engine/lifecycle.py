@@ -224,7 +224,7 @@ def end_job(tables: Tables, j: int) -> None:
     rank_picks(tables, 0, picks)
 
 
-@inlined
+@compiled
 def free_processor(tables: Tables, j: int, p: int, cores: int, available: int) -> None:
     """Release what a job holds on a processor; it must be ranked anew afterwards.
 

@@ -29,6 +29,7 @@ from hdeeprm_like.engine.tables import (
 from hdeeprm_like.engine.words import cores_in
 from hdeeprm_like.types import Floats, Ints
 
+AT_ONCE = 1 << 20  # stretches that the allocation has room for from the beginning, if the jobs may take so many
 THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that look at a sorted list
 
 
@@ -152,7 +153,7 @@ class State:
             cores=np.zeros(platform.cores, np.int32),
             pstates=np.zeros(platform.cores, np.int8),
         )
-        places = min(self._places, platform.cores) if named else 0
+        places = min(self._places, max(platform.cores, AT_ONCE)) if named else 0
         orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
         needs = needs or Needs(orders, ((BY_START, REQUESTED),))
         self.needs = needs

@@ -30,6 +30,7 @@ def test_jobs_get_the_lowest_free_cores_as_they_do_from_a_set_of_cores(processor
     free, served, withdrawn, running, job = set(range(total)), {}, set(), [], 0
     receive(t, 0.0, np.zeros(0, np.int32), 0, len(asked), True)
     for move, number in moves:
+        state.make_room()
         if move == "start":
             fits = choose_cores(t, FIRST_FIT, job) == NOTHING
             assert fits == (asked[job] <= len(free))
