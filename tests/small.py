@@ -13,6 +13,7 @@ from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, baseline
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.state import Instant, State
+from hdeeprm_like.engine.tables import IDLE_CORE
 from hdeeprm_like.results.overutilization import overutilizations
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run import loop
@@ -237,3 +238,17 @@ def check_that_the_future_is_unknown(name, seed):
     started = before["start"] <= moment
     assert np.array_equal(before["start"][started], after["start"][started])
     assert (after["start"][~started] > moment).all()
+
+
+def jobs_in_words(tables):
+    """The job that each core serves, as the words of a cluster tell it; IDLE_CORE for none."""
+    found = []
+    for word in tables.words:
+        job = None
+        for bit in range(64):
+            if not (int(word["cores"]) >> bit) & 1:
+                break
+            if (int(word["begins"]) >> bit) & 1:
+                job = int(tables.owners[word["first"] + bit])
+            found.append(job if (int(word["serving"]) >> bit) & 1 else IDLE_CORE)
+    return np.array(found)

@@ -17,7 +17,7 @@ from hdeeprm_like.batsim.profiles import Profiles
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.system import Agent, DecisionSystem
-from hdeeprm_like.engine.lifecycle import set_available
+from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.state import Commands, Instant
 from hdeeprm_like.errors import ProtocolError
 

@@ -10,6 +10,9 @@ from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
 from hdeeprm_like.results.plots import KINDS
 
+RATES = {"tariff": "the price of a kWh", "carbon": "the kg of CO2 that a kWh emits"}
+ROWS = {"tariff": "cost of the energy", "carbon": "CO2 (kg)"}
+
 
 def add_visual(commands: Commands) -> None:
     """Add ``visual``."""
@@ -50,19 +53,27 @@ def add_metrics(commands: Commands) -> None:
     added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="also draw the most important ones")
     added.add_argument("--csv", type=Path, metavar="F.csv", help="also write all digits of them")
     added.add_argument("--short", action="store_true", help="print only the most important ones")
+    for name, of in RATES.items():
+        added.add_argument(f"--{name}", type=Path, metavar="F.csv", help=f"time (s), value: {of} from then on")
 
 
 def run_metrics(options: argparse.Namespace) -> None:
     """Print the figures of runs, and draw them if asked."""
+    import pandas as pd
+
     from hdeeprm_like.results import report
 
     table = report.metrics_table(options.folders)
+    given = {row: path for name, row in ROWS.items() if (path := getattr(options, name)) is not None}
+    rated = report.rates_table(options.folders, given)
     if options.save:
         report.metrics_grid(options.folders, options.save)
     if options.csv:
-        report.write_table(table, options.csv)
+        report.write_table(pd.concat([table, rated]), options.csv)
     if not options.quiet:
         sys.stdout.write(report.format_table(table, report.SHORT if options.short else None))
+        if given:
+            sys.stdout.write("\n" + report.format_rates(rated))
 
 
 def add_jobstat(commands: Commands) -> None:

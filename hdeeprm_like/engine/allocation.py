@@ -4,7 +4,8 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 """
 
 from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit
+from hdeeprm_like.engine.cores import begin_stretch, cores_from, note_room, release, touch
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_places import has_nodes, note_holds
 from hdeeprm_like.engine.node_sets import no_partitions
@@ -12,8 +13,10 @@ from hdeeprm_like.engine.numbers import (
     BEST_FIT,
     FIRST_FIT,
     HIGH_CORES,
+    HIGH_GFLOPS,
     HIGH_MEM,
     HIGH_MEM_BW,
+    LOW_POWER,
     RANDOM_CORE,
 )
 from hdeeprm_like.engine.packing import packed_processor
@@ -26,9 +29,11 @@ from hdeeprm_like.engine.processor_index import (
     processor_key,
     random_processor,
     rank,
+    rank_picks,
 )
-from hdeeprm_like.engine.tables import CORES, IDLE_CORE, NOTHING, Tables
+from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import draw
+from hdeeprm_like.engine.words import BITS, bits, stretch_at
 
 
 @inlined
@@ -91,8 +96,28 @@ def next_processor(tables: Tables, policy: int, j: int, wanted: int, last: int, 
 
 
 @compiled
+def next_alike(tables: Tables, policy: int, p: int) -> int:
+    """Return the next processor that a policy which looks at speed, power or nothing takes after one that is full now.
+
+    Nothing better is free than that one was, so it is the next with free cores, if that one is as good.
+
+    Returns:
+        -1 if another one may come first.
+    """
+    processor = tables.processors[p]
+    w = next_roomy(tables, processor.first_word + processor.words)
+    if w >= len(tables.words):
+        return -1
+    q = tables.words[w].processor
+    alike = policy == FIRST_FIT or processor_key(tables, policy, q) == processor_key(tables, policy, p)
+    return int(q if alike and tables.loads[q].free > 0 else -1)
+
+
+@compiled
 def take_cores(tables: Tables, policy: int, j: int, p: int, rival: int, wanted: int) -> int:
     """Book cores of one processor for a job while it has room and the best one beside it is no better; return how many.
+
+    The processor must be ranked anew afterwards.
 
     Args:
         rival: that best one, -1 if there is none or none can become better.
@@ -111,7 +136,6 @@ def take_cores(tables: Tables, policy: int, j: int, p: int, rival: int, wanted: 
                 break
         book(tables, p, 1, j)
         taken += 1
-    rank(tables, p)
     return taken
 
 
@@ -126,7 +150,7 @@ def choose_cores(tables: Tables, policy: int, j: int) -> int:
     """Book the cores that a job gets.
 
     Returns:
-        NOTHING and the cores in ``allocation[placed : placed + size]``, or what the job lacks (CORES, MEMORY or
+        NOTHING and the cores in ``allocation[placed : placed + stretches]``, or what the job lacks (CORES, MEMORY or
         GPUS) and nothing booked.
     """
     return int(cores_chosen(tables, policy, j))
@@ -174,7 +198,7 @@ def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
     """Book the cores that a policy takes for a job, one after the other as each changes what the next finds.
 
     Returns:
-        NOTHING and the cores in ``allocation[placed : placed + size]``, or what the job lacks (CORES, MEMORY or
+        NOTHING and the cores in ``allocation[placed : placed + stretches]``, or what the job lacks (CORES, MEMORY or
         GPUS) and nothing booked.
     """
     clock = tables.clock[0]
@@ -185,9 +209,14 @@ def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
         tables.loads[0].free -= job.size
         rank(tables, 0)
         return NOTHING
-    picks, wanted, p, rival = 0, job.size, -1, -1
+    picks, ranked, wanted, p, rival = 0, 0, job.size, -1, -1
+    only_cores = job.memory <= 0.0 and job.gpus <= 0.0 and policy in (HIGH_GFLOPS, LOW_POWER, FIRST_FIT)
     while wanted > 0:
-        p = next_processor(tables, policy, j, wanted, p, rival)
+        alike = next_alike(tables, policy, p) if only_cores and p >= 0 else -1
+        if alike < 0:
+            rank_picks(tables, ranked, picks)
+            ranked = picks
+        p = alike if alike >= 0 else next_processor(tables, policy, j, wanted, p, rival)
         if p < 0:
             break
         if tables.loads[p].picked == 0:
@@ -198,6 +227,10 @@ def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
             hide(tables, policy, p)  # taking cores ranks it again
             rival = best_processor(tables, policy, job.memory, job.gpus)
         wanted -= take_cores(tables, policy, j, p, rival, 1 if policy == RANDOM_CORE else wanted)
+        if not only_cores:
+            rank(tables, p)
+            ranked = picks
+    rank_picks(tables, ranked, picks)
     lacks = NOTHING
     if wanted == 0:
         write_allocation(tables, policy, j, picks)
@@ -213,14 +246,16 @@ def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
 @compiled
 def return_cores(tables: Tables, j: int) -> None:
     """Undo what `choose_cores` has just booked for a job that is not to start after all."""
-    picks, i, end = 0, tables.clock[0].placed, tables.clock[0].placed + tables.jobs[j].size
-    while i < end:
-        load = tables.loads[tables.picks[picks].processor]
-        while i < end and tables.core_processor[tables.allocation[i]] == tables.picks[picks].processor:
-            tables.core_job[tables.allocation[i]] = IDLE_CORE
-            load.picked += 1
-            i += 1
-        picks += 1
+    picks, begin, last = 0, tables.clock[0].placed, -1
+    for i in range(begin, begin + tables.jobs[j].stretches):
+        first, left, p = begin_stretch(tables, i)
+        while left > 0:
+            count = min(left, cores_from(tables, p, first))
+            release(tables, first, count)
+            tables.loads[p].picked += count
+            if p != last:
+                picks, last = picks + 1, p
+            first, left, p = first + count, left - count, p + 1
     for pick in range(picks - 1, -1, -1):
         give_back(tables, pick)
         tables.loads[tables.picks[pick].processor].picked = 0
@@ -231,18 +266,77 @@ def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
     """Give a job the cores booked on the picked processors: the lowest free ones, or any with the random policy."""
     if counts_cores(tables):
         return
-    at = tables.clock[0].placed
+    tables.jobs[j].stretches = 0
     for i in range(picks):
-        processor, load = tables.processors[tables.picks[i].processor], tables.loads[tables.picks[i].processor]
-        needed = load.picked
-        left = load.free + needed
-        core = processor.first_core
-        while needed > 0:
-            if tables.core_job[core] == IDLE_CORE and tables.core_available[core]:
-                if policy != RANDOM_CORE or draw(tables, left) < needed:
-                    tables.allocation[at] = core
-                    tables.core_job[core] = j
-                    at += 1
-                    needed -= 1
-                left -= 1
-            core += 1
+        p = tables.picks[i].processor
+        if policy == RANDOM_CORE:
+            take_random(tables, p, j)
+        else:
+            take_lowest(tables, p, j)
+
+
+@compiled
+def take_lowest(tables: Tables, p: int, j: int) -> None:
+    """Give a job the lowest free cores of a processor, as many as are booked there."""
+    needed, w = tables.loads[p].picked, tables.processors[p].first_word
+    while needed > 0:
+        w = next_roomy(tables, w)
+        word = tables.words[w]
+        free = word.available & ~word.serving
+        while free != 0 and needed > 0:
+            bit = lowest_bit(free)
+            cores = min(stretch_at(free, bit), needed)
+            serve(tables, w, bit, cores, j)
+            free &= ~bits(bit, cores)
+            needed -= cores
+        w += 1
+
+
+@compiled
+def next_roomy(tables: Tables, w: int) -> int:
+    """Return the first word from one on that has a free core; as many as there are words, or more, if none has."""
+    place, later = w // BITS, -1 << (w % BITS)
+    while place < len(tables.roomy):
+        found = tables.roomy[place] & later
+        if found != 0:
+            return int(place * BITS + lowest_bit(found))
+        place, later = place + 1, -1
+    return int(place * BITS)
+
+
+@compiled
+def take_random(tables: Tables, p: int, j: int) -> None:
+    """Give a job any free cores of a processor, as many as are booked there, each as likely as the others."""
+    needed, w = tables.loads[p].picked, tables.processors[p].first_word
+    left = tables.loads[p].free + needed
+    while needed > 0:
+        word = tables.words[w]
+        free = word.available & ~word.serving
+        while free != 0 and needed > 0:
+            if draw(tables, left) < needed:
+                serve(tables, w, lowest_bit(free), 1, j)
+                needed -= 1
+            free &= free - 1
+            left -= 1
+        w += 1
+
+
+@compiled
+def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
+    """Let neighbouring cores of a word serve a job, and put them behind those that it has already."""
+    word, job = tables.words[w], tables.jobs[j]
+    word.serving |= bits(bit, cores)
+    word.begins |= 1 << bit
+    note_room(tables, w)
+    first = word.first + bit
+    tables.owners[first] = j
+    touch(tables, w)
+    at = tables.clock[0].placed + job.stretches
+    if job.stretches > 0:
+        before = tables.allocation[at - 1]
+        if before.first + before.cores == first:
+            before.cores += cores
+            return
+    stretch = tables.allocation[at]
+    stretch.first, stretch.cores = first, cores
+    job.stretches += 1

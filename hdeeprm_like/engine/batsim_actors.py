@@ -11,8 +11,10 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine.actions import Actions, new_actions, number
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
+from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.words import words_of
 from hdeeprm_like.types import Floats, Ints, Records
 
 LOOPBACK = 1e10  # 1/s, one byte at SimGrid's 10 GB/s from the master host to itself
@@ -62,6 +64,7 @@ TALK = np.dtype(
         ("epoch", "i8"),  # number of moments at which somebody looked at the energy
         ("looked_at", "f8"),  # s, the last of them
         ("looked", "i8"),  # cores whose energy is up to date then
+        ("cores", "i8"),  # that there are
     ],
     align=True,
 )
@@ -78,8 +81,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
         said: the messages of those who put one.
         messages: ring of messages to the server, as Batsim's mailbox.
         marked: (J,) scratch, jobs whose rate waits to be found again.
-        changed: (C,) the cores that come into another P-state in the answer under way.
-        looked: (C,) epoch in which the energy of each was last brought up to date.
+        looked: (W,) bits, the cores of each word whose energy was last brought up to date in the epoch of ...
+        looked_in: (W,) ... that word.
     """
 
     latency: Floats
@@ -91,8 +94,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     said: Ints
     messages: Ints
     marked: Ints
-    changed: Ints
     looked: Ints
+    looked_in: Ints
 
 
 def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
@@ -100,6 +103,8 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     latency, speed = way_to_master(platform)
     talk = np.zeros(1, TALK)
     talk["received"] = talk["looked_at"] = -1
+    talk["cores"] = platform.cores
+    words = int(words_of(platform.processor_cores).sum())
     ready, asked, said, messages = (np.zeros(jobs + 8, np.int64) for _ in range(4))
     return BatsimClock(
         latency=latency,
@@ -111,8 +116,8 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         said=said,
         messages=messages,
         marked=np.zeros(jobs, np.int32),
-        changed=np.zeros(platform.cores, np.int32),
-        looked=np.zeros(platform.cores, np.int32),
+        looked=np.zeros(words, np.int64),
+        looked_in=np.zeros(words, np.int64),
     )
 
 
@@ -219,19 +224,30 @@ def begin_look(timing: BatsimClock) -> None:
 
 
 @inlined
-def look_at(timing: BatsimClock, core: int) -> None:
-    """Bring the energy of one core up to date."""
+def look_at(timing: BatsimClock, w: int, cores: int) -> None:
+    """Bring the energy of some cores of a word, given as bits, up to date."""
     talk = timing.talk[0]
-    if talk.looked < len(timing.looked) and timing.looked[core] != talk.epoch:
-        timing.looked[core] = talk.epoch
-        talk.looked += 1
+    if talk.looked == talk.cores:
+        return
+    if timing.looked_in[w] != talk.epoch:
+        timing.looked_in[w], timing.looked[w] = talk.epoch, 0
+    talk.looked += count_bits(cores & ~timing.looked[w])
+    timing.looked[w] |= cores
+
+
+@inlined
+def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
+    """Bring the energy of the core that sends the message of a job's end up to date."""
+    begin_look(timing)
+    w = word_of(tables, core)
+    look_at(timing, w, 1 << (core - tables.words[w].first))
 
 
 @inlined
 def look_at_all(timing: BatsimClock) -> None:
     """Bring the energy of all cores up to date."""
     begin_look(timing)
-    timing.talk[0].looked = len(timing.looked)
+    timing.talk[0].looked = timing.talk[0].cores
 
 
 @inlined
@@ -239,4 +255,4 @@ def rounds_to_look(timing: BatsimClock) -> int:
     """Return how many rounds an actor lets the others go first who asks for the energy of all cores."""
     talk, now = timing.talk[0], timing.actions.pace[0].now
     looked = talk.looked if talk.looked_at == now else 0
-    return int(min(len(timing.looked) - looked, MOST_ROUNDS))
+    return int(min(talk.cores - looked, MOST_ROUNDS))

@@ -41,9 +41,8 @@ from hdeeprm_like.engine.batsim_actors import (
     WAIT,
     BatsimClock,
     ask,
-    begin_look,
     first_message,
-    look_at,
+    look_at_lowest,
     put,
     say,
     sender_of,
@@ -62,6 +61,7 @@ from hdeeprm_like.engine.batsim_jobs import (
     start_work,
 )
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.cores import forget_touched
 from hdeeprm_like.engine.lifecycle import forget_starts, started_job
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, Simulation
@@ -231,9 +231,8 @@ def deliver(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool
 def forget_decisions(tables: Tables) -> None:
     """Clear what was decided in the last instant, once the simulator has applied it."""
     clock = tables.clock[0]
-    for i in range(clock.touched):
-        tables.loads[tables.touched[i]].touched = 0
-    clock.touched = clock.rejected_now = 0
+    forget_touched(tables)
+    clock.rejected_now = 0
     forget_starts(tables)
 
 
@@ -339,8 +338,7 @@ def end_actions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
         if owner == MESSAGE:
             sender = sender_of(talk.on_the_way)
             if talk.on_the_way % KINDS == END:
-                begin_look(timing)
-                look_at(timing, simulation.tasks[talk.on_the_way // KINDS].lowest)
+                look_at_lowest(tables, timing, simulation.tasks[talk.on_the_way // KINDS].lowest)
             talk.received = talk.on_the_way
             if sender >= 0 and talk.sender_first:
                 wake(timing, sender)

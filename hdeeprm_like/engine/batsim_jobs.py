@@ -3,9 +3,11 @@
 A job's progress follows the slowest of its cores and is kept through P-state changes, as SimGrid's parallel tasks do.
 """
 
+from typing import Any
+
 import numpy as np
 
-from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
+from hdeeprm_like.cluster.pstates import P1
 from hdeeprm_like.engine.actions import add, remove_at, set_rate
 from hdeeprm_like.engine.batsim_actors import (
     END,
@@ -19,13 +21,17 @@ from hdeeprm_like.engine.batsim_actors import (
     begin_look,
     look_at,
     look_at_all,
+    look_at_lowest,
     rounds_to_look,
     say,
 )
-from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.lifecycle import pstate_of, write_log
-from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, Tables
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
+from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
+from hdeeprm_like.engine.cores import word_of
+from hdeeprm_like.engine.lifecycle import write_log
+from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
+from hdeeprm_like.engine.words import bits, highest_bit, of_pstate, stretch_at
 
 # Stages of a job's actor: what it does when it runs next
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
@@ -48,9 +54,15 @@ def has_begun(simulation: Simulation, timing: BatsimClock, j: int) -> bool:
 def slowest(tables: Tables, j: int) -> float:
     """Return the flop/s of the slowest core of a job in the P-states that its cores are in."""
     job, speed = tables.jobs[j], 1e300
-    for i in range(job.first, job.first + job.size):
-        core = tables.allocation[i]
-        speed = min(speed, tables.processors[tables.core_processor[core]].flops[tables.core_pstate[core]])
+    for i in range(job.first, job.first + job.stretches):
+        w, bit, left = begin_words(tables, tables.allocation[i])
+        while left > 0:
+            processor = tables.processors[tables.words[w].processor]
+            count = min(left, count_bits(tables.words[w].cores) - bit)
+            for pstate in range(4):
+                if of_pstate(tables.words[w], pstate) & bits(bit, count):
+                    speed = min(speed, processor.flops[pstate])
+            w, bit, left = w + 1, 0, left - count
     return speed
 
 
@@ -58,10 +70,23 @@ def slowest(tables: Tables, j: int) -> float:
 def power(tables: Tables, j: int) -> float:
     """Return the W of the cores of a job in the P-states that they are in."""
     job, watts = tables.jobs[j], 0.0
-    for i in range(job.first, job.first + job.size):
-        core = tables.allocation[i]
-        watts += tables.processors[tables.core_processor[core]].watts[tables.core_pstate[core]]
+    for i in range(job.first, job.first + job.stretches):
+        w, bit, left = begin_words(tables, tables.allocation[i])
+        while left > 0:
+            processor = tables.processors[tables.words[w].processor]
+            count = min(left, count_bits(tables.words[w].cores) - bit)
+            for pstate in range(4):
+                cores = count_bits(of_pstate(tables.words[w], pstate) & bits(bit, count))
+                watts += cores * processor.watts[pstate]
+            w, bit, left = w + 1, 0, left - count
     return watts
+
+
+@inlined
+def begin_words(tables: Tables, stretch: Any) -> tuple[int, int, int]:
+    """Return the word and the bit that a stretch begins at, and how many cores it has."""
+    w = word_of(tables, stretch.first)
+    return w, stretch.first - tables.words[w].first, stretch.cores
 
 
 @inlined
@@ -109,9 +134,9 @@ def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -
     task, job, now = simulation.tasks[j], tables.jobs[j], timing.actions.pace[0].now
     task.start = task.as_of = now
     task.watts = task.joules = 0.0
-    task.lowest = tables.allocation[job.first]
-    for i in range(job.first + 1, job.first + job.size):
-        task.lowest = min(task.lowest, tables.allocation[i])
+    task.lowest = tables.allocation[job.first].first
+    for i in range(job.first + 1, job.first + job.stretches):
+        task.lowest = min(task.lowest, tables.allocation[i].first)
     if len(tables.log) > 0:
         task.watts = power(tables, j)
     timing.actions.places[2 * j] = timing.actions.places[2 * j + 1] = -1
@@ -157,8 +182,12 @@ def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Bring the energy of the cores of a job up to date."""
     job = tables.jobs[j]
     begin_look(timing)
-    for i in range(job.first, job.first + job.size):
-        look_at(timing, tables.allocation[i])
+    for i in range(job.first, job.first + job.stretches):
+        w, bit, left = begin_words(tables, tables.allocation[i])
+        while left > 0:
+            count = min(left, count_bits(tables.words[w].cores) - bit)
+            look_at(timing, w, bits(bit, count))
+            w, bit, left = w + 1, 0, left - count
 
 
 @compiled
@@ -194,8 +223,7 @@ def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owne
             return False
         task.outcome = SUCCESS
         return True
-    begin_look(timing)
-    look_at(timing, task.lowest)
+    look_at_lowest(tables, timing, task.lowest)
     end_timer(timing, j)
     task.outcome = SUCCESS if task.delay >= 0.0 and task.delay < task.walltime else WALLTIME_REACHED
     return True
@@ -206,22 +234,23 @@ def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owne
 
 @compiled
 def find_changes(tables: Tables, timing: BatsimClock) -> None:
-    """List the cores that have come into another P-state in this instant, and count those that come into each."""
-    talk, clock, found = timing.talk[0], tables.clock[0], 0
+    """Count the cores that come into each P-state in this instant, and forget words in which none does."""
+    talk, clock, kept = timing.talk[0], tables.clock[0], 0
     for pstate in range(4):
         talk.changes[pstate] = 0
     for i in range(clock.touched):
-        processor, load = tables.processors[tables.touched[i]], tables.loads[tables.touched[i]]
-        serving, idle = P1 if load.oversubscribed else P0, P2 if load.busy > 0 else P3
-        before, served = found, 0
-        for core in range(processor.first_core, processor.first_core + processor.cores):
-            serves = tables.core_job[core] != IDLE_CORE
-            changed = tables.core_pstate[core] != (serving if serves else idle)
-            timing.changed[found] = core  # kept only if counted: branches would cost more
-            found += changed
-            served += changed & serves
-        talk.changes[serving] += served
-        talk.changes[idle] += found - before - served
+        word = tables.words[tables.touched[i]]
+        serving, idle = pstates_of(tables, word.processor)
+        serve = word.serving & ~of_pstate(word, serving)
+        rest = word.cores & ~word.serving & ~of_pstate(word, idle)
+        if serve | rest:
+            talk.changes[serving] += count_bits(serve)
+            talk.changes[idle] += count_bits(rest)
+            tables.touched[kept] = tables.touched[i]
+            kept += 1
+        else:
+            word.touched = 0
+    clock.touched = kept
 
 
 @compiled
@@ -230,23 +259,21 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
 
     Each core takes the server a round.
     """
-    talk, now, cores, marked = timing.talk[0], timing.actions.pace[0].now, 0, 0
-    sim = simulation.sim[0]
-    write_log(tables, now, LOG_REQUEST, talk.changes[pstate], pstate)
-    i = 0
-    while cores < talk.changes[pstate]:
-        core = timing.changed[i]
-        i += 1
-        if pstate_of(tables, core) != pstate:
+    talk, now, sim = timing.talk[0], timing.actions.pace[0].now, simulation.sim[0]
+    request = begin_request(tables, now, pstate, talk.changes[pstate])
+    marked = 0
+    for i in range(tables.clock[0].touched):
+        word = tables.words[tables.touched[i]]
+        serving, idle = pstates_of(tables, word.processor)
+        if pstate not in (serving, idle):
             continue
-        cores += 1
-        tables.core_pstate[core] = pstate
-        write_log(tables, now, LOG_PSTATE, core, pstate)
-        j = tables.core_job[core]
-        if j != IDLE_CORE and not simulation.tasks[j].marked and has_begun(simulation, timing, j):
-            simulation.tasks[j].marked = 1
-            timing.marked[marked] = j
-            marked += 1
+        changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+        if changed == 0:
+            continue
+        log_pstates(tables, request, word, changed, pstate)
+        put_pstate(word, changed, pstate)
+        if pstate == serving:
+            marked = mark_jobs(tables, simulation, timing, word, changed, marked)
     settled = pstate == P1 or talk.changes[P1] == 0
     for i in range(marked):
         j = timing.marked[i]
@@ -257,7 +284,73 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
             speed = tables.jobs[j].speed if settled else slowest(tables, j)
             set_rate(timing.actions, timing.actions.places[2 * j], speed / simulation.tasks[j].ops)
     sim.grouped_switches += 1
-    sim.machine_switches += cores
+    sim.machine_switches += talk.changes[pstate]
     talk.acknowledged = 1
-    talk.server_rounds = cores
+    talk.server_rounds = talk.changes[pstate]
     look_at_all(timing)
+
+
+@compiled
+def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int) -> int:
+    """Mark the jobs of some cores of a word that have begun, once each; return how many are marked."""
+    while changed != 0:
+        bit = lowest_bit(changed)
+        first = highest_bit(word.begins & bits(0, bit + 1))
+        later = word.begins & ~bits(0, bit + 1)
+        changed &= 0 if later == 0 else ~bits(0, lowest_bit(later))
+        j = tables.owners[word.first + first]
+        if not simulation.tasks[j].marked and has_begun(simulation, timing, j):
+            simulation.tasks[j].marked = 1
+            timing.marked[marked] = j
+            marked += 1
+    return marked
+
+
+@compiled
+def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
+    """Log that cores come into a P-state; return the place of that entry."""
+    place = tables.clock[0].logged
+    write_log(tables, now, LOG_REQUEST, 0, pstate)
+    if len(tables.log) > 0:
+        tables.log[place].cores = cores
+    return int(place)
+
+
+@compiled
+def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: int) -> None:
+    """Log that some cores of a word come into a P-state: neighbours that were in one before together."""
+    if len(tables.log) == 0:
+        return
+    for before in range(4):
+        cores = changed & of_pstate(word, before)
+        while cores != 0:
+            bit = lowest_bit(cores)
+            count = stretch_at(cores, bit)
+            cores &= ~bits(bit, count)
+            log_stretch(tables, request, word.first + bit, count, (before << PSTATE_BITS) + pstate)
+
+
+@compiled
+def log_stretch(tables: Tables, request: int, first: int, cores: int, value: int) -> None:
+    """Log that neighbours come into a P-state, together with those before them where they draw the same power."""
+    clock = tables.clock[0]
+    if tables.log[request].row > 0:
+        entry = tables.log[clock.logged - 1]
+        if entry.value == value and entry.row + entry.cores == first and draw_alike(tables, first - 1, first):
+            entry.cores += cores
+            return
+    write_log(tables, tables.log[request].time, LOG_PSTATE, first, value)
+    tables.log[clock.logged - 1].cores = cores
+    tables.log[request].row += 1
+
+
+@compiled
+def draw_alike(tables: Tables, core: int, other: int) -> bool:
+    """Tell whether two cores draw the same power in every P-state."""
+    p, q = tables.core_processor[core], tables.core_processor[other]
+    if p == q:
+        return True
+    ours, theirs, alike = tables.processors[p], tables.processors[q], True
+    for pstate in range(4):
+        alike &= ours.watts[pstate] == theirs.watts[pstate]
+    return alike

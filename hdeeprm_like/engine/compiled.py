@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import event
-from numba.extending import models, overload, register_model, typeof_impl
+from numba.core import cgutils, event, types
+from numba.extending import intrinsic, models, overload, register_model, typeof_impl
 
 from hdeeprm_like.engine import inner
 
@@ -179,6 +179,24 @@ def direct(function: F, *arguments: object) -> F:
     entry = cast(Any, function).entry
     kinds = tuple(numba.typeof(argument) for argument in arguments)
     return cast(F, entry.compile(kinds))
+
+
+def _instruction(name: str, *more: Any) -> Any:
+    """Return a function of one word for compiled code that is an instruction of the processor."""
+
+    def typed(typing: Any, word: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return getattr(builder, name)(context.cast(builder, arguments[0], word, types.intp), *more)
+
+        return types.intp(word), generate
+
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+count_bits = _instruction("ctpop")
+lowest_bit = _instruction("cttz", cgutils.false_bit)  # the number of the lowest bit that is set, 64 for none
+zeros_above = _instruction("ctlz", cgutils.false_bit)  # how many bits above the highest one that is set
 
 
 class _Progress(event.Listener):  # type: ignore[misc]

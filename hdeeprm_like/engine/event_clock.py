@@ -9,7 +9,7 @@ cores and the log of them are left out.
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
 from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_START, Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, SUCCESS, WALLTIME_REACHED, Simulation
@@ -178,18 +178,21 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
         sim.heap += 1
         sift(simulation, timing, sim.heap - 1, j)
     for i in range(clock.touched):
-        p = tables.touched[i]
+        p = tables.words[tables.touched[i]].processor
         processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
         if oversubscribed == timing.slowed[p]:
             continue
         timing.slowed[p] = oversubscribed
         last = IDLE_CORE
-        for core in range(processor.first_core, processor.first_core + processor.cores):
-            j = tables.core_job[core]
-            if j not in (IDLE_CORE, last):
-                last = j
-                expect(tables, simulation, j)
-                sift(simulation, timing, timing.heap_places[j], j)
+        for w in range(processor.first_word, processor.first_word + processor.words):
+            begins = tables.words[w].begins
+            while begins != 0:
+                j = tables.owners[tables.words[w].first + lowest_bit(begins)]
+                begins &= begins - 1
+                if j != last:
+                    last = j
+                    expect(tables, simulation, j)
+                    sift(simulation, timing, timing.heap_places[j], j)
 
 
 @inlined

@@ -7,11 +7,12 @@ import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.bundles import Bundle, BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit
+from hdeeprm_like.engine.cores import begin_stretch, cores_from, forget_touched, release, touch_all
 from hdeeprm_like.engine.node_places import has_nodes_when_idle
 from hdeeprm_like.engine.node_sets import no_partitions
-from hdeeprm_like.engine.processor_index import counts_cores, places, rank
+from hdeeprm_like.engine.processor_index import counts_cores, places, rank, rank_picks
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
 from hdeeprm_like.engine.tables import (
     COMPLETED,
@@ -49,15 +50,6 @@ def write_log(tables: Tables, time: float, kind: int, row: int, value: int) -> N
 
 
 @inlined
-def pstate_of(tables: Tables, core: int) -> int:
-    """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
-    load = tables.loads[tables.core_processor[core]]
-    if tables.core_job[core] != IDLE_CORE:
-        return P1 if load.oversubscribed else P0
-    return P2 if load.busy > 0 else P3
-
-
-@inlined
 def power_of(tables: Tables, p: int) -> float:
     """Return the power in W of a processor's cores."""
     processor, load = tables.processors[p], tables.loads[p]
@@ -65,17 +57,6 @@ def power_of(tables: Tables, p: int) -> float:
     serving = P1 if load.oversubscribed else P0
     idle_cores = processor.cores - load.busy
     return float(load.busy * processor.watts[serving] + idle_cores * processor.watts[idle])
-
-
-@inlined
-def touch(tables: Tables, p: int) -> None:
-    """Remember that the cores of a processor may have changed P-state in this instant."""
-    if tables.loads[p].touched:
-        return
-    tables.loads[p].touched = 1
-    clock = tables.clock[0]
-    tables.touched[clock.touched] = p
-    clock.touched += 1
 
 
 @inlined
@@ -95,11 +76,14 @@ def update_speed(tables: Tables, j: int) -> None:
         job.speed = tables.processors[0].flops[P0]
         return
     speed, last = 1e300, -1
-    for i in range(job.first, job.first + job.size):
-        p = tables.core_processor[tables.allocation[i]]
-        if p != last:
-            last = p
-            speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
+    for i in range(job.first, job.first + job.stretches):
+        first, left, p = begin_stretch(tables, i)
+        while left > 0:
+            if p != last:
+                last = p
+                speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
+            count = min(left, cores_from(tables, p, first))
+            first, left, p = first + count, left - count, p + 1
     job.speed = speed
 
 
@@ -122,30 +106,34 @@ def change_speeds(tables: Tables, p: int) -> None:
     processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
     write_log(tables, tables.clock[0].now, LOG_OVERSUBSCRIBED, p, oversubscribed)
     last = IDLE_CORE
-    for core in range(processor.first_core, processor.first_core + processor.cores):
-        j = tables.core_job[core]
-        if j in (IDLE_CORE, last):
-            continue
-        last = j
-        if (
-            oversubscribed and processor.flops[P1] <= processor.flops[P0]
-        ):  # then no other core can be slower than before
-            book_work(tables, j)
-            tables.jobs[j].speed = min(tables.jobs[j].speed, processor.flops[P1])
-        else:
-            update_speed(tables, j)
+    no_other_slower = oversubscribed and processor.flops[P1] <= processor.flops[P0]
+    for w in range(processor.first_word, processor.first_word + processor.words):
+        begins = tables.words[w].begins
+        while begins != 0:
+            j = tables.owners[tables.words[w].first + lowest_bit(begins)]
+            begins &= begins - 1
+            if j == last:
+                continue
+            last = j
+            if no_other_slower:
+                book_work(tables, j)
+                tables.jobs[j].speed = min(tables.jobs[j].speed, processor.flops[P1])
+            else:
+                update_speed(tables, j)
 
 
 @compiled
 def change_busy(tables: Tables, p: int, cores: int) -> None:
     """Let *cores* more (or less, if negative) cores of a processor serve jobs; their bandwidth is booked before."""
-    clock = tables.clock[0]
+    clock, load = tables.clock[0], tables.loads[p]
+    idle, oversubscribed = load.busy == 0, load.oversubscribed
     clock.watts -= power_of(tables, p)
-    tables.loads[p].busy += cores
+    load.busy += cores
     tables.node_loads[tables.processors[p].node].busy += cores
     update_bandwidth(tables, p)
     clock.watts += power_of(tables, p)
-    touch(tables, p)
+    if idle != (load.busy == 0) or oversubscribed != load.oversubscribed:
+        touch_all(tables, p)
 
 
 @inlined
@@ -171,25 +159,30 @@ def forget_starts(tables: Tables) -> None:
 
 @compiled
 def start_job(tables: Tables, j: int) -> None:
-    """Start a waiting job on ``allocation[placed : placed + size]``, which is booked and marked as its own."""
+    """Start a waiting job on ``allocation[placed : placed + stretches]``, which is booked and marked as its own."""
     clock = tables.clock[0]
     dequeue(tables, j)
     job = tables.jobs[j]
     job.status, job.first, job.start = RUNNING, clock.placed, clock.now
     job.done, job.speed, job.as_of = 0.0, 0.0, clock.now
-    clock.placed += job.size
     clock.running += 1
     clock.free_cores -= job.size
-    i = job.first
     if counts_cores(tables):
+        clock.placed += 1
         change_busy(tables, 0, job.size)
-        i = clock.placed
-    while i < clock.placed:
-        p = tables.core_processor[tables.allocation[i]]
-        begin = i
-        while i < clock.placed and tables.core_processor[tables.allocation[i]] == p:
-            i += 1
-        change_busy(tables, p, i - begin)
+    else:
+        clock.placed += job.stretches
+        last, cores = -1, 0
+        for i in range(job.first, clock.placed):
+            first, left, p = begin_stretch(tables, i)
+            while left > 0:
+                if p != last and cores > 0:
+                    change_busy(tables, last, cores)
+                    cores = 0
+                last, count = p, min(left, cores_from(tables, p, first))
+                cores += count
+                first, left, p = first + count, left - count, p + 1
+        change_busy(tables, last, cores)
     update_speed(tables, j)
     add_running(tables, j)
     note_change(tables, STARTED, j)
@@ -207,32 +200,48 @@ def end_job(tables: Tables, j: int) -> None:
     job.status, job.finish, job.speed = COMPLETED, clock.now, 0.0
     clock.running -= 1
     clock.completed += 1
-    i, end = job.first, job.first + job.size
     if counts_cores(tables):
         tables.loads[0].free += job.size
         clock.free_cores += job.size
         change_busy(tables, 0, -job.size)
         rank(tables, 0)
-        i = end
-    while i < end:
-        p = tables.core_processor[tables.allocation[i]]
-        load = tables.loads[p]
-        begin = i
-        while i < end and tables.core_processor[tables.allocation[i]] == p:
-            core = tables.allocation[i]
-            tables.core_job[core] = IDLE_CORE
-            load.free += tables.core_available[core]
-            clock.free_cores += tables.core_available[core]
-            i += 1
-        load.used_bandwidth -= (i - begin) * job.bandwidth
-        node, room = tables.nodes[tables.processors[p].node], tables.node_loads[tables.processors[p].node]
-        room.free_memory += (i - begin) * job.memory
-        if job.gpus > 0.0:
-            room.free_gpus += (i - begin) * job.gpus
-        change_busy(tables, p, begin - i)
-        if room.busy == 0:
-            room.free_memory, room.free_gpus = node.memory, node.gpus
-        rank(tables, p)
+        return
+    picks, last, cores, available = 0, -1, 0, 0
+    for i in range(job.first, job.first + job.stretches):
+        first, left, p = begin_stretch(tables, i)
+        while left > 0:
+            if p != last:
+                if cores > 0:
+                    free_processor(tables, j, last, cores, available)
+                    cores = available = 0
+                tables.picks[picks].processor = p
+                picks += 1
+            last, count = p, min(left, cores_from(tables, p, first))
+            available += release(tables, first, count)
+            cores += count
+            first, left, p = first + count, left - count, p + 1
+    free_processor(tables, j, last, cores, available)
+    rank_picks(tables, 0, picks)
+
+
+@compiled
+def free_processor(tables: Tables, j: int, p: int, cores: int, available: int) -> None:
+    """Release what a job holds on a processor; it must be ranked anew afterwards.
+
+    Args:
+        available: how many of its cores there are.
+    """
+    job, load = tables.jobs[j], tables.loads[p]
+    load.free += available
+    tables.clock[0].free_cores += available
+    load.used_bandwidth -= cores * job.bandwidth
+    node, room = tables.nodes[tables.processors[p].node], tables.node_loads[tables.processors[p].node]
+    room.free_memory += cores * job.memory
+    if job.gpus > 0.0:
+        room.free_gpus += cores * job.gpus
+    change_busy(tables, p, -cores)
+    if room.busy == 0:
+        room.free_memory, room.free_gpus = node.memory, node.gpus
 
 
 @compiled
@@ -288,7 +297,7 @@ def lacking_on_nodes(tables: Tables, j: int) -> int:
 def lacking_anywhere(tables: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform where it may run on all nodes."""
     job = tables.jobs[j]
-    if job.size > len(tables.core_job):
+    if job.size > len(tables.owners):
         return CORES
     if tables.clock[0].whole:
         return lacking_on_one_node(tables, j)
@@ -347,9 +356,7 @@ def receive(tables: Tables, now: float, completed: Ints, count: int, submitted: 
     clock.now = now
     clock.wake_at = np.inf
     clock.rejected_now = 0
-    for i in range(clock.touched):
-        tables.loads[tables.touched[i]].touched = 0
-    clock.touched = 0
+    forget_touched(tables)
     clock.arrivals_over = arrivals_over
     for i in range(count):
         end_job(tables, completed[i])
@@ -372,52 +379,7 @@ def log_blocked(tables: Tables) -> None:
 
 
 @compiled
-def set_available(tables: Tables, core: int, available: bool) -> None:
-    """Withdraw a core or give it back; a job that runs on it goes on (Batsim's machine events)."""
-    if tables.core_available[core] == available:
-        return
-    tables.core_available[core] = available
-    if tables.core_job[core] == IDLE_CORE:
-        change = 1 if available else -1
-        tables.loads[tables.core_processor[core]].free += change
-        rank(tables, tables.core_processor[core])
-        tables.clock[0].free_cores += change
-
-
-class PstateChanges(Bundle):
-    """Cores that have come into other P-states; P, C as in ``types``.
-
-    Attributes:
-        cores, pstates: (C,). processors: (P,) scratch.
-    """
-
-    cores: Ints
-    pstates: Ints
-    processors: Ints
-
-
-@compiled
-def changed_pstates(tables: Tables, changes: PstateChanges) -> int:
-    """Write the cores that have come into another P-state than asked for last, in ascending order; return how many."""
-    found, count = 0, tables.clock[0].touched
-    for i in range(count):
-        p, place = tables.touched[i], i
-        while place > 0 and changes.processors[place - 1] > p:
-            changes.processors[place] = changes.processors[place - 1]
-            place -= 1
-        changes.processors[place] = p
-    for i in range(count):
-        processor = tables.processors[changes.processors[i]]
-        for core in range(processor.first_core, processor.first_core + processor.cores):
-            pstate = pstate_of(tables, core)
-            if pstate != tables.core_pstate[core]:
-                changes.cores[found], changes.pstates[found] = core, pstate
-                found += 1
-    return found
-
-
-@compiled
 def entries_of_an_instant(tables: Tables) -> int:
     """Return how many log entries one instant can need at most."""
     rejections = len(tables.jobs) - int(tables.clock[0].submitted)
-    return 4 * len(tables.core_job) + 2 * len(tables.processors) + 16 + rejections
+    return 4 * len(tables.owners) + 2 * len(tables.processors) + 16 + rejections

@@ -16,6 +16,7 @@ from hdeeprm_like.engine.tables import RANKINGS, WIDTH, Tables
 from hdeeprm_like.engine.waiting_queue import draw
 
 ALL = 1 << 62  # more cores than there are
+FEW = 3  # processors that are ranked one by one
 
 
 @inlined
@@ -152,6 +153,16 @@ def rank(tables: Tables, p: int) -> None:
     if counts_cores(tables):
         tables.tree[0].cores[0] = tables.loads[0].free
         return
+    low, high = rank_leaves(tables, p)
+    for level in range(1, len(tables.levels)):
+        low, high = low // WIDTH, high // WIDTH
+        for place in range(low, high + 1):
+            rank_group(tables, level, place)
+
+
+@compiled
+def rank_leaves(tables: Tables, p: int) -> tuple[int, int]:
+    """Write the place of a processor, or of all of its node if memory there has changed; return the first and last."""
     n, low, high = tables.processors[p].node, p, p
     room = tables.node_loads[n]
     if room.free_memory != room.ranked_memory:
@@ -160,10 +171,28 @@ def rank(tables: Tables, p: int) -> None:
         high = low + tables.nodes[n].processors - 1
     for changed in range(low, high + 1):
         rank_processor(tables, changed)
+    return low, high
+
+
+@compiled
+def rank_picks(tables: Tables, first: int, end: int) -> None:
+    """Bring the tree up to date for some of ``picks``, each group of it once where neighbours have changed."""
+    if end - first <= FEW:
+        for i in range(first, end):
+            rank(tables, tables.picks[i].processor)
+        return
+    for i in range(first, end):
+        rank_leaves(tables, tables.picks[i].processor)
+    width = 1
     for level in range(1, len(tables.levels)):
-        low, high = low // WIDTH, high // WIDTH
-        for place in range(low, high + 1):
-            rank_group(tables, level, place)
+        width, before = width * WIDTH, -1
+        for i in range(first, end):
+            node = tables.nodes[tables.processors[tables.picks[i].processor].node]
+            low, high = node.first_processor // width, (node.first_processor + node.processors - 1) // width
+            for place in range(low, high + 1):
+                if place != before:
+                    rank_group(tables, level, place)
+                before = place
 
 
 @compiled

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.engine import lifecycle
+from hdeeprm_like.engine import core_pstates, lifecycle
 from hdeeprm_like.engine.job_rows import countable, fill_jobs
 from hdeeprm_like.engine.node_sets import most_cores, new_node_sets
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
@@ -17,6 +17,7 @@ from hdeeprm_like.engine.processor_index import rank_all
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.tables import (
     COMPLETED,
+    IDLE_CORE,
     KIND_BITS,
     REJECTED,
     RUNNING,
@@ -25,8 +26,10 @@ from hdeeprm_like.engine.tables import (
     make_room,
     new_tables,
 )
+from hdeeprm_like.engine.words import cores_in
 from hdeeprm_like.types import Floats, Ints
 
+AT_ONCE = 1 << 20  # stretches that the allocation has room for from the beginning, if the jobs may take so many
 THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that look at a sorted list
 
 
@@ -146,12 +149,11 @@ class State:
         self.known = 0 if jobs is None else len(jobs)
         self.named = named
         self._places = 1 if jobs is None else int(most_cores(platform, jobs.demands, jobs.size).sum()) + 1
-        self._changed = lifecycle.PstateChanges(
+        self._changed = core_pstates.PstateChanges(
             cores=np.zeros(platform.cores, np.int32),
             pstates=np.zeros(platform.cores, np.int8),
-            processors=np.zeros(platform.processors, np.int32),
         )
-        places = self._places if named else 0
+        places = min(self._places, max(platform.cores, AT_ONCE)) if named else 0
         orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
         needs = needs or Needs(orders, ((BY_START, REQUESTED),))
         self.needs = needs
@@ -160,12 +162,12 @@ class State:
         node_sets = new_node_sets(platform, jobs)
         self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows, node_sets)
         self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
+        self.tables.clock["places"] = self._places if named else 0
         rank_all(self.tables)
         if jobs is not None:
             fill_jobs(self.tables.jobs, jobs, platform.reference_flops)
         self._enough = lifecycle.entries_of_an_instant(self.tables)  # entries; an instant never needs more than that
-        if log:
-            self.make_room()
+        self.make_room()
 
     @property
     def now(self) -> float:
@@ -221,7 +223,8 @@ class State:
         self.known += 1
         self._places += min(request.size, self.platform.cores)
         before = len(self.tables.jobs)
-        make_room(self.tables, self.known, self._places if self.named else 0)
+        make_room(self.tables, self.known, 0)
+        self.tables.clock["places"] = self._places if self.named else 0
         if len(self.tables.jobs) > before:
             self._enough = lifecycle.entries_of_an_instant(self.tables)
         job = self.tables.jobs[row]
@@ -249,29 +252,36 @@ class State:
             commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
         for j in self.started_now.tolist():
             commands.starts.append((j, self.cores_of(j)))
-        changed = lifecycle.changed_pstates(t, self._changed) if self.named and clock["touched"] else 0
+        changed = core_pstates.changed_pstates(t, self._changed) if self.named and clock["touched"] else 0
         if changed:
-            cores, pstates = self._changed.cores[:changed].tolist(), self._changed.pstates[:changed].tolist()
+            order = np.argsort(self._changed.cores[:changed])
+            cores, pstates = self._changed.cores[order].tolist(), self._changed.pstates[order].tolist()
             commands.pstates = dict(zip(cores, pstates, strict=True))
         return commands
 
     def confirm(self, pstates: dict[int, int]) -> None:
         """Take note that the simulator has put cores into P-states."""
         if pstates:
-            self.tables.core_pstate[list(pstates)] = list(pstates.values())
+            core_pstates.confirm_pstates(self.tables, np.array(list(pstates)), np.array(list(pstates.values())))
 
     def cores_of(self, job: int) -> Ints:
         """Return the cores of a started job in ascending order; none where they have no names."""
         return cores_of(self.tables, job)
 
     def make_room(self) -> None:
-        """Let the log have room for one more instant."""
+        """Let the log and the allocation have room for one more instant."""
+        clock, cores = self.tables.clock[0], self.platform.cores
+        make_room(self.tables, 0, int(min(clock["places"], clock["placed"] + cores)))
         log = self.tables.log
         used = int(self.tables.clock["logged"][0])
         if len(log) and len(log) < used + self._enough:
             grown = np.zeros(2 * (used + self._enough), log.dtype)
             grown[:used] = log[:used]
             self.tables.log = grown
+
+    def make_room_for_all(self) -> None:
+        """Let the allocation have room for all jobs, for compiled code that does not stop before their end."""
+        make_room(self.tables, 0, int(self.tables.clock["places"][0]))
 
     # What users' own observations, objectives, action spaces and job policies read. Arrays are read-only views, or
     # copies where they are computed; those over jobs have one entry for each job that is known, J, and in a simulation
@@ -394,8 +404,10 @@ class State:
     @property
     def core_job(self) -> Ints:
         """(C,) index of the job that each core serves, -1 for none; all -1 where cores have no names (`named`)."""
-        jobs: Ints = read_only(self.tables.core_job)
-        return jobs
+        jobs = np.full(self.platform.cores, IDLE_CORE, np.int32)
+        for job in self.running.tolist():
+            jobs[self.cores_of(job)] = job
+        return read_only(jobs)
 
     def _of_jobs(self, name: str) -> Floats:
         """Return (J,) a figure of the known jobs."""
@@ -413,5 +425,4 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def cores_of(tables: Tables, job: int) -> Ints:
     """Return the cores of a started job in ascending order; none where they have no names."""
     row = tables.jobs[job]
-    cores: Ints = np.sort(tables.allocation[row["first"] : row["first"] + row["size"]])
-    return cores
+    return cores_in(tables.allocation[row["first"] : row["first"] + row["stretches"]])

@@ -16,6 +16,7 @@ from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
 from hdeeprm_like.engine.job_lists import make_room as make_room_in
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import NUMBER_OF_ORDERS, REQUESTED
+from hdeeprm_like.engine.words import STRETCH, new_words, words_of
 from hdeeprm_like.types import Ints, Records
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
@@ -40,6 +41,7 @@ CLOCK = np.dtype(
         ("rejected", "i8"),
         ("free_cores", "i8"),
         ("placed", "i8"),  # used entries of Tables.allocation
+        ("places", "i8"),  # stretches that all known jobs can take, the most that the allocation ever needs room for
         ("changes", "i8"),  # used entries of Tables.changes
         ("first_start", "i8"),  # where those begin that tell of the jobs started in this instant
         ("started_now", "i8"),  # how many these are
@@ -71,11 +73,12 @@ JOB = np.dtype(
         ("as_of", "f8"),  # s
         ("run_time", "f8"),  # s that it runs on the platform's mean core, nan where nobody but the future knows
         ("user", "i8"),  # any number, -1 where nobody knows
-        ("first", "i8"),  # its cores are allocation[first : first + size]
+        ("first", "i8"),  # its cores are allocation[first : first + stretches]
         ("size", "i4"),  # cores
         ("status", "i4"),
         ("place", "i4"),  # in Tables.members while it waits
         ("lacks", "i4"),  # why it was rejected
+        ("stretches", "i4"),  # of neighbouring cores that it has, 0 where cores are counted
     ],
     align=True,
 )
@@ -88,6 +91,8 @@ PROCESSOR = np.dtype(
         ("node", "i4"),
         ("first_core", "i4"),
         ("cores", "i4"),
+        ("first_word", "i4"),  # of Tables.words; its words follow one another
+        ("words", "i4"),
     ],
     align=True,
 )
@@ -98,7 +103,6 @@ LOAD = np.dtype(
         ("free", "i4"),  # idle, available cores
         ("busy", "i4"),  # cores serving a job
         ("oversubscribed", "i4"),  # 1 when used_bandwidth exceeds bandwidth
-        ("touched", "i4"),  # 1 when it is in Tables.touched
         ("picked", "i4"),  # cores booked for the job being placed
     ],
     align=True,
@@ -146,26 +150,27 @@ GROUP = np.dtype(
     align=True,
 )
 
-LOG = np.dtype([("time", "f8"), ("kind", "i4"), ("row", "i4"), ("value", "i4")], align=True)
-# kinds of log entries, and what row and value mean
+LOG = np.dtype([("time", "f8"), ("kind", "i4"), ("row", "i4"), ("value", "i4"), ("cores", "i4")], align=True)
+# kinds of log entries, and what row and value (and cores, 0 for the others) mean
 LOG_START = 0  # job
 LOG_END = 1  # job
-LOG_PSTATE = 2  # core, P-state
+LOG_PSTATE = 2  # first core of neighbours whose power is the same, P-state and the one before it, how many cores
 LOG_BLOCKED = 3  # job, what it lacks
 LOG_OVERSUBSCRIBED = 4  # processor, 1 begins or 0 ends
 LOG_REJECT = 5  # job, what it lacks
-LOG_REQUEST = 6  # a SET_RESOURCE_STATE: number of cores, P-state; its LOG_PSTATE entries follow
+LOG_REQUEST = 6  # a SET_RESOURCE_STATE: number of entries of LOG_PSTATE that follow, P-state, number of cores
+PSTATE_BITS, PSTATE_MASK = 2, 3  # a value of LOG_PSTATE is the state before, shifted by so many bits, and the new one
 
 SUBMITTED, STARTED, ENDED, WITHDRAWN = 0, 1, 2, 3  # kinds of changes, see Tables.changes
 KIND_BITS, KIND_MASK = 2, 3  # an entry is the job, shifted by so many bits, and the kind
 
-IDLE_CORE = -1  # in Tables.core_job where no job is
+IDLE_CORE = -1  # stands for a job where there is none
 
 LEAST_ROOM = 64  # rows that tables get when they begin to grow
 
 
 class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", "list_of", "log")):
-    """The arrays of one cluster and its jobs; J, C, P, N as in ``types``.
+    """The arrays of one cluster and its jobs; J, C, P, N as in ``types``, W words.
 
     Attributes:
         clock: (1,) CLOCK.
@@ -175,16 +180,17 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         tree: GROUP, what is free in groups of processors, groups of these and so on, see ``processor_index``.
         levels: the first row of the tree for the groups of processors, for the groups of these, ..., for the only one.
         core_processor: (C,).
-        core_job: (C,) the job that each core serves or IDLE_CORE.
-        core_available: (C,) 0 while a core is withdrawn by an external event.
-        core_pstate: (C,) the P-state last asked of the simulator for each core.
-        allocation: cores of the started jobs, one job after the other; empty where cores are counted, not named.
+        words: (W,) WORD, which cores serve jobs, are available and in which P-state, see ``words``.
+        roomy: bits, which words have a free core, 64 words in each entry.
+        owners: (C,) the job of a core at which the cores of a job begin in a word; nothing at other cores.
+        allocation: STRETCH, cores of the started jobs, one job after the other; empty where cores are counted and have
+            no names.
         members: (J,) the waiting jobs in no order; the first clock.waiting entries count.
         waiting: lists of these, one for each order that somebody asked for. running: lists of the running jobs.
         list_of: (NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, -1 where there is none.
         changes: all that has happened to jobs, see `KIND_BITS`; those who follow it keep a cursor of their own.
         rejected_now: (J,) the jobs rejected in this instant.
-        touched: (P,) processors whose cores may have changed P-state in this instant.
+        touched: (W,) words whose cores may have changed P-state in this instant.
         picks: (P,) PICK, scratch: the processors with cores booked for the job being placed.
         log: what happened when; empty to keep no log.
         node_sets: where jobs may run, absent on a platform without partitions.
@@ -199,10 +205,10 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     tree: Records
     levels: Ints
     core_processor: Ints
-    core_job: Ints
-    core_available: Ints
-    core_pstate: Ints
-    allocation: Ints
+    words: Records
+    roomy: Ints
+    owners: Ints
+    allocation: Records
     members: Ints
     waiting: JobLists
     running: JobLists
@@ -223,6 +229,8 @@ def rows_of_processors(platform: Platform) -> Records:
     processors["flops"] = platform.processor_flops
     processors["watts"] = platform.processor_watts
     processors["cores"] = platform.processor_cores
+    processors["words"] = words_of(platform.processor_cores)
+    processors["first_word"] = np.cumsum(processors["words"]) - processors["words"]
     processors["first_core"] = np.concatenate([[0], np.cumsum(platform.processor_cores)[:-1]])
     return processors
 
@@ -250,13 +258,15 @@ def new_tables(
     """Return the tables of an idle cluster; its tree is still to be written.
 
     Args:
-        jobs: rows for jobs. places: cores that all those jobs take together.
+        jobs: rows for jobs. places: stretches that all those jobs take together.
         orders: of the lists of waiting jobs, and the run times that each looks at. ends: of the running ones.
         seed: of the random policies. log: entries of the log to begin with, 0 for no log.
         node_sets: where the jobs may run.
     """
     loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
+    processors = rows_of_processors(platform)
     loads["free"] = platform.processor_cores
+    words = new_words(platform)
     node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
     groups = [-(-platform.processors // WIDTH)]
     while groups[-1] > 1:
@@ -275,24 +285,24 @@ def new_tables(
     return Tables(
         clock=clock,
         jobs=np.zeros(jobs, JOB),
-        processors=rows_of_processors(platform),
+        processors=processors,
         nodes=rows_of_nodes(platform),
         loads=loads,
         node_loads=node_loads,
         tree=tree,
         levels=np.cumsum([0, *groups[:-1]]),
         core_processor=platform.core_processor.astype(np.int32),
-        core_job=np.full(platform.cores, IDLE_CORE, np.int32),
-        core_available=np.ones(platform.cores, np.int8),
-        core_pstate=np.full(platform.cores, 3, np.int8),
-        allocation=np.zeros(places, np.int32),
+        words=words,
+        roomy=np.full(words_of(np.array([len(words)]))[0], -1, np.int64),
+        owners=np.zeros(platform.cores, np.int32),
+        allocation=np.zeros(places, STRETCH),
         members=np.zeros(jobs, np.int32),
         waiting=new_job_lists(orders, jobs),
         running=new_job_lists(ends, jobs),
         list_of=list_of,
         changes=np.zeros(3 * jobs, np.int64),
         rejected_now=np.zeros(jobs, np.int32),
-        touched=np.zeros(platform.processors, np.int32),
+        touched=np.zeros(len(words), np.int32),
         picks=np.zeros(platform.processors, PICK),
         log=np.zeros(log, LOG),
         node_sets=node_sets,
@@ -300,7 +310,7 @@ def new_tables(
 
 
 def make_room(tables: Tables, jobs: int, places: int) -> None:
-    """Let tables have room for so many jobs and so many cores of theirs; twice as much as before at least."""
+    """Let tables have room for so many jobs and so many stretches of theirs; twice as much as before at least."""
     if jobs > len(tables.jobs):
         rows = max(jobs, 2 * len(tables.jobs), LEAST_ROOM)
         for name in ("jobs", "members", "rejected_now"):

@@ -75,6 +75,20 @@ EXAMPLES: Mapping[str, Example] = {
             "--windows 4x512 --output compared",
         ),
     ),
+    "frontier": Example(
+        "2,000 jobs on Frontier's 602,112 cores, their energy and its power over time; and LUMI",
+        {
+            "frontier-easy.json": "agents/frontier-easy.json",
+            "frontier.json": "platforms/frontier.json",
+            "lumi.json": "platforms/lumi.json",
+            "tariff.csv": "agents/tariff.csv",
+        },
+        (
+            "hdeeprm-like launch --options {folder}/frontier-easy.json",
+            "hdeeprm-like metrics run-frontier-easy --short --tariff {folder}/tariff.csv",
+            "hdeeprm-like visual power --run run-frontier-easy --save power.png",
+        ),
+    ),
     "learning": trained(
         "reinforce",
         "reinforce",

@@ -149,7 +149,7 @@ def _zone_routes(cluster: int) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return escape(text, {'"': "&quot;"})
+    return text if text.isidentifier() else escape(text, {'"': "&quot;"})  # the names of cores are, and are many
 
 
 def read_platform_xml(path: Path) -> Platform:

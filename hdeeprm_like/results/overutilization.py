@@ -34,14 +34,14 @@ def entries(state: State, kind: int) -> Records:
 
 def blocked_spans(state: State, lack: int) -> Spans:
     """Return the spans in which the selected job lacked something."""
-    changes = [(time, value == lack) for time, _, _, value in entries(state, LOG_BLOCKED).tolist()]
+    changes = [(time, value == lack) for time, _, _, value, _ in entries(state, LOG_BLOCKED).tolist()]
     return spans(changes, state.now)
 
 
 def oversubscribed_spans(state: State) -> dict[str, dict[str, Any]]:
     """Return the spans of over-utilized bandwidth by processor."""
     changes = defaultdict(list)
-    for time, _, processor, begins in entries(state, LOG_OVERSUBSCRIBED).tolist():
+    for time, _, processor, begins, _ in entries(state, LOG_OVERSUBSCRIBED).tolist():
         changes[processor].append((time, bool(begins)))
     return {
         str(processor): {"state": 0, "values": [(begin, end - begin) for begin, end in spans(own, state.now)]}

@@ -4,9 +4,7 @@ The file is of the Trace Event Format of Chromium, which ui.perfetto.dev opens: 
 lane slices that do not overlap.
 """
 
-import csv
 import heapq
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,15 +13,13 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.metrics import load
-from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import replacing
-from hdeeprm_like.inputs import read_text
+from hdeeprm_like.results.power import ENERGY, consumed
 from hdeeprm_like.results.run_reader import Run, open_run
 from hdeeprm_like.types import Floats, Ints
 
 MICRO = 1e6
 JOBS, COUNTERS = 1, 2  # processes of the trace
-ENERGY = "out_consumed_energy.csv"
 
 
 def write_perfetto(folder: Path, save: Path) -> int:
@@ -84,28 +80,8 @@ def counters(run: Run) -> Iterator[dict[str, Any]]:
         "busy cores": load(jobs.start[ran], jobs.finish[ran], jobs.held[ran]),
     }
     if run.has(ENERGY):
-        series["power (W)"] = power_of(run)
+        power = consumed(run)
+        series["power (W)"] = power.times, power.watts
     for name, (times, values) in series.items():
         for time, value in zip(times.tolist(), values.tolist(), strict=True):
             yield {"ph": "C", "name": name, "pid": COUNTERS, "ts": round(time * MICRO), "args": {name: value}}
-
-
-def power_of(run: Run) -> tuple[Floats, Floats]:
-    """Return times and the watts from each of them on, by the energy used between two instants.
-
-    Raises:
-        ResultsError: the file of the energy cannot be read.
-    """
-    path = run.path(ENERGY)
-    try:
-        rows = [
-            (float(row["time"]), float(row["energy"]))
-            for row in csv.DictReader(io.StringIO(read_text(path, ResultsError)))
-        ]
-    except (KeyError, TypeError, ValueError) as cause:
-        raise ResultsError(f"{path}: does not tell time and energy ({cause})") from cause
-    times, energy = (np.array(column) for column in zip(*rows, strict=True)) if rows else (np.zeros(0), np.zeros(0))
-    times, first = np.unique(times, return_index=True)
-    energy = energy[first]
-    lasts = np.diff(times)
-    return times[:-1], np.diff(energy) / np.where(lasts > 0.0, lasts, 1.0)

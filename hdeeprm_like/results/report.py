@@ -1,7 +1,7 @@
 """The figures of finished runs side by side: as a table, as text, as bars (thesis 5.2.3, 5.3, E.3)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from hdeeprm_like.cluster.schedule import FIGURES, Figure, Schedule, figures
 from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.results.pictures import COLOURS, GREY, check_format, log_scale, note, picture, shortened, unit_of_time
+from hdeeprm_like.results.power import at_rates, read_rates
 from hdeeprm_like.results.run_parts import warn_of_other_jobs
 from hdeeprm_like.results.run_reader import JOBS, Run, open_runs
 
@@ -34,6 +35,25 @@ def label(name: str) -> str:
     """Return the row of a figure in the table: its key, and its unit where it has one."""
     unit = FIGURES[name].unit
     return name if unit in ("1", "%", "jobs") else f"{name} ({unit})"
+
+
+def rates_table(runs: Sequence[Path], rates: Mapping[str, Path]) -> pd.DataFrame:
+    """Return what the energy of runs costs or emits: one row for each file of rates, one column per run.
+
+    Args:
+        rates: file by name of its row.
+
+    Raises:
+        ResultsError: a run or a file cannot be read, or the energy of a run is not known over time.
+    """
+    known = {name: read_rates(path) for name, path in rates.items()}
+    columns = {name: [at_rates(run, rate) for rate in known.values()] for name, run in open_runs(runs).items()}
+    return pd.DataFrame(columns, index=pd.Index(list(known), name="metric"), dtype=np.float64)
+
+
+def format_rates(table: pd.DataFrame) -> str:
+    """Return a table of `rates_table` as aligned text."""
+    return table.to_string(float_format=lambda value: f"{value:,.2f}", index_names=False) + "\n"
 
 
 def metrics_table(runs: Sequence[Path]) -> pd.DataFrame:

@@ -11,15 +11,24 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P3
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REJECT, LOG_REQUEST, LOG_START, REJECTED
+from hdeeprm_like.engine.tables import (
+    LOG_END,
+    LOG_PSTATE,
+    LOG_REJECT,
+    LOG_REQUEST,
+    LOG_START,
+    PSTATE_BITS,
+    PSTATE_MASK,
+    REJECTED,
+)
 from hdeeprm_like.engine.tasks import KILLED, SHORTEST_RUN, SUCCESS, WALLTIME_REACHED
+from hdeeprm_like.engine.words import STRETCH
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.results.batsim_files import (
     EnergyRow,
     JobRow,
     MachineStateRow,
     PstateRow,
-    interval_set,
     schedule_summary,
     write_consumed_energy,
     write_jobs,
@@ -27,11 +36,13 @@ from hdeeprm_like.results.batsim_files import (
     write_pstate_changes,
     write_schedule,
 )
+from hdeeprm_like.results.core_intervals import CoreIntervals, interval_text, interval_texts, joined
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Floats, Records
 
 FINAL_STATES = {
+    0: "REJECTED",
     SUCCESS: "COMPLETED_SUCCESSFULLY",
     WALLTIME_REACHED: "COMPLETED_WALLTIME_REACHED",
     KILLED: "COMPLETED_KILLED",
@@ -76,28 +87,39 @@ class Record:
     @cached_property
     def job_rows(self) -> list[JobRow]:
         """The jobs that ended or were rejected, in the order in which the server saw it."""
-        return [self.job_row(int(entry["row"])) for entry in self.entries(LOG_END, LOG_REJECT)]
-
-    def job_row(self, j: int) -> JobRow:
-        """Return the line of ``out_jobs.csv`` of one job."""
-        workload, task = self.workload, self.tasks[j]
-        name, _, job_id = workload.ids[j].partition("!")
-        rejected = self.state.tables.jobs["status"][j] == REJECTED
-        walltime = float(workload.walltime[j])
-        return JobRow(
-            job_id=job_id,
-            workload=name,
-            profile=workload.profiles[j],
-            submission_time=float(workload.submit[j]),
-            size=int(workload.size[j]),
-            walltime=walltime if np.isfinite(walltime) else -1.0,
-            success=bool(task["outcome"] == SUCCESS),
-            final_state="REJECTED" if rejected else FINAL_STATES[int(task["outcome"])],
-            starting_time=None if rejected else float(task["start"]),
-            execution_time=None if rejected else float(task["finish"] - task["start"]) or SHORTEST_RUN,
-            allocated="" if rejected else interval_set(self.state.cores_of(j).tolist()),
-            energy=-1.0 if rejected else float(task["joules"]),
+        workload, order = self.workload, self.entries(LOG_END, LOG_REJECT)["row"]
+        tasks, rejected = self.tasks[order], self.state.tables.jobs["status"][order] == REJECTED
+        start, run = (
+            tasks["start"].tolist(),
+            [run or SHORTEST_RUN for run in (tasks["finish"] - tasks["start"]).tolist()],
         )
+        walltime = np.where(np.isfinite(workload.walltime), workload.walltime, -1.0)[order]
+        outcome = np.where(rejected, 0, tasks["outcome"]).tolist()
+        texts, rows = self.intervals.texts(), order.tolist()
+        names = [workload.ids[j].partition("!") for j in rows]
+        columns = {
+            "job_id": [job for _, _, job in names],
+            "workload": [name for name, _, _ in names],
+            "profile": [workload.profiles[j] for j in rows],
+            "submission_time": workload.submit[order].tolist(),
+            "size": workload.size[order].tolist(),
+            "walltime": walltime.tolist(),
+            "success": (tasks["outcome"] == SUCCESS).tolist(),
+            "final_state": [FINAL_STATES[how] for how in outcome],
+            "starting_time": [None if how == 0 else time for how, time in zip(outcome, start, strict=True)],
+            "execution_time": [
+                None if how == 0 else time or SHORTEST_RUN for how, time in zip(outcome, run, strict=True)
+            ],
+            "allocated": [texts[j] for j in rows],
+            "energy": np.where(rejected, -1.0, tasks["joules"]).tolist(),
+        }
+        assert tuple(columns) == JobRow._fields[: len(columns)]
+        return [JobRow(*values) for values in zip(*columns.values(), strict=True)]
+
+    @cached_property
+    def intervals(self) -> CoreIntervals:
+        """The cores of the jobs."""
+        return CoreIntervals(self.state.tables)
 
     @cached_property
     def power(self) -> PowerCurve:
@@ -114,15 +136,10 @@ class Record:
         return float(np.sum(self.platform.processor_watts[:, P3] * self.platform.processor_cores))
 
     def watt_changes(self, changes: Records) -> Floats:
-        """Return by how many W each P-state change of a core alters the power."""
-        cores, pstates = changes["row"], changes["value"]
-        order = np.lexsort((np.arange(len(cores)), cores))
-        before = np.full(len(cores), P3, np.int32)
-        same = cores[order][1:] == cores[order][:-1]
-        before[order[1:]] = np.where(same, pstates[order][:-1], P3)
-        processors = self.platform.core_processor[cores]
-        watts = self.platform.processor_watts
-        return np.asarray(watts[processors, pstates] - watts[processors, before])
+        """Return by how many W each P-state change of neighbouring cores alters the power."""
+        before, now = changes["value"] >> PSTATE_BITS, changes["value"] & PSTATE_MASK
+        processors, watts = self.platform.core_processor[changes["row"]], self.platform.processor_watts
+        return np.asarray(changes["cores"] * (watts[processors, now] - watts[processors, before]))
 
     @cached_property
     def consumed_joules(self) -> float:
@@ -136,12 +153,12 @@ class Record:
 
     def machine_seconds(self) -> dict[str, float]:
         """Return the seconds that all cores computed and idled, each up to its last change as Batsim counts."""
-        last = np.zeros(self.platform.cores)
-        computing = 0.0
-        for entry in self.entries(LOG_END):
-            j = int(entry["row"])
-            last[self.state.cores_of(j)] = entry["time"]
-            computing += float(self.workload.size[j] * (self.tasks["finish"][j] - self.tasks["start"][j]))
+        last, ends = np.zeros(self.platform.cores), self.entries(LOG_END)
+        for j, time in zip(ends["row"].tolist(), ends["time"].tolist(), strict=True):
+            for low, high in self.intervals.of(j):
+                last[low : high + 1] = time
+        tasks = self.tasks[ends["row"]]
+        computing = float(sum((self.workload.size[ends["row"]] * (tasks["finish"] - tasks["start"])).tolist()))
         return {"computing": computing, "idle": float(last.sum()) - computing}
 
     def schedule(self, scheduling_time: float, simulation_time: float) -> dict[str, str | int | float]:
@@ -159,24 +176,28 @@ class Record:
 
     def machine_states(self) -> Iterator[MachineStateRow]:
         """Yield how many cores idle and compute, after each start, end and change of P-states."""
-        computing = 0
-        for time, kind, row, _ in self.entries(LOG_START, LOG_END, LOG_REQUEST).tolist():
-            if kind != LOG_REQUEST:
-                size = int(self.workload.size[row])
-                computing += size if kind == LOG_START else -size
-            yield time, 0, 0, 0, self.platform.cores - computing, computing
+        entries = self.entries(LOG_START, LOG_END, LOG_REQUEST)
+        sizes = np.where(entries["kind"] == LOG_REQUEST, 0, self.workload.size[entries["row"] % len(self.tasks)])
+        computing = np.cumsum(np.where(entries["kind"] == LOG_END, -sizes, sizes))
+        idle = self.platform.cores - computing
+        for time, idling, serving in zip(entries["time"].tolist(), idle.tolist(), computing.tolist(), strict=True):
+            yield time, 0, 0, 0, idling, serving
 
-    def requests(self) -> Iterator[tuple[float, Ints, int]]:
-        """Yield the time, the cores and the P-state of each SET_RESOURCE_STATE."""
-        for k in np.flatnonzero(self.log["kind"] == LOG_REQUEST).tolist():
-            time, _, cores, pstate = self.log[k].tolist()
-            yield time, self.log["row"][k + 1 : k + 1 + cores], pstate
+    def requests(self) -> Iterator[tuple[float, str, int]]:
+        """Yield the time, the cores as an interval set and the P-state of each SET_RESOURCE_STATE."""
+        rows = np.flatnonzero(self.log["kind"] == LOG_REQUEST)
+        counts = self.log["row"][rows]
+        groups = np.repeat(np.arange(len(rows)), counts)
+        changes = self.entries(LOG_PSTATE)
+        stretches = np.zeros(len(changes), STRETCH)
+        stretches["first"], stretches["cores"] = changes["row"], changes["cores"]
+        texts = interval_texts(*joined(groups, stretches, len(rows)))
+        yield from zip(self.log["time"][rows].tolist(), texts, self.log["value"][rows].tolist(), strict=True)
 
     def pstate_changes(self) -> Iterator[PstateRow]:
         """Yield the P-states at time 0, and the request and completion of each change."""
-        yield 0.0, interval_set(range(self.platform.cores)), P3
-        for time, cores, pstate in self.requests():
-            machines = interval_set(cores.tolist())
+        yield 0.0, interval_text(0, self.platform.cores - 1), P3
+        for time, machines, pstate in self.requests():
             yield time, machines, -1
             yield time, machines, pstate
 
@@ -189,7 +210,7 @@ class Record:
         steps = np.concatenate([[0.0], np.cumsum(self.watt_changes(changes))])
         done = 0
         time_before, joules_before = 0.0, 0.0
-        for (time, kind, row, _), used in zip(entries.tolist(), joules, strict=True):
+        for (time, kind, row, *_), used in zip(entries.tolist(), joules, strict=True):
             elapsed = time - time_before
             watts = self.idle_watts + float(steps[done])
             yield time, used, letters[kind], watts, (used - joules_before) / elapsed if elapsed > 0 else None

@@ -12,6 +12,7 @@ from hdeeprm_like.results import html, plots, report
 from hdeeprm_like.results.html import Html
 from hdeeprm_like.results.html.gantt import SCRIPT, STYLE, gantt_of
 from hdeeprm_like.results.pictures import COLOURS, log_scale, picture
+from hdeeprm_like.results.power import ENERGY
 from hdeeprm_like.results.run_reader import JOBS, Run, open_runs
 from hdeeprm_like.types import Floats, Ints
 
@@ -63,7 +64,11 @@ def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
         ),
     )
     for name, run in runs.items():
-        yield html.section(f"Jobs of {name}", waits_by_size(run), waits_by_user(run), gantt_of(run))
+        pictures = []
+        if run.has(ENERGY):
+            plots.draw("power", run.folder, place / "power.png")
+            pictures.append(html.picture_of(place / "power.png", "Power of all cores."))
+        yield html.section(f"Jobs of {name}", *pictures, waits_by_size(run), waits_by_user(run), gantt_of(run))
 
 
 def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:

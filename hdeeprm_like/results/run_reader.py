@@ -25,6 +25,7 @@ LEARNING = (LOSSES, REWARDS, PREFERENCES)
 
 TIMES = ("submission_time", "starting_time", "finish_time", "waiting_time", "execution_time")
 SIZE = "requested_number_of_resources"
+DIGIT = 1e-6  # s, the last one that out_jobs.csv has
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,6 +284,21 @@ def _table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     return frame.fillna("")  # a row that breaks off
 
 
+def columns_of(path: Path, names: Sequence[str]) -> list[Floats]:
+    """Return columns of numbers of a CSV of a run.
+
+    Raises:
+        ResultsError: the file cannot be read, or a value is no number.
+    """
+    frame = _table(path, names)
+    return [
+        np.array(
+            [_parsed(text, f"{path}:{line}: {name}") for line, text in enumerate(frame[name], start=2)], np.float64
+        )
+        for name in names
+    ]
+
+
 def _read_jobs(path: Path) -> RunJobs:
     frame = _table(path, ("job_id", "workload_name", SIZE, "allocated_resources", *TIMES))
 
@@ -291,6 +307,9 @@ def _read_jobs(path: Path) -> RunJobs:
         return np.array([parse(text, f"{path}:{line}: {name}") for line, text in cells], dtype=np.float64)
 
     start, finish, wait, run = (column(name, _parsed_or_nan) for name in TIMES[1:])
+    submit = column(TIMES[0], _parsed)
+    # Batsim's clock adds up many steps, so a job may start a trifle before the time that its workload tells
+    submit = np.where((start < submit) & (start > submit - 2.0 * DIGIT), start, submit)
     blocks = [
         (row, first, last)
         for row, text in enumerate(frame["allocated_resources"])
@@ -299,7 +318,7 @@ def _read_jobs(path: Path) -> RunJobs:
     return RunJobs(
         ids=tuple(f"{name}!{job}" for name, job in zip(frame["workload_name"], frame["job_id"], strict=True)),
         size=column(SIZE, _parsed).astype(np.int64),
-        submit=column(TIMES[0], _parsed),
+        submit=submit,
         start=start,
         finish=finish,
         wait=wait,

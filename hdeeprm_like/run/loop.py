@@ -149,8 +149,8 @@ def write_slot_mask_of(tables: Tables, window: Window, choices: SlotChoices, mas
 def advance(run: Run, instants: int) -> int:
     """Run to the next instant at which a decision is wanted, or over so many instants; return why it stopped.
 
-    It stops too before the log has no room for one more instant, and after each instant for objectives that are
-    Python's. What was decided at the present instant is applied first.
+    It stops too before the log or the allocation has no room for one more instant, and after each instant for
+    objectives that are Python's. What was decided at the present instant is applied first.
     """
     t, s, core = run.core.tables, run.simulation, run.core
     sim = s.sim[0]
@@ -164,6 +164,8 @@ def advance(run: Run, instants: int) -> int:
             apply_decisions(t, s, run.clock)
             sim.deciding = 0
         if len(t.log) > 0 and t.clock[0].logged + entries_of_an_instant(t) > len(t.log):
+            return PAUSED
+        if len(t.allocation) < min(t.clock[0].places, t.clock[0].placed + len(t.owners)):
             return PAUSED
         if not next_instant(t, s, run.clock):
             return OVER

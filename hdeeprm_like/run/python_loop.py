@@ -104,6 +104,7 @@ class Steps:
     """
 
     def __init__(self, play: Play) -> None:
+        play.system.state.make_room_for_all()
         play.system.settle()
         _, mask = play.system.observe()
         assert play.system.observer is not None

@@ -19,6 +19,7 @@ from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.job_rows import fill_jobs
 from hdeeprm_like.engine.tables import JOB
 from hdeeprm_like.engine.tasks import TASK, fill_tasks
+from hdeeprm_like.engine.words import STRETCH
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.run.batch import (
     BEGIN,
@@ -314,5 +315,6 @@ class Runs:
         play = Play(Simulator(state, blank(jobs), self._clock), self.space.system(state))
         if not play.is_built_in:
             raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")
-        state.tables.allocation = np.zeros(places if self._named else 0, np.int32)
+        state.tables.clock["places"] = 0  # there is room for all that these may take
+        state.tables.allocation = np.zeros(places if self._named else 0, STRETCH)
         return play.run

@@ -29,9 +29,10 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.ranking import Ranked
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.engine.lifecycle import set_available
+from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
 from hdeeprm_like.engine.state import Instant, Request, State
+from hdeeprm_like.engine.words import of_cores
 from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job, Node
 
 END, WITHDRAW, SUBMIT, START = range(4)  # what happens to a job, in the order in which it does at one time
@@ -255,7 +256,7 @@ class Follower:
         """Let so many cores be out of service."""
         tables = self.system.state.tables
         serve = np.arange(self._cores) >= count
-        for core in np.flatnonzero(tables.core_available.astype(np.bool_) != serve).tolist():
+        for core in np.flatnonzero(of_cores(tables.words, "available") != serve).tolist():
             set_available(tables, core, bool(serve[core]))
 
 

@@ -16,6 +16,7 @@ from small import jobs, platform
 from hdeeprm_like.batsim.endpoint import Endpoint
 from hdeeprm_like.batsim_server import cli as server
 from hdeeprm_like.batsim_server.options import ServerOptions
+from hdeeprm_like.engine.words import of_cores
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError
 
 FOUR = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
@@ -193,12 +194,13 @@ def assert_survives(conversation, texts, at, fault):
 
 def check_books(conversation):
     """Nothing is lost: each core serves one job or none, and the counts agree."""
-    tables = conversation.system.state.tables
-    clock, known = tables.clock[0], tables.jobs[: conversation.system.state.known]
+    state = conversation.system.state
+    tables = state.tables
+    clock, known = tables.clock[0], tables.jobs[: state.known]
     assert clock["submitted"] == len(known) == len(conversation.identifiers)
     assert clock["waiting"] + clock["running"] + clock["completed"] + clock["rejected"] == len(known)
-    assert len({row for row in tables.core_job.tolist() if row >= 0}) == clock["running"]
-    assert clock["free_cores"] == ((tables.core_job < 0) & (tables.core_available == 1)).sum()
+    assert len({row for row in state.core_job.tolist() if row >= 0}) == clock["running"]
+    assert clock["free_cores"] == ((state.core_job < 0) & of_cores(tables.words, "available")).sum()
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])

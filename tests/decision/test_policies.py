@@ -196,11 +196,11 @@ def test_a_job_that_does_not_fit_leaves_no_trace_not_even_a_rounding_error(clust
     apply_pair(t, JOB_POLICIES["first"], CORE_POLICIES[policy])
     if t.clock["blocked"][0] == NOTHING:
         return
-    before = [column.copy() for column in (t.loads, t.node_loads, t.core_job, t.members, t.jobs)]
+    before = [column.copy() for column in (t.loads, t.node_loads, t.words, t.members, t.jobs)]
     assert choose_cores(t, CORE_POLICIES[policy], t.clock["blocked_job"][0]) == t.clock["blocked"][0]
     np.testing.assert_array_equal(t.loads, before[0])
     np.testing.assert_array_equal(t.node_loads, before[1])
-    for now, then in zip((t.core_job, t.members), before[2:4], strict=True):
+    for now, then in zip((t.words, t.members), before[2:4], strict=True):
         assert now.tobytes() == then.tobytes()
     for column in t.jobs.dtype.names:  # one by one, for a copy leaves the gap behind the last one as it was
         assert t.jobs[column].tobytes() == before[4][column].tobytes()
@@ -243,7 +243,7 @@ def test_random_draws_every_set_of_free_cores_with_memory_equally_often():
     before = [column.copy() for column in arrays(state.tables)]
     for _ in range(3000):
         assert choose_cores(state.tables, CORE_POLICIES["random"], 0) == NOTHING
-        counts[tuple(sorted(state.tables.allocation[:2].tolist()))] += 1
+        counts[tuple(state.cores_of(0).tolist())] += 1
         drawn = state.tables.clock["random"].copy()
         for now, then in zip(arrays(state.tables), before, strict=True):
             now[...] = then

@@ -134,7 +134,7 @@ class Checked:
     def check_cores(self, seen, state):
         t, platform = state.tables, state.platform
         left = seen[platform.nodes + platform.processors : -21].reshape(-1, 3)[:, 2]
-        for core, job in enumerate(t.core_job):
+        for core, job in enumerate(state.core_job):
             row = t.jobs[job]
             done = row["done"] + row["speed"] * (state.now - row["as_of"])
             assert left[core] == pytest.approx(0.0 if job < 0 else max(1 - done / row["requested_ops"], 0.0), abs=1e-6)

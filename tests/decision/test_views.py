@@ -171,9 +171,9 @@ def expected_cluster(kind, state, horizon, step):
     """The part of a raw observation that tells of the running jobs, in plain words."""
     total, ends = state.platform.cores, ends_of(state, step)
     if kind == "backfilling":
-        table = state.tables
-        left = {j: table.jobs["start"][j] + table.jobs["requested_time"][j] - state.now for j in table.core_job}
-        return [0.0 if j < 0 else left[j] if left[j] > 1e-7 else step for j in table.core_job]
+        jobs, owners = state.tables.jobs, state.core_job
+        left = {j: jobs["start"][j] + jobs["requested_time"][j] - state.now for j in owners}
+        return [0.0 if j < 0 else left[j] if left[j] > 1e-7 else step for j in owners]
     if kind == "compact":
         used = [sum(size for end, size in ends if k == 0 or end > k * step + 1e-3 * step) for k in range(horizon)]
         return [figure for cores in used for figure in (cores, total - cores)]

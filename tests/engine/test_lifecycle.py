@@ -5,7 +5,8 @@ import pytest
 from small import jobs, platform, run
 
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.engine.lifecycle import lacking_when_idle, pstate_of
+from hdeeprm_like.engine.core_pstates import pstate_of
+from hdeeprm_like.engine.lifecycle import lacking_when_idle
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import CORES, MEMORY, NOTHING
 

@@ -8,7 +8,8 @@ from small import jobs, platform
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, PLACEMENTS
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.engine.lifecycle import receive, set_available
+from hdeeprm_like.engine.cores import set_available
+from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.numbers import HIGH_MEM
 from hdeeprm_like.engine.processor_index import (
     best_processor,
@@ -23,6 +24,7 @@ from hdeeprm_like.engine.processor_index import (
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.engine.waiting_queue import draw
+from hdeeprm_like.engine.words import of_cores
 
 KEYS = [number for name, number in CORE_POLICIES.items() if name != "random"]
 
@@ -86,7 +88,7 @@ def test_every_choice_is_that_of_a_scan_whatever_jobs_come_and_go(cluster, asked
     for now in range(1, 6):
         apply_pair(t, data.draw(st.sampled_from(sorted(JOB_POLICIES.values()))), data.draw(placements))
         withdrawn = data.draw(st.integers(0, cluster.cores - 1))
-        set_available(t, withdrawn, not t.core_available[withdrawn])
+        set_available(t, withdrawn, not of_cores(t.words, "available")[withdrawn])
         for wanted in (0.0, 64.0, 100.1, 450.0):
             check_choices(t, wanted, float(data.draw(st.integers(0, 1))), data.draw(st.integers(0, len(t.picks) - 1)))
         tree = t.tree.copy()

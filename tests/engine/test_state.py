@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from slow import JOB_KEYS
-from small import Stepper, begun, jobs, platform
+from small import Stepper, begun, jobs, jobs_in_words, platform
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.engine.lifecycle import pstate_of, set_available
+from hdeeprm_like.engine.core_pstates import pstate_of
+from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import COMPLETED, IDLE_CORE, REJECTED, RUNNING, UNKNOWN, WAITING
 from hdeeprm_like.engine.waiting_queue import select_job
@@ -31,11 +32,13 @@ def check(state, workload):
     assert counts == [clock["waiting"], clock["running"], clock["completed"], clock["rejected"]]
     assert sum(counts) == clock["submitted"] == np.sum(status != UNKNOWN)
     # cores: each serves one running job or none, and that job knows
-    assert {int(j) for j in t.core_job if j != IDLE_CORE} == set(running.tolist())
+    served = jobs_in_words(t)
+    assert {int(j) for j in served if j != IDLE_CORE} == set(running.tolist())
+    assert state.core_job.tolist() == served.tolist()
     for j in running:
-        assert state.cores_of(j).tolist() == np.flatnonzero(t.core_job == j).tolist()
-        assert np.sum(t.core_job == j) == workload.size[j]
-    busy = t.core_job != IDLE_CORE
+        assert state.cores_of(j).tolist() == np.flatnonzero(served == j).tolist()
+        assert np.sum(served == j) == workload.size[j]
+    busy = served != IDLE_CORE
     node_of = platform.processor_node[platform.core_processor]
     per_processor = np.bincount(platform.core_processor, busy, platform.processors)
     assert t.loads["busy"].tolist() == per_processor.tolist()
@@ -44,14 +47,14 @@ def check(state, workload):
     assert clock["free_cores"] == np.sum(~busy)
     assert not t.loads["picked"].any()
     # memory, GPUs and bandwidth
-    memory = np.where(busy, workload.memory[t.core_job], 0.0)
+    memory = np.where(busy, workload.memory[served], 0.0)
     used = np.bincount(node_of, memory, platform.nodes)
     assert t.node_loads["free_memory"] == pytest.approx(platform.node_memory - used, rel=1e-9, abs=1e-9)
     assert np.all(used <= platform.node_memory * (1 + 1e-9))
-    gpus = np.bincount(node_of, np.where(busy, workload.gpus[t.core_job], 0.0), platform.nodes)
+    gpus = np.bincount(node_of, np.where(busy, workload.gpus[served], 0.0), platform.nodes)
     assert t.node_loads["free_gpus"] == pytest.approx(platform.node_gpus - gpus, rel=1e-9, abs=1e-9)
     assert np.all(gpus <= platform.node_gpus * (1 + 1e-9))
-    bandwidth = np.bincount(platform.core_processor, np.where(busy, workload.bandwidth[t.core_job], 0.0))
+    bandwidth = np.bincount(platform.core_processor, np.where(busy, workload.bandwidth[served], 0.0))
     assert t.loads["used_bandwidth"] == pytest.approx(bandwidth, rel=1e-9, abs=1e-9)
     over = bandwidth > platform.processor_bandwidth * (1 + 1e-9)
     assert t.loads["oversubscribed"].tolist() == over.tolist()

@@ -163,6 +163,7 @@ def test_episodes_are_one_value_each(monkeypatch):
 def test_a_run_in_which_nothing_happened_is_drawn_with_a_note(tmp_path, monkeypatch, kind):
     (tmp_path / "out_jobs.csv").write_text((SPREAD / "out_jobs.csv").read_text().splitlines()[0] + "\n")
     (tmp_path / "overutilizations.json").write_text('{"core": [], "mem": [], "mem_bw": {"nb_procs": 2, "procs": {}}}')
+    (tmp_path / "out_consumed_energy.csv").write_text("time,energy,event_type,wattmin,epower\n")
     for name in ("losses.log", "rewards.log"):
         (tmp_path / name).write_text("")
     (tmp_path / "probs.json").write_text('{"probs": []}')

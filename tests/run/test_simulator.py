@@ -18,7 +18,7 @@ from hdeeprm_like.engine.batsim_actors import way_to_master
 from hdeeprm_like.engine.lifecycle import log_blocked
 from hdeeprm_like.engine.numbers import FIRST
 from hdeeprm_like.engine.state import Commands, State
-from hdeeprm_like.engine.tables import COMPLETED, LOG_END, LOG_PSTATE, REJECTED
+from hdeeprm_like.engine.tables import COMPLETED, LOG_END, LOG_PSTATE, PSTATE_BITS, PSTATE_MASK, REJECTED
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, TASK, WALLTIME_REACHED
 from hdeeprm_like.run.simulator import Simulator, run_policy
 
@@ -58,7 +58,7 @@ def test_the_compiled_loop_does_what_the_loop_in_python_does(cluster, workload, 
     for name in ("sim", "tasks"):
         ours, theirs = getattr(compiled.simulation, name), getattr(python.simulation, name)
         assert ours.tobytes() == theirs.tobytes()
-    for name in ("clock", "jobs", "processors", "nodes", "allocation", "core_pstate"):
+    for name in ("clock", "jobs", "processors", "nodes", "allocation", "words"):
         assert getattr(compiled.state.tables, name).tobytes() == getattr(python.state.tables, name).tobytes()
     used = int(compiled.state.tables.clock["logged"][0])
     assert compiled.state.tables.log[:used].tobytes() == python.state.tables.log[:used].tobytes()
@@ -99,8 +99,10 @@ def test_no_core_serves_two_jobs_at_once_and_no_node_gives_more_memory_or_gpus_t
 def lives(finished):
     """For each core its changes of P-state, as (from, to, P-state)."""
     changes = {core: [(0.0, 3)] for core in range(finished.state.platform.cores)}
-    for time, _, core, pstate in finished.record.entries(LOG_PSTATE).tolist():
-        changes[core].append((time, pstate))
+    for time, _, first, value, cores in finished.record.entries(LOG_PSTATE).tolist():
+        for core in range(first, first + cores):
+            assert changes[core][-1][1] == value >> PSTATE_BITS
+            changes[core].append((time, value & PSTATE_MASK))
     return {
         core: [(a, b, p) for (a, p), (b, _) in zip(own, [*own[1:], (np.inf, 0)], strict=True)]
         for core, own in changes.items()

@@ -32,15 +32,17 @@ OF_JOB = ("cores", "requested time", "waiting time")
 def write_backfilling(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write the features; O(cores + slots)."""
     fill_slots(tables, window)
-    params, now, cores = view.params[0], tables.clock[0].now, len(tables.core_job)
+    params, now, cores = view.params[0], tables.clock[0].now, len(tables.owners)
     for core in range(cores):
         out[core] = 0.0
     for i in range(copy_ends(tables, window, np.inf)):
         job = tables.jobs[window.running[i]]
         left = window.ends[i] - now
         left = share(params.raw, left if left > EARLY else params.step, params.per_time)
-        for place in range(job.first, job.first + job.size):
-            out[tables.allocation[place]] = left
+        for place in range(job.first, job.first + job.stretches):
+            stretch = tables.allocation[place]
+            for core in range(stretch.first, stretch.first + stretch.cores):
+                out[core] = left
     at = cores
     for i in range(len(window.slots)):
         j = window.slots[i]

@@ -54,7 +54,7 @@ def write_compact(tables: Tables, window: Window, view: ViewArrays, out: Floats)
     fill_slots(tables, window)
     params, now, free = view.params[0], tables.clock[0].now, tables.clock[0].free_cores
     running = copy_ends(tables, window, now + params.horizon * params.step)
-    write_steps(view.params, now, free, len(tables.core_job), window.ends, window.widths, running, out)
+    write_steps(view.params, now, free, len(tables.owners), window.ends, window.widths, running, out)
     write_slots(tables, window, view, out, 2 * params.horizon)
     out[len(out) - 1] = log_share(params.raw, backlog_now(window.params), params.per_log_queue)
 

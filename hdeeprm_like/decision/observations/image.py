@@ -62,7 +62,7 @@ def write_cluster(
 ) -> None:
     """Write cores and memory in use, each step from the latest end to the earliest."""
     now, cores, memory = tables.clock[0].now, 0, 0.0
-    columns, units = len(tables.core_job), view.params[0].memory_units
+    columns, units = len(tables.owners), view.params[0].memory_units
     for i in range(copy_ends(tables, window, np.inf) - 1, -1, -1):
         cores += window.widths[i]
         job = tables.jobs[window.running[i]]
@@ -78,7 +78,7 @@ def write_cluster(
 def write_image(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write the image, row by row."""
     fill_slots(tables, window)
-    params, cores, slots = view.params[0], len(tables.core_job), len(window.slots)
+    params, cores, slots = view.params[0], len(tables.owners), len(window.slots)
     horizon, units = params.horizon, params.memory_units
     across, memory_column = len(out) // horizon, cores * (slots + 1)
     for cell in range(len(out)):

@@ -22,7 +22,7 @@ from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.decision.layout import NODE, Block
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays
 from hdeeprm_like.decision.window.arrays import Window
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
 from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
@@ -111,15 +111,17 @@ def write_cores(tables: Tables, out: Floats, at: int) -> None:
         speed = processor.flops[serving] / processor.flops[P0]
         watts = processor.watts[serving] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
         idle_watts = processor.watts[idle] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
-        for core in range(processor.first_core, processor.first_core + processor.cores):
-            j = tables.core_job[core]
-            if j == IDLE_CORE:
-                out[at], out[at + 1], out[at + 2] = 0.0, idle_watts, 0.0
-            else:
-                if j != job:
-                    job, share = j, share_to_compute(tables, j)
-                out[at], out[at + 1], out[at + 2] = speed, watts, share
-            at += 3
+        for w in range(processor.first_word, processor.first_word + processor.words):
+            word = tables.words[w]
+            for bit in range(count_bits(word.cores)):
+                if word.begins & (1 << bit) and tables.owners[word.first + bit] != job:
+                    job = tables.owners[word.first + bit]
+                    share = share_to_compute(tables, job)
+                if word.serving & (1 << bit):
+                    out[at], out[at + 1], out[at + 2] = speed, watts, share
+                else:
+                    out[at], out[at + 1], out[at + 2] = 0.0, idle_watts, 0.0
+                at += 3
 
 
 @inlined
@@ -143,7 +145,7 @@ def write_normal(tables: Tables, window: Window, view: ViewArrays, out: Floats) 
     """Write all parts; O(processors + cores)."""
     at = write_hardware(tables, out)
     write_cores(tables, out, at)
-    write_queue(tables, view, out, at + 3 * len(tables.core_job))
+    write_queue(tables, view, out, at + 3 * len(tables.owners))
 
 
 @compiled

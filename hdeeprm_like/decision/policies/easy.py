@@ -14,6 +14,7 @@ from hdeeprm_like.decision.policies.releases import are_sorted, expected_finish,
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.cores import available_in, begin_stretch, cores_from
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
 from hdeeprm_like.engine.lifecycle import start_job
@@ -219,13 +220,17 @@ def take_at_shadow(tables: Tables, plans: Plans, memory: float, gpus: float, j: 
         How many more of the head's cores have room then.
     """
     job, begin, change = tables.jobs[j], tables.clock[0].placed, 0.0
-    for place in range(begin, begin + job.size):
-        n = tables.processors[tables.core_processor[tables.allocation[place]]].node
-        before = places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus)
-        plans.node_cores[n] -= int(share)
-        plans.node_memory[n] -= share * job.memory
-        plans.node_gpus[n] -= share * job.gpus
-        change += places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus) - before
+    for place in range(begin, begin + job.stretches):
+        first, left, p = begin_stretch(tables, place)
+        while left > 0:
+            n, count = tables.processors[p].node, min(left, cores_from(tables, p, first))
+            change -= places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus)
+            for _ in range(count):  # one after the other, as they are given back: without a rest
+                plans.node_cores[n] -= int(share)
+                plans.node_memory[n] -= share * job.memory
+                plans.node_gpus[n] -= share * job.gpus
+            change += places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus)
+            first, left, p = first + count, left - count, p + 1
     return change
 
 
@@ -253,13 +258,13 @@ def reservation(tables: Tables, plans: Plans, k: int, j: int, size: int) -> tupl
 
 
 @compiled
-def reservation_on_nodes(tables: Tables, plans: Plans, k: int, j: int, count: int) -> tuple[float, int]:
+def reservation_on_nodes(tables: Tables, plans: Plans, k: int, j: int, releases: int) -> tuple[float, int]:
     """Return the same for a job that asks for memory or GPUs, of which its nodes must have enough besides cores.
 
     What the nodes have then stays in ``Plans``, and how many of its cores have room on them in ``Plan.room``.
 
     Args:
-        count: running jobs in ``Plans.releases``.
+        releases: running jobs in ``Plans.releases``.
     """
     job, cores, memory, gpus = tables.jobs[j], plans.node_cores, plans.node_memory, plans.node_gpus
     for n in range(len(tables.nodes)):
@@ -269,18 +274,25 @@ def reservation_on_nodes(tables: Tables, plans: Plans, k: int, j: int, count: in
         gpus[n] = left.free_gpus + node.gpus * ROUNDING
     for processor in range(len(tables.processors)):
         cores[tables.processors[processor].node] += tables.loads[processor].free
-    for i in range(count):
+    found, free = 0.0, 0
+    for n in range(len(tables.nodes)):
+        found += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
+        free += cores[n]
+    for i in range(releases):
         other = tables.jobs[plans.releases[i]]
-        for place in range(other.first, other.first + other.size):
-            core = tables.allocation[place]
-            n = tables.processors[tables.core_processor[core]].node
-            cores[n] += tables.core_available[core]
-            memory[n] += other.memory
-            gpus[n] += other.gpus
-        found, free = 0.0, 0
-        for n in range(len(tables.nodes)):
-            found += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
-            free += cores[n]
+        for place in range(other.first, other.first + other.stretches):
+            first, left, p = begin_stretch(tables, place)
+            while left > 0:
+                n, count = tables.processors[p].node, min(left, cores_from(tables, p, first))
+                found -= places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
+                released = available_in(tables, first, count)
+                cores[n] += released
+                free += released
+                for _ in range(count):
+                    memory[n] += other.memory
+                    gpus[n] += other.gpus
+                found += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
+                first, left, p = first + count, left - count, p + 1
         if found >= job.size:
             plans.plans[k].room = found
             return float(plans.release_ends[i]), int(free - job.size)

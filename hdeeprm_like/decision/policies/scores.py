@@ -139,7 +139,7 @@ def look_at_queue(tables: Tables, scores: Scores, s: int) -> None:
         job = tables.jobs[tables.members[i]]
         work += job.requested_time * job.size
     scores.params[s].queue = np.log1p(float(clock.waiting)) / 3.0
-    scores.params[s].work = np.log1p(work / (len(tables.core_job) * HOUR)) / 3.0
+    scores.params[s].work = np.log1p(work / (len(tables.owners) * HOUR)) / 3.0
 
 
 @compiled
@@ -150,7 +150,7 @@ def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates:
         estimates: whether those of estimates are wanted; they are 0 otherwise.
     """
     job, found = tables.jobs[j], history.jobs[j]
-    user, cores, request = history.groups[found.user], float(len(tables.core_job)), max(job.requested_time, 1.0)
+    user, cores, request = history.groups[found.user], float(len(tables.owners)), max(job.requested_time, 1.0)
     f[0] = 1.0
     f[1], f[2] = found.log_request - np.log(HOUR), found.log_cores - np.log(cores)
     f[3] = f[4] = f[5] = f[6] = 0.0
@@ -171,7 +171,7 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
     """Write the features of a waiting job that do not compare it with the head of the queue."""
     f, job, clock, now = scores.features, tables.jobs[j], tables.clock[0], scores.params[s]
     describe_job(tables, history, f, j, now.estimates == 1)
-    cores, request, wait = float(len(tables.core_job)), max(job.requested_time, 1.0), clock.now - job.submit
+    cores, request, wait = float(len(tables.owners)), max(job.requested_time, 1.0), clock.now - job.submit
     f[14] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0)) if now.estimates == 1 else 0.0
     f[15], f[16], f[17] = np.log1p(wait / max(request, 10.0)), np.log1p(wait / HOUR), min(wait / DAY, 10.0)
     f[18], f[19] = f[1] * now.queue, f[2] * now.queue

@@ -35,6 +35,7 @@ KINDS: dict[str, Plot] = {
     "queue_size": Plot("Queue size", f"{HERE}.load:queue_size", JOBS),
     "job_load": Plot("Length and load of the queue", f"{HERE}.load:job_load", (*JOBS, "workload.json")),
     "utilization": Plot("Utilization", f"{HERE}.load:utilization", JOBS),
+    "power": Plot("Power", f"{HERE}.load:power", (*JOBS, "out_consumed_energy.csv")),
     "lifecycle": Plot("Job life cycles", f"{HERE}.jobs:lifecycle", JOBS),
     "gantt": Plot("Gantt chart", f"{HERE}.jobs:gantt", JOBS),
     "gantt_no_label": Plot("Gantt chart", f"{HERE}.jobs:gantt_no_label", JOBS),

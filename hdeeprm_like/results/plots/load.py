@@ -19,6 +19,7 @@ from hdeeprm_like.results.pictures import (
     unit_of_time,
 )
 from hdeeprm_like.results.plots.charts import NO_JOBS, draw_steps, two_charts
+from hdeeprm_like.results.power import consumed
 from hdeeprm_like.results.run_reader import Run
 
 
@@ -57,6 +58,32 @@ def job_load(figure: Figure, run: Run) -> None:
         draw_steps(below, times / seconds, load / 3600.0, BLUE)
     for axes in (above, below):
         from_zero(axes)
+
+
+def power(figure: Figure, run: Run) -> None:
+    """Draw the power of all cores over time."""
+    used = consumed(run)
+    axes = figure.subplots()
+    seconds = time_axis(axes, run.end)
+    if not len(used.times):
+        note(axes, NO_JOBS)
+        return
+    scale, unit = scaled(float(used.watts.max()))
+    draw_steps(axes, used.times / seconds, used.watts / scale, BLUE)
+    span = float(used.times[-1] - used.times[0])
+    mean = float(used.joules[-1] - used.joules[0]) / span if span > 0.0 else float(used.watts[-1])
+    axes.axhline(mean / scale, linestyle="--", color="black", label=f"mean {mean / scale:.4g} {unit}")
+    axes.plot(
+        [], [], " ", label=f"most {used.watts.max() / scale:.4g} {unit}, least {used.watts.min() / scale:.4g} {unit}"
+    )
+    from_zero(axes)
+    axes.set_ylabel(f"power ({unit})")
+    legend_above(axes)
+
+
+def scaled(watts: float) -> tuple[float, str]:
+    """Return the unit that a power is told in, in W, and its name."""
+    return next(((size, name) for size, name in ((1e6, "MW"), (1e3, "kW")) if watts >= size), (1.0, "W"))
 
 
 def side_by_side(figure: Figure, runs: Mapping[str, Run]) -> None:

@@ -1,0 +1,70 @@
+"""The P-states of cores: those that they should be in, and those last asked of the simulator (thesis 3.1.2)."""
+
+from typing import Any
+
+from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
+from hdeeprm_like.engine.cores import word_of
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.words import of_pstate
+from hdeeprm_like.types import Ints
+
+
+@inlined
+def pstate_of(tables: Tables, core: int) -> int:
+    """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
+    word = tables.words[word_of(tables, core)]
+    load = tables.loads[word.processor]
+    if word.serving & (1 << (core - word.first)):
+        return P1 if load.oversubscribed else P0
+    return P2 if load.busy > 0 else P3
+
+
+@inlined
+def pstates_of(tables: Tables, p: int) -> tuple[int, int]:
+    """Return the P-states of the cores of a processor: of those that serve a job, and of the others."""
+    load = tables.loads[p]
+    return P1 if load.oversubscribed else P0, P2 if load.busy > 0 else P3
+
+
+@inlined
+def put_pstate(word: Any, changed: int, pstate: int) -> None:
+    """Take note that cores of a word have been put into a P-state."""
+    word.low = word.low | changed if pstate & 1 else word.low & ~changed
+    word.high = word.high | changed if pstate & 2 else word.high & ~changed
+
+
+class PstateChanges(Bundle):
+    """Cores that have come into other P-states; C as in ``types``.
+
+    Attributes:
+        cores, pstates: (C,).
+    """
+
+    cores: Ints
+    pstates: Ints
+
+
+@compiled
+def changed_pstates(tables: Tables, changes: PstateChanges) -> int:
+    """Write the cores that have come into another P-state than asked for last, in any order; return how many."""
+    found = 0
+    for i in range(tables.clock[0].touched):
+        word = tables.words[tables.touched[i]]
+        serving, idle = pstates_of(tables, word.processor)
+        for pstate in (serving, idle):
+            changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+            while changed != 0:
+                changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate
+                changed &= changed - 1
+                found += 1
+    return found
+
+
+@compiled
+def confirm_pstates(tables: Tables, cores: Ints, pstates: Ints) -> None:
+    """Take note that the simulator has put cores into P-states."""
+    for i in range(len(cores)):
+        word = tables.words[word_of(tables, cores[i])]
+        put_pstate(word, 1 << (cores[i] - word.first), pstates[i])

@@ -1,0 +1,114 @@
+"""Single cores: which serve jobs, which are available, and which may have changed their P-state in this instant."""
+
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
+from hdeeprm_like.engine.processor_index import counts_cores, rank
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.words import BITS, bits
+
+
+@inlined
+def word_of(tables: Tables, core: int) -> int:
+    """Return the word that a core is in."""
+    processor = tables.processors[tables.core_processor[core]]
+    return int(processor.first_word + (core - processor.first_core) // BITS)
+
+
+@inlined
+def touch(tables: Tables, w: int) -> None:
+    """Remember that the cores of a word may have changed P-state in this instant."""
+    if tables.words[w].touched:
+        return
+    tables.words[w].touched = 1
+    clock = tables.clock[0]
+    tables.touched[clock.touched] = w
+    clock.touched += 1
+
+
+@compiled
+def forget_touched(tables: Tables) -> None:
+    """Let no word have been touched."""
+    clock = tables.clock[0]
+    for i in range(clock.touched):
+        tables.words[tables.touched[i]].touched = 0
+    clock.touched = 0
+
+
+@inlined
+def begin_stretch(tables: Tables, place: int) -> tuple[int, int, int]:
+    """Return the first core of a stretch of the allocation, how many it has, and the processor of the first."""
+    stretch = tables.allocation[place]
+    return stretch.first, stretch.cores, tables.core_processor[stretch.first]
+
+
+@inlined
+def cores_from(tables: Tables, p: int, core: int) -> int:
+    """Return how many cores a processor has from one on."""
+    return int(tables.processors[p].first_core + tables.processors[p].cores - core)
+
+
+@compiled
+def note_room(tables: Tables, w: int) -> None:
+    """Note whether a word has a free core."""
+    word = tables.words[w]
+    bit = 1 << (w % BITS)
+    if word.available & ~word.serving:
+        tables.roomy[w // BITS] |= bit
+    else:
+        tables.roomy[w // BITS] &= ~bit
+
+
+@compiled
+def available_in(tables: Tables, first: int, cores: int) -> int:
+    """Return how many of neighbouring cores are available."""
+    w, left, available = word_of(tables, first), cores, 0
+    bit = first - tables.words[w].first
+    while left > 0:
+        count = min(left, count_bits(tables.words[w].cores) - bit)
+        available += count_bits(bits(bit, count) & tables.words[w].available)
+        w, bit, left = w + 1, 0, left - count
+    return available
+
+
+@compiled
+def release(tables: Tables, first: int, cores: int) -> int:
+    """Let neighbouring cores serve no job any more; return how many of them are available."""
+    w, left, available = word_of(tables, first), cores, 0
+    bit = first - tables.words[w].first
+    while left > 0:
+        word = tables.words[w]
+        count = min(left, count_bits(word.cores) - bit)
+        freed = bits(bit, count)
+        word.serving &= ~freed
+        word.begins &= ~freed
+        available += count_bits(freed & word.available)
+        note_room(tables, w)
+        touch(tables, w)
+        w, bit, left = w + 1, 0, left - count
+    return available
+
+
+@compiled
+def touch_all(tables: Tables, p: int) -> None:
+    """Remember that all cores of a processor may have changed P-state in this instant."""
+    if counts_cores(tables):
+        return
+    processor = tables.processors[p]
+    for w in range(processor.first_word, processor.first_word + processor.words):
+        touch(tables, w)
+
+
+@compiled
+def set_available(tables: Tables, core: int, available: bool) -> None:
+    """Withdraw a core or give it back; a job that runs on it goes on (Batsim's machine events)."""
+    w = word_of(tables, core)
+    word, load = tables.words[w], tables.loads[tables.words[w].processor]
+    bit = 1 << (core - word.first)
+    if (word.available & bit != 0) == available:
+        return
+    word.available ^= bit
+    if word.serving & bit == 0:
+        change = 1 if available else -1
+        load.free += change
+        note_room(tables, w)
+        rank(tables, word.processor)
+        tables.clock[0].free_cores += change

@@ -1,0 +1,114 @@
+"""How time and memory grow with jobs, cores and the queue, and a week of Frontier; one process for each line."""
+
+import multiprocessing
+import resource
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hdeeprm_like as hl
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.synthetic.models import Recipe, model_named
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.results.batsim_files import write_jobs
+from hdeeprm_like.results.run_log import Record
+from hdeeprm_like.run.schedules import run_to_end
+
+pytestmark = pytest.mark.bench
+
+PLATFORMS = Path(__file__).parents[2] / "platforms"
+WEEK = 7 * 86400.0  # s
+ESTIMATES = 2.0  # requested times to run times
+LOAD = 0.85
+
+
+def jobs_of(platform, count, unit=1, span=None, load=LOAD, **parameters):
+    """Jobs of Lublin's model in units of so many cores, at a load; their run times are scaled where a span is given."""
+    model = model_named("lublin", parameters=parameters, nodes=platform.cores // unit)
+    jobs = Recipe(model).jobs(count, np.random.default_rng(1))
+    jobs = replace(jobs, size=jobs.size * unit, capacity=platform.cores)
+    if span is None:
+        jobs = jobs.at_load(load)
+    else:
+        submit = (jobs.submit - jobs.submit[0]) * (span / (jobs.submit[-1] - jobs.submit[0]))
+        jobs = replace(jobs, submit=submit)
+        jobs = replace(jobs, run=jobs.run * (load / jobs.load))
+    return replace(jobs, requested_time=jobs.run * ESTIMATES).workload(platform.reference_flops)
+
+
+def simulated(name, count, policy, clock, log, options, folder=None):
+    """Seconds of CPU of a simulation, and of writing out_jobs.csv where a folder is given; megabytes of the process."""
+    begin = time.process_time()
+    platform = pool(name) if isinstance(name, int) else hl.load_platform(PLATFORMS / name)
+    loading = time.process_time() - begin
+    workload = jobs_of(platform, count, **options)
+    actions = PolicyActions([policy_named(policy)])
+    run_to_end(platform, jobs_of(platform, 5, **options), actions, clock, log=log)  # loads the code
+    begin = time.process_time()
+    simulator = run_to_end(platform, workload, actions, clock, log=log)
+    seconds, writing = time.process_time() - begin, 0.0
+    if folder is not None:
+        begin = time.process_time()
+        write_jobs(Path(folder) / "out_jobs.csv", Record(simulator, workload).job_rows)
+        writing = time.process_time() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"loading": loading, "seconds": seconds, "writing": writing, "megabytes": peak}
+
+
+def tell(what, *arguments):
+    with multiprocessing.get_context("spawn").Pool(1) as workers:
+        found = workers.apply(simulated, arguments)
+    count, seconds = arguments[1], found["seconds"] + found["writing"]
+    print(
+        f"{what:56} {count:9,} jobs {found['seconds']:7.3f} CPU s, writing {found['writing']:6.3f} "
+        f"{count / seconds:11,.0f} jobs/s {found['megabytes']:6.0f} MB, platform read in {found['loading']:.2f} s"
+    )
+
+
+@pytest.mark.parametrize("cores", [100, 1_000, 10_000, 100_000, 163_840, 1_000_000])
+def test_cores(cores, tmp_path):
+    print()
+    tell(f"{cores:,} cores, Batsim's clock, FCFS", cores, 100_000, "fcfs+strict", "batsim", True, {}, str(tmp_path))
+
+
+@pytest.mark.parametrize("count", [1_000, 10_000, 100_000, 1_000_000])
+def test_jobs(count):
+    print()
+    tell("256 cores, Batsim's clock, EASY", 256, count, "fcfs+easy", "batsim", False, {})
+    tell("256 cores, textbook's clock, FCFS", 256, count, "fcfs+strict", "textbook", False, {})
+
+
+@pytest.mark.parametrize("load", [0.7, 0.9, 1.1, 2.0, 10.0])
+def test_queue(load):
+    print()
+    tell(
+        f"256 cores at load {load:g}, textbook's clock, EASY",
+        256,
+        100_000,
+        "fcfs+easy",
+        "textbook",
+        False,
+        {"load": load},
+    )
+
+
+@pytest.mark.parametrize("name", ["frontier.json", "lumi.json"])
+def test_a_week_of_a_large_machine(name, tmp_path):
+    """100,000 jobs in a week, most of them of a few nodes."""
+    print()
+    options = {"unit": 64, "span": WEEK, "size_medium": 6.0, "size_first_stage": 0.97}
+    tell(f"{name}, a week, EASY, textbook's clock", name, 100_000, "fcfs+easy", "textbook", False, options)
+    tell(
+        f"{name}, a week, EASY, Batsim's clock, energy",
+        name,
+        100_000,
+        "fcfs+easy",
+        "batsim",
+        True,
+        options,
+        str(tmp_path),
+    )

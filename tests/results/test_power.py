@@ -1,0 +1,80 @@
+"""Power over time, and what energy costs or emits by a tariff."""
+
+import csv
+
+import numpy as np
+import pytest
+from small import jobs, platform, run
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.results.power import at_rates, consumed, read_rates
+from hdeeprm_like.results.run_reader import open_run
+
+WATTS = 100.0  # of a core that serves a job; one whose processor sleeps takes 5 % of it
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run of two jobs on one core: idle to 10 s, busy to 30 s, idle to 40 s, busy to 50 s."""
+    finished = run(platform(), jobs(submit=[10.0, 40.0], seconds=[20.0, 10.0]))
+    finished.record.write(tmp_path, finished.record.schedule(0.0, 0.0))
+    return tmp_path
+
+
+def rates(folder, text):
+    path = folder / "rates.csv"
+    path.write_text(text)
+    return path
+
+
+def test_the_power_is_that_of_the_p_states_of_each_time(folder):
+    used = consumed(open_run(folder))
+    at = np.searchsorted(used.times, [5.0, 20.0, 35.0, 45.0, 55.0], side="right") - 1
+    assert used.watts[at].tolist() == pytest.approx([5.0, WATTS, 5.0, WATTS, 5.0])
+
+
+def test_a_price_that_never_changes_is_that_of_the_energy_that_batsim_reports(folder):
+    with (folder / "out_schedule.csv").open() as file:
+        joules = float(next(csv.DictReader(file))["consumed_joules"])
+    assert joules == pytest.approx(20 * WATTS + 10 * 5.0 + 10 * WATTS)
+    found = at_rates(open_run(folder), read_rates(rates(folder, "time,value\n0,3.6\n")))
+    assert found == pytest.approx(joules * 1e-6)
+
+
+def test_each_part_of_the_energy_has_the_price_of_its_time(folder):
+    found = at_rates(open_run(folder), read_rates(rates(folder, "time,value\n0,7200\n20,3600\n45,0\n")))
+    assert found == pytest.approx((2 * 10 * WATTS + (10 * WATTS + 10 * 5.0 + 5 * WATTS)) * 1e-3, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("time,value\n5,1\n", "rates.csv:2: time: is 5; the first line must be of time 0"),
+        ("time,value\n0,1\n9,1\n4,1\n", "rates.csv:4: time: is 4 and not after 9"),
+        ("time,value\n0,cheap\n", "rates.csv:2: value: is 'cheap'"),
+        ("time,price\n0,1\n", "column 'value' is missing"),
+    ],
+)
+def test_a_tariff_that_makes_no_sense_is_refused(folder, text, told):
+    with pytest.raises(ResultsError, match=told):
+        read_rates(rates(folder, text))
+
+
+def test_the_command_prints_cost_and_co2_and_draws_the_power(folder, capsys):
+    path = str(rates(folder, "time,value\n0,3600\n"))
+    table = folder / "table.csv"
+    assert main(["metrics", str(folder), "--short", "--tariff", path, "--carbon", path, "--csv", str(table)]) == 0
+    told = capsys.readouterr().out
+    assert "cost of the energy" in told
+    assert "CO2 (kg)" in told
+    assert "cost of the energy,3.05" in table.read_text()
+    assert main(["visual", "power", "--run", str(folder), "--save", str(folder / "power.png")]) == 0
+    assert (folder / "power.png").stat().st_size > 0
+
+
+def test_a_run_without_energy_says_so(folder, capsys):
+    (folder / "out_consumed_energy.csv").unlink()
+    path = str(rates(folder, "time,value\n0,1\n"))
+    assert main(["metrics", str(folder), "--tariff", path]) == 2
+    assert "has no out_consumed_energy.csv" in capsys.readouterr().err
