@@ -22,7 +22,7 @@ from hdeeprm_like.engine.batsim_actors import (
     rounds_to_look,
     say,
 )
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.lifecycle import pstate_of, write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
@@ -44,7 +44,7 @@ def has_begun(simulation: Simulation, timing: BatsimClock, j: int) -> bool:
     return bool(stage == AWAKE or (stage > AWAKE and works(timing, j)))
 
 
-@compiled
+@inlined
 def slowest(tables: Tables, j: int) -> float:
     """Return the flop/s of the slowest core of a job in the P-states that its cores are in."""
     job, speed = tables.jobs[j], 1e300
@@ -54,7 +54,7 @@ def slowest(tables: Tables, j: int) -> float:
     return speed
 
 
-@compiled
+@inlined
 def power(tables: Tables, j: int) -> float:
     """Return the W of the cores of a job in the P-states that they are in."""
     job, watts = tables.jobs[j], 0.0
@@ -77,7 +77,7 @@ def book_energy(tables: Tables, simulation: Simulation, j: int, now: float) -> N
 # --- the actor
 
 
-@compiled
+@inlined
 def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Let the actor of a job run until it asks for something."""
     task, now = simulation.tasks[j], timing.actions.pace[0].now
@@ -118,7 +118,7 @@ def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -
     task.stage, task.rounds = LOOK_FIRST, rounds_to_look(timing)
 
 
-@compiled
+@inlined
 def finish(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Take a job off its cores on the simulator's clock."""
     task, now = simulation.tasks[j], timing.actions.pace[0].now
@@ -152,7 +152,7 @@ def set_timer(simulation: Simulation, timing: BatsimClock, j: int) -> None:
 # --- what ends
 
 
-@compiled
+@inlined
 def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Bring the energy of the cores of a job up to date."""
     job = tables.jobs[j]
@@ -161,7 +161,7 @@ def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
         look_at(timing, tables.allocation[i])
 
 
-@compiled
+@inlined
 def end_work(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Take the parallel task of a job away, if it is there."""
     place = timing.actions.places[2 * j]
@@ -178,7 +178,7 @@ def end_timer(timing: BatsimClock, j: int) -> None:
         remove_at(timing.actions, place)
 
 
-@compiled
+@inlined
 def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owner: int) -> bool:
     """End the action of a job; tell whether that wakes its actor.
 
@@ -204,7 +204,7 @@ def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owne
 # --- P-states
 
 
-@compiled
+@inlined
 def find_changes(tables: Tables, timing: BatsimClock) -> None:
     """List the cores that have come into another P-state in this instant, and count those that come into each."""
     talk, clock, found = timing.talk[0], tables.clock[0], 0
@@ -224,7 +224,7 @@ def find_changes(tables: Tables, timing: BatsimClock) -> None:
         talk.changes[idle] += found - before - served
 
 
-@compiled
+@inlined
 def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, pstate: int) -> None:
     """Put the cores that have come into a P-state there, and find the rates of their jobs again.
 
