@@ -3,7 +3,7 @@
 | mark | for |
 |---|---|
 | `compiled` | functions that Python or other compiled functions call |
-| `inlined` | functions in hot loops that are small, or called from few places: they become part of each that calls them |
+| `inlined` | functions in hot loops, small or called from few places: they become part of each that calls them |
 | `released` | functions that several threads run at once: they let the interpreter go |
 
 In all of them x / 0 is infinite or nan, as in numpy. Only what Python calls lies on disk, where numba keeps its machine
