@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo test test-all bench docs package zoo format clean
+.PHONY: demo test test-more test-all bench docs package zoo format clean
 
 demo: .venv/installed
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --quiet
@@ -21,6 +21,10 @@ test: .venv/tested
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(PYTEST)
+
+# What `make test` leaves out to be short; the tables in tests/conftest.py tell what and why.
+test-more: .venv/tested
+	$(PYTEST) -m "more and not bench"
 
 test-all: .venv/tested
 	$(PYTEST) -m "not bench"

@@ -27,7 +27,7 @@ from torch.nn import functional
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.agent_options import COUNT, Option
-from hdeeprm_like.learning.slot_ppo import PPO_OPTIONS, SlotPPO, dense
+from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
 from hdeeprm_like.learning.slots import Rows
 
 
@@ -55,7 +55,7 @@ class Layer(nn.Module):
 class Attention(SlotPPO):
     """PPO with attention between all jobs in the slots, with the options in the table of this module."""
 
-    OPTIONS: ClassVar[Mapping[str, Option]] = {**PPO_OPTIONS, "heads": COUNT, "layers": COUNT}
+    OPTIONS: ClassVar[Mapping[str, Option]] = {**SlotPPO.OPTIONS, "heads": COUNT, "layers": COUNT}
     shows_all = True
 
     def __init__(
@@ -67,40 +67,13 @@ class Attention(SlotPPO):
         layers: int = 1,
         waiting_bias: float = -1.0,
         activation: str = "tanh",
-        critic: bool = False,
-        gae_lambda: float = 1.0,
-        clip: float = 0.2,
-        epochs: int = 3,
-        minibatch: int = 4096,
-        entropy: float = 0.0,
-        value_coefficient: float = 0.5,
-        max_grad_norm: float = 0.5,
-        target_kl: float = 0.0,
-        alike: int = 1,
-        reward_scale: float = 1.0,
-        standardize: Any = "batch",
+        **ppo: Any,
     ) -> None:
         if hidden % heads:
             raise OptionsError(f"agent.hidden is {hidden}; a multiple of the {heads} heads is needed")
         if layout.nodes > 1:
             raise OptionsError("attention chooses jobs, not machines for them; take the actions 'jobs'")
-        self.configure(
-            layout,
-            gamma,
-            activation=activation,
-            critic=critic,
-            gae_lambda=gae_lambda,
-            alike=alike,
-            reward_scale=reward_scale,
-            standardize=standardize,
-            clip=clip,
-            epochs=epochs,
-            minibatch=minibatch,
-            entropy=entropy,
-            value_coefficient=value_coefficient,
-            max_grad_norm=max_grad_norm,
-            target_kl=target_kl,
-        )
+        super().__init__(gamma, layout, activation, **ppo)
         of_job, of_all = self.rows_of.row_features, self.rows_of.shared_features
         self.job = nn.Linear(of_job + of_all, hidden)
         self.wait = nn.Linear(of_all, hidden)

@@ -34,36 +34,9 @@ class Kernel(SlotPPO):
         hidden: int | Sequence[int] = (32, 16),
         waiting_bias: float = -1.0,
         activation: str = "tanh",
-        critic: bool = False,
-        gae_lambda: float = 1.0,
-        clip: float = 0.2,
-        epochs: int = 3,
-        minibatch: int = 4096,
-        entropy: float = 0.0,
-        value_coefficient: float = 0.5,
-        max_grad_norm: float = 0.5,
-        target_kl: float = 0.0,
-        alike: int = 1,
-        reward_scale: float = 1.0,
-        standardize: Any = "batch",
+        **ppo: Any,
     ) -> None:
-        self.configure(
-            layout,
-            gamma,
-            activation=activation,
-            critic=critic,
-            gae_lambda=gae_lambda,
-            alike=alike,
-            reward_scale=reward_scale,
-            standardize=standardize,
-            clip=clip,
-            epochs=epochs,
-            minibatch=minibatch,
-            entropy=entropy,
-            value_coefficient=value_coefficient,
-            max_grad_norm=max_grad_norm,
-            target_kl=target_kl,
-        )
+        super().__init__(gamma, layout, activation, **ppo)
         layers = [hidden, hidden] if isinstance(hidden, int) else list(hidden)
         of_job, of_all = self.rows_of.row_features, self.rows_of.shared_features
         self.job = dense([of_job + of_all, *layers, 1], activation, 0.01)

@@ -46,10 +46,11 @@ from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.advantages import SCALES, Advantages, Scale
-from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Choice, Option, Several
+from hdeeprm_like.learning.advantages import Advantages, Scale
+from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, Choice, Option, Several
 from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.batch import Batch
+from hdeeprm_like.learning.ppo_options import PPO_OPTIONS
 
 SMALLEST_VARIANCE = 1e-8  # of a feature, so that one that hardly varies is not divided by almost 0
 HALVINGS = 4  # a block has all features, the first half of them, the first quarter, ... down to 1 / 2**HALVINGS
@@ -121,21 +122,11 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
     learning_rate = 0.0003
     bootstraps = True
     OPTIONS: ClassVar[Mapping[str, Option]] = {
+        **PPO_OPTIONS,
         "lr_decay": Choice(("linear", "none")),
-        "gae_lambda": SHARE,
-        "clip": POSITIVE,
         "clip_value": NOT_NEGATIVE,
-        "epochs": COUNT,
-        "minibatch": COUNT,
-        "entropy": NOT_NEGATIVE,
-        "value_coefficient": NOT_NEGATIVE,
-        "max_grad_norm": NOT_NEGATIVE,
-        "target_kl": NOT_NEGATIVE,
-        "reward_scale": POSITIVE,
         "factors": Several(COUNT),
         "preference": NOT_NEGATIVE,
-        "standardize": Choice(SCALES),
-        "activation": Choice(tuple(ACTIVATIONS)),
     }
 
     def __init__(

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -252,20 +253,12 @@ def compare(
     from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.sampling import windows_named
 
-    comparison = run.Comparison(
-        trace=Path(trace),
-        policies=policies_named(",".join([policies] if isinstance(policies, str) else policies)),
-        windows=windows_named(windows, None if offsets is None else Path(offsets)),
-        seed=seed,
-        cores=platform if isinstance(platform, int) else None,
-        clock=clock,
-        platform=None if platform is None or isinstance(platform, int) else Path(platform),
-        jobs_by=jobs_by,
-        reference=reference,
-    )
-    if output is not None:
-        return run.compare(comparison, Path(output), processes, progress=False)[0]
-    with tempfile.TemporaryDirectory() as folder:
+    named = policies_named(",".join([policies] if isinstance(policies, str) else policies))
+    where = windows_named(windows, None if offsets is None else Path(offsets))
+    cores = platform if isinstance(platform, int) else None
+    machine = None if platform is None or isinstance(platform, int) else Path(platform)
+    comparison = run.Comparison(Path(trace), named, where, seed, cores, clock, machine, jobs_by, reference)
+    with tempfile.TemporaryDirectory() if output is None else nullcontext(output) as folder:
         return run.compare(comparison, Path(folder), processes, progress=False)[0]
 
 

@@ -9,8 +9,32 @@ from hypothesis import settings
 settings.register_profile("project", deadline=None, max_examples=50)
 settings.load_profile("project")
 
-# What `make test` leaves to `make test-all`: each of these compiles another kind of run, which takes some 10 s
-# at first, or kills and resumes processes for most of a minute. `make test` keeps one of each sort.
+# What `make test` leaves to `make test-more`, so that a newcomer need not wait for it; `.ci/run` runs both. Each of
+# these has a neighbour in `make test` that tries the same thing in another way.
+MORE = {
+    r"learning/test_course.*(parts_of_its_episodes|resumed.*kernel)": "learns for 20 s what `test_ppo` learns whole",
+    r"learning/test_slots.*worth_taking.*attention": "learns for 15 s what the kernel network learns",
+    r"learning/test_recurrent.*only_a_memory": "learns for 10 s; what a memory is given and keeps is tried apart",
+    r"learning/test_ppo.*simpler_algorithms.*options[12]": "the same doors with another algorithm",
+    r"decision/test_tree_files.*scikit_learn_tells": "grows forests of every size; one tree decides in its own test",
+    r"batsim/test_batsim5_endpoint.*is_the_same_too.*\[(?!sjf)": "compiles another baseline for messages",
+    r"envs/test_gym.*ids_of_papers": "makes and compiles all published spaces",
+    r"envs/test_wrappers.*(copy_in_mid|options_file_and_one)": "pickles environments, which compiles two more",
+    r"run/test_integral.*\[one_by_one|run/test_integral.*function.*\[textbook": "the same without a batch",
+    r"decision/test_history.*nothing_of_the_future.*\[(?!sjf)": "compiles another mode with predicted times",
+    r"decision/test_scored.*looking_ahead_with_one.*\[(?!candidate0-sjf\+easy-textbook)": "another candidate or clock",
+    r"decision/test_scored.*(jobs_behind_the_head|reservations_for_all|gate_that_lets)": "compiles one more mode each",
+    r"decision/test_rewards.*optimized_by_each.*CompactRM": "the same in another space",
+    r"test_api.*(trace_tells_its_users.*machine1|takes_only_that_action.*sjf)": "on another machine, or a baseline",
+    r"test_learned.*whose_actions_are_baselines": "compiles an environment of baselines",
+    r"studies/test_compare.*sees_its_machine": "trains an agent on a machine for it",
+    r"robust/test_trainings.*no_worker_outlives.*\[(2|9)\]": "another signal",
+    r"test_docs.*site_is_built": "builds the site; `make docs` does so too",
+    r"studies/test_sweep.py.*killed_sweep.*\[1\]": "kills and resumes; moment 0 stays",
+}
+
+# What both leave to `make test-all`: each of these compiles another kind of run, which takes some 10 s
+# at first, or kills and resumes processes for most of a minute. `make test` and `make test-more` keep one of each sort.
 SLOW = {
     r"envs/.*(HDeepRM|DeepRM|CompactRM|DeepBackfilling|JobMachine)": "the same with another published space",
     r"envs/test_vector.*\[SMDP-batsim|envs/test_env.*\[batsim-SMDP": "the same on the other clock",
@@ -52,10 +76,12 @@ SLOW = {
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the slow ones."""
+    """Mark what `make test` leaves to others; what is slow is slow only."""
     for item in items:
-        if any(re.search(pattern, item.nodeid) for pattern in SLOW):
-            item.add_marker(pytest.mark.slow)
+        for table, mark in ((SLOW, pytest.mark.slow), (MORE, pytest.mark.more)):
+            if any(re.search(pattern, item.nodeid) for pattern in table):
+                item.add_marker(mark)
+                break
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def add_compare(commands: Commands) -> None:
     """Add ``compare``."""
     added = command(commands, "compare", "compare scheduling policies on the same windows of a trace", run_compare)
-    added.add_argument("--trace", type=Path, required=True, metavar="SWF", help="the trace, plain or .gz")
+    add_jobs_flags(added)
     added.add_argument(
         "--policies",
         required=True,
@@ -25,6 +25,33 @@ def add_compare(commands: Commands) -> None:
         "has left in DIR; zoo:NAME or scored:FILE.json for a learned policy; actual for the schedule that the trace "
         "records; see the README",
     )
+    added.add_argument(
+        "--reference",
+        metavar="P",
+        help="compare each policy with this one (default: the one with the lowest mean bounded slowdown)",
+    )
+    added.add_argument(
+        "--tests",
+        choices=("friedman", "anova"),
+        default="friedman",
+        help="Friedman's and Wilcoxon's, which pair the windows; anova adds ANOVA and Welch's, which do not "
+        "(default friedman)",
+    )
+    added.add_argument(
+        "--output",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="results; a comparison that was interrupted goes on where it stopped",
+    )
+    add_trust_flag(added)
+    added.add_argument("--all", action="store_true", help="also print all the other figures")
+    added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="at most so many at a time")
+
+
+def add_jobs_flags(added: argparse.ArgumentParser) -> None:
+    """Add what tells the jobs that all policies run, the machine and the clock."""
+    added.add_argument("--trace", type=Path, required=True, metavar="SWF", help="the trace, plain or .gz")
     added.add_argument(
         "--windows",
         metavar="NxJ",
@@ -46,25 +73,6 @@ def add_compare(commands: Commands) -> None:
         help="what orders jobs that are submitted at one time: their place in the file or their number (default file)",
     )
     added.add_argument(
-        "--reference",
-        metavar="P",
-        help="compare each policy with this one (default: the one with the lowest mean bounded slowdown)",
-    )
-    added.add_argument(
-        "--tests",
-        choices=("friedman", "anova"),
-        default="friedman",
-        help="Friedman's and Wilcoxon's, which pair the windows; anova adds ANOVA and Welch's, which do not "
-        "(default friedman)",
-    )
-    added.add_argument(
-        "--output",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="results; a comparison that was interrupted goes on where it stopped",
-    )
-    added.add_argument(
         "--cores", type=at_most(CORES), metavar="N", help="of a pool (default: as the header of the trace says)"
     )
     added.add_argument(
@@ -76,9 +84,6 @@ def add_compare(commands: Commands) -> None:
         default="textbook",
         help="all of one time at once, a decision after each event, or as Batsim (default textbook)",
     )
-    add_trust_flag(added)
-    added.add_argument("--all", action="store_true", help="also print all the other figures")
-    added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="at most so many at a time")
 
 
 def run_compare(options: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ end however the sums round. Source: SimGrid 3.32, host model ptask_L07, ``update
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.types import Floats, Ints, Records
 
 TIMER_PRECISION = 1e-9  # s
@@ -135,7 +135,7 @@ def move(actions: Actions, source: int, place: int) -> None:
         actions.places[owner] = place
 
 
-@compiled
+@inlined
 def sift(actions: Actions, place: int) -> None:
     """Bring the action at a place where it belongs."""
     count, date = actions.pace[0].count, actions.dates[place]
@@ -160,7 +160,7 @@ def sift(actions: Actions, place: int) -> None:
         actions.places[owner] = place
 
 
-@compiled
+@inlined
 def add(actions: Actions, owner: int, left: float, rate: float) -> None:
     """Create an action: work of which a share is *left*, or a timer of so many seconds, whose rate is 1."""
     pace = actions.pace[0]
@@ -172,7 +172,7 @@ def add(actions: Actions, owner: int, left: float, rate: float) -> None:
     sift(actions, place)
 
 
-@compiled
+@inlined
 def remove_at(actions: Actions, place: int) -> None:
     """Take the action at a place away."""
     pace, owner = actions.pace[0], actions.owners[place]
@@ -184,7 +184,7 @@ def remove_at(actions: Actions, place: int) -> None:
         sift(actions, place)
 
 
-@compiled
+@inlined
 def remove_call(actions: Actions, made: int) -> None:
     """Take the call away that was created with a number."""
     for place in range(actions.pace[0].count):
@@ -214,7 +214,7 @@ def catch_up(actions: Actions, place: int) -> None:
     actions.left[place], actions.since[place] = left, actions.pace[0].steps
 
 
-@compiled
+@inlined
 def settle(actions: Actions) -> None:
     """Take the steps that are written down, STEPS of them, off all actions, and forget them."""
     pace = actions.pace[0]
@@ -243,7 +243,7 @@ def settle(actions: Actions) -> None:
             sift_down(actions, a)
 
 
-@compiled
+@inlined
 def sift_down(actions: Actions, place: int) -> None:
     """Bring the action at a place below those that may end earlier; what is above it is none of its business."""
     count = actions.pace[0].count
@@ -284,7 +284,7 @@ def following(actions: Actions, place: int, until: float) -> int:
     return -1
 
 
-@compiled
+@inlined
 def shortest(actions: Actions, step: float) -> float:
     """Return the s until the action that ends next, at most *step*."""
     now = actions.pace[0].now
@@ -308,7 +308,7 @@ def note_end(actions: Actions, owner: int, made: int) -> None:
     actions.made_ended[place], actions.ended[place] = made, owner
 
 
-@compiled
+@inlined
 def note_ends(actions: Actions) -> None:
     """Write down which actions end now, and take the calls among them away."""
     until = actions.pace[0].now * ROUNDED
@@ -325,7 +325,7 @@ def note_ends(actions: Actions) -> None:
             remove_call(actions, actions.made_ended[i])
 
 
-@compiled
+@inlined
 def take_step(actions: Actions) -> bool:
     """Move the clock to the end of the action that ends next, and write down what ends there; False if nothing does."""
     pace = actions.pace[0]

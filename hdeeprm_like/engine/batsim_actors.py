@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine.actions import Actions, new_actions, number
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
+from hdeeprm_like.engine.compiled import count_bits, inlined
 from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import words_of
@@ -173,7 +173,7 @@ def sender_of(message: int) -> int:
     return -1
 
 
-@compiled
+@inlined
 def put(tables: Tables, timing: BatsimClock, message: int, lowest: int) -> None:
     """Put a message into the mailbox; *lowest* is the core that sends it, if it tells of a job's end."""
     talk = timing.talk[0]
@@ -195,7 +195,7 @@ def first_message(timing: BatsimClock) -> int:
     return int(message)
 
 
-@compiled
+@inlined
 def transfer(tables: Tables, timing: BatsimClock, message: int, lowest: int, sender_first: bool) -> None:
     """Let a message begin its way to the server."""
     talk, pace = timing.talk[0], timing.actions.pace[0]

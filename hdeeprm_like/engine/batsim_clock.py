@@ -60,7 +60,7 @@ from hdeeprm_like.engine.batsim_jobs import (
     set_timer,
     start_work,
 )
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.cores import forget_touched
 from hdeeprm_like.engine.lifecycle import forget_starts, started_job
 from hdeeprm_like.engine.tables import Tables
@@ -89,7 +89,7 @@ def wire_time(time: float) -> float:
 # --- the server
 
 
-@compiled
+@inlined
 def run_server(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Let the server act on a message, look whether there is something to tell, and wait for the next message."""
     talk, sim = timing.talk[0], simulation.sim[0]
@@ -113,7 +113,7 @@ def run_server(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
     ask(timing, SERVER, GET)
 
 
-@compiled
+@inlined
 def hear(tables: Tables, simulation: Simulation, timing: BatsimClock, message: int) -> bool:
     """Act on a message; tell whether that starts another actor."""
     talk, sim = timing.talk[0], simulation.sim[0]
@@ -184,7 +184,7 @@ def run_answerer(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     bring_next(tables, simulation, timing)
 
 
-@compiled
+@inlined
 def bring_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Bring the next decision of the answer, when its time has come, or tell that all of it is applied.
 
@@ -209,7 +209,7 @@ def bring_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
         say(timing, ANSWERER, READY, 0)
 
 
-@compiled
+@inlined
 def deliver(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Send the message; False when it holds nothing to decide on.
 
@@ -248,7 +248,7 @@ def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 # --- rounds
 
 
-@compiled
+@inlined
 def run_actor(tables: Tables, simulation: Simulation, timing: BatsimClock, actor: int, alone: bool) -> None:
     """Let an actor run until it asks for something; who is alone has nobody to let go first."""
     talk = timing.talk[0]
@@ -270,7 +270,7 @@ def run_actor(tables: Tables, simulation: Simulation, timing: BatsimClock, actor
         run_caller(timing, actor)
 
 
-@compiled
+@inlined
 def grant(tables: Tables, simulation: Simulation, timing: BatsimClock, place: int) -> None:
     """Do what an actor has asked for."""
     talk, pace = timing.talk[0], timing.actions.pace[0]
@@ -329,7 +329,7 @@ def take_turns(tables: Tables, simulation: Simulation, timing: BatsimClock) -> b
         talk.requests = 0
 
 
-@compiled
+@inlined
 def end_actions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Wake those whose actions have ended, in the order in which these were created."""
     talk, actions = timing.talk[0], timing.actions
@@ -355,7 +355,7 @@ def end_actions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
             wake(timing, JOBS + (owner >> 1))
 
 
-@compiled
+@inlined
 def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Run until the server tells the decision system something to decide on; False when nothing can happen any more."""
     sim = simulation.sim[0]
@@ -369,7 +369,7 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
         end_actions(tables, simulation, timing)
 
 
-@compiled
+@inlined
 def apply_decisions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin to apply what was decided."""
     talk = timing.talk[0]
@@ -379,7 +379,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: BatsimClock)
     talk.asked, talk.asking = others, 0
 
 
-@compiled
+@inlined
 def open_clock(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin a simulation: the submitter greets the server, whose first message is answered with nothing.
 

@@ -19,7 +19,7 @@ from hdeeprm_like.engine.batsim_actors import (
     wake,
 )
 from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, end_timer, end_work, finish
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import KILLED, Simulation
 
@@ -31,7 +31,7 @@ CHOOSE, STOPPED, LOOK_AT_ENERGY = 0, 1, 2  # the killer
 # --- the submitter
 
 
-@compiled
+@inlined
 def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
     """Let the submitter put the jobs of one time, or wait for the next time.
 
@@ -77,7 +77,7 @@ def run_caller(timing: BatsimClock, actor: int) -> None:
         say(timing, actor, CALLED, 0)
 
 
-@compiled
+@inlined
 def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Let the killer end the next job that runs, or tell the server that it is done."""
     talk, sim = timing.talk[0], simulation.sim[0]

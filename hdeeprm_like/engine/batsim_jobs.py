@@ -25,7 +25,7 @@ from hdeeprm_like.engine.batsim_actors import (
     rounds_to_look,
     say,
 )
-from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
+from hdeeprm_like.engine.compiled import count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
 from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.lifecycle import write_log
@@ -50,7 +50,7 @@ def has_begun(simulation: Simulation, timing: BatsimClock, j: int) -> bool:
     return bool(stage == AWAKE or (stage > AWAKE and works(timing, j)))
 
 
-@compiled
+@inlined
 def slowest(tables: Tables, j: int) -> float:
     """Return the flop/s of the slowest core of a job in the P-states that its cores are in."""
     job, speed = tables.jobs[j], 1e300
@@ -66,7 +66,7 @@ def slowest(tables: Tables, j: int) -> float:
     return speed
 
 
-@compiled
+@inlined
 def power(tables: Tables, j: int) -> float:
     """Return the W of the cores of a job in the P-states that they are in."""
     job, watts = tables.jobs[j], 0.0
@@ -102,7 +102,7 @@ def book_energy(tables: Tables, simulation: Simulation, j: int, now: float) -> N
 # --- the actor
 
 
-@compiled
+@inlined
 def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Let the actor of a job run until it asks for something."""
     task, now = simulation.tasks[j], timing.actions.pace[0].now
@@ -143,7 +143,7 @@ def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -
     task.stage, task.rounds = LOOK_FIRST, rounds_to_look(timing)
 
 
-@compiled
+@inlined
 def finish(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Take a job off its cores on the simulator's clock."""
     task, now = simulation.tasks[j], timing.actions.pace[0].now
@@ -177,7 +177,7 @@ def set_timer(simulation: Simulation, timing: BatsimClock, j: int) -> None:
 # --- what ends
 
 
-@compiled
+@inlined
 def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Bring the energy of the cores of a job up to date."""
     job = tables.jobs[j]
@@ -190,7 +190,7 @@ def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
             w, bit, left = w + 1, 0, left - count
 
 
-@compiled
+@inlined
 def end_work(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Take the parallel task of a job away, if it is there."""
     place = timing.actions.places[2 * j]
@@ -207,7 +207,7 @@ def end_timer(timing: BatsimClock, j: int) -> None:
         remove_at(timing.actions, place)
 
 
-@compiled
+@inlined
 def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owner: int) -> bool:
     """End the action of a job; tell whether that wakes its actor.
 
@@ -232,7 +232,7 @@ def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owne
 # --- P-states
 
 
-@compiled
+@inlined
 def find_changes(tables: Tables, timing: BatsimClock) -> None:
     """Count the cores that come into each P-state in this instant, and forget words in which none does."""
     talk, clock, kept = timing.talk[0], tables.clock[0], 0
@@ -253,7 +253,7 @@ def find_changes(tables: Tables, timing: BatsimClock) -> None:
     clock.touched = kept
 
 
-@compiled
+@inlined
 def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, pstate: int) -> None:
     """Put the cores that have come into a P-state there, and find the rates of their jobs again.
 
@@ -290,7 +290,7 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     look_at_all(timing)
 
 
-@compiled
+@inlined
 def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int) -> int:
     """Mark the jobs of some cores of a word that have begun, once each; return how many are marked."""
     while changed != 0:
@@ -306,7 +306,7 @@ def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word:
     return marked
 
 
-@compiled
+@inlined
 def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
     """Log that cores come into a P-state; return the place of that entry."""
     place = tables.clock[0].logged
@@ -316,7 +316,7 @@ def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
     return int(place)
 
 
-@compiled
+@inlined
 def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: int) -> None:
     """Log that some cores of a word come into a P-state: neighbours that were in one before together."""
     if len(tables.log) == 0:
@@ -330,7 +330,7 @@ def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: i
             log_stretch(tables, request, word.first + bit, count, (before << PSTATE_BITS) + pstate)
 
 
-@compiled
+@inlined
 def log_stretch(tables: Tables, request: int, first: int, cores: int, value: int) -> None:
     """Log that neighbours come into a P-state, together with those before them where they draw the same power."""
     clock = tables.clock[0]
@@ -344,7 +344,7 @@ def log_stretch(tables: Tables, request: int, first: int, cores: int, value: int
     tables.log[request].row += 1
 
 
-@compiled
+@inlined
 def draw_alike(tables: Tables, core: int, other: int) -> bool:
     """Tell whether two cores draw the same power in every P-state."""
     p, q = tables.core_processor[core], tables.core_processor[other]

@@ -3,7 +3,7 @@
 | mark | for |
 |---|---|
 | `compiled` | functions that Python or other compiled functions call |
-| `inlined` | small functions in hot loops: they become part of each function that calls them |
+| `inlined` | functions in hot loops, small or called from few places: they become part of each that calls them |
 | `released` | functions that several threads run at once: they let the interpreter go |
 
 In all of them x / 0 is infinite or nan, as in numpy. Only what Python calls lies on disk, where numba keeps its machine
@@ -33,6 +33,9 @@ FUNCTIONS = 250  # about so many are compiled at the first call of a large one, 
 PACE: dict[str, Any] = {"unit": " functions", "delay": 1.0, "mininterval": 1.0}  # s
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+# Said of each function that is not `inlined`, because numba else hands this option on from the caller to what it calls:
+# whole policies would be copied into every place that calls them, which takes LLVM many times as long.
+NOT_FORCED: dict[str, Any] = {"forceinline": False}
 
 PLAIN = (int, float, bool)  # Python's own types that numba has one type for
 
@@ -58,7 +61,7 @@ class Compiled:
     def __init__(self, function: Callable[..., object], **options: Any) -> None:
         functools.update_wrapper(self, function)
         self._nogil = {"nogil": True} if options.pop("nogil", False) else {}
-        self.inner = inner.compile_inner(function, **OPTIONS, **options)
+        self.inner = inner.compile_inner(function, **{**OPTIONS, **NOT_FORCED, **options})
         self._by_kinds: dict[tuple[Any, ...], Callable[..., object]] = {}
 
     @functools.cached_property
@@ -78,7 +81,7 @@ class Compiled:
         made = place["make"](f"{source_digest()} {function.__qualname__}")
         made.__qualname__ = function.__qualname__
         made.__module__ = function.__module__
-        return numba.njit(cache=True, **OPTIONS, **self._nogil)(made)
+        return numba.njit(cache=True, **OPTIONS, **NOT_FORCED, **self._nogil)(made)
 
     def __call__(self, *arguments: object) -> object:
         """Call it from Python."""

@@ -9,7 +9,7 @@ cores and the log of them are left out.
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
+from hdeeprm_like.engine.compiled import inlined, lowest_bit
 from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_START, Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, SUCCESS, WALLTIME_REACHED, Simulation
@@ -63,7 +63,7 @@ def put(timing: EventClock, place: int, end: float, j: int) -> None:
     timing.heap_places[j] = place
 
 
-@compiled
+@inlined
 def sift(simulation: Simulation, timing: EventClock, hole: int, j: int) -> None:
     """Put job *j* where it belongs in the heap, beginning at a hole."""
     size, end = simulation.sim[0].heap, simulation.tasks[j].end
@@ -88,7 +88,7 @@ def sift(simulation: Simulation, timing: EventClock, hole: int, j: int) -> None:
     put(timing, hole, end, j)
 
 
-@compiled
+@inlined
 def remove(simulation: Simulation, timing: EventClock, j: int) -> None:
     """Take a running job out of the heap."""
     sim = simulation.sim[0]
@@ -98,7 +98,7 @@ def remove(simulation: Simulation, timing: EventClock, j: int) -> None:
         sift(simulation, timing, timing.heap_places[j], last)
 
 
-@compiled
+@inlined
 def next_instant(tables: Tables, simulation: Simulation, timing: EventClock) -> bool:
     """Move to the next event, or to all of its time, and gather what happened; False when nothing can any more.
 
@@ -139,7 +139,7 @@ def next_instant(tables: Tables, simulation: Simulation, timing: EventClock) -> 
     return True
 
 
-@compiled
+@inlined
 def first_started(tables: Tables, simulation: Simulation, timing: EventClock) -> int:
     """Return the job that ends next; of those that end together the one that was decided first."""
     best = timing.heap[0].job
@@ -150,7 +150,7 @@ def first_started(tables: Tables, simulation: Simulation, timing: EventClock) ->
     return int(best)
 
 
-@compiled
+@inlined
 def expect(tables: Tables, simulation: Simulation, j: int) -> None:
     """Find when a running job ends."""
     task, job = simulation.tasks[j], tables.jobs[j]
@@ -160,7 +160,7 @@ def expect(tables: Tables, simulation: Simulation, j: int) -> None:
         task.end = min(job.as_of + (task.ops - job.done) / job.speed, task.start + task.walltime)
 
 
-@compiled
+@inlined
 def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) -> None:
     """Let the started jobs run, and find the ends of those again that bandwidth has slowed down or let go.
 

@@ -67,7 +67,7 @@ def book_work(tables: Tables, j: int) -> None:
     job.as_of = now
 
 
-@compiled
+@inlined
 def update_speed(tables: Tables, j: int) -> None:
     """Book what a running job has computed until now and find the speed of its slowest core."""
     book_work(tables, j)
@@ -87,7 +87,7 @@ def update_speed(tables: Tables, j: int) -> None:
     job.speed = speed
 
 
-@compiled
+@inlined
 def update_bandwidth(tables: Tables, p: int) -> None:
     """Find out whether a processor is oversubscribed and slow down or speed up its jobs if that changed."""
     load = tables.loads[p]
@@ -100,7 +100,7 @@ def update_bandwidth(tables: Tables, p: int) -> None:
     change_speeds(tables, p)
 
 
-@compiled
+@inlined
 def change_speeds(tables: Tables, p: int) -> None:
     """Slow down or speed up the jobs of a processor that is oversubscribed now, or is no more."""
     processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
@@ -122,7 +122,7 @@ def change_speeds(tables: Tables, p: int) -> None:
                 update_speed(tables, j)
 
 
-@compiled
+@inlined
 def change_busy(tables: Tables, p: int, cores: int) -> None:
     """Let *cores* more (or less, if negative) cores of a processor serve jobs; their bandwidth is booked before."""
     clock, load = tables.clock[0], tables.loads[p]
@@ -157,7 +157,7 @@ def forget_starts(tables: Tables) -> None:
     clock.first_start, clock.started_now = clock.changes, 0
 
 
-@compiled
+@inlined
 def start_job(tables: Tables, j: int) -> None:
     """Start a waiting job on ``allocation[placed : placed + stretches]``, which is booked and marked as its own."""
     clock = tables.clock[0]
@@ -189,7 +189,7 @@ def start_job(tables: Tables, j: int) -> None:
     clock.started_now += 1
 
 
-@compiled
+@inlined
 def end_job(tables: Tables, j: int) -> None:
     """Release everything that a running job holds."""
     clock = tables.clock[0]
@@ -327,7 +327,7 @@ def lacking_beside_cores(tables: Tables, j: int, cores: int) -> int:
     return GPUS if wanted <= 0.0 else MEMORY
 
 
-@compiled
+@inlined
 def submit_job(tables: Tables, j: int) -> None:
     """Let a job wait, or reject it if even the empty platform cannot hold it."""
     clock = tables.clock[0]
@@ -344,7 +344,7 @@ def submit_job(tables: Tables, j: int) -> None:
     write_log(tables, clock.now, LOG_REJECT, j, lacks)
 
 
-@compiled
+@inlined
 def receive(tables: Tables, now: float, completed: Ints, count: int, submitted: int, arrivals_over: bool) -> None:
     """Move the cluster to the next instant: forget what was decided in the last one, release, then submit.
 
@@ -367,7 +367,7 @@ def receive(tables: Tables, now: float, completed: Ints, count: int, submitted: 
         clock.blocked = NOTHING
 
 
-@compiled
+@inlined
 def log_blocked(tables: Tables) -> None:
     """Log what the selected job lacks at the end of an instant, if that changed."""
     clock = tables.clock[0]

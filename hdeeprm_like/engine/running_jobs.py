@@ -1,6 +1,6 @@
 """The running jobs: a list sorted by expected ends for each way of expecting them that somebody asked for."""
 
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.job_keys import known_time
 from hdeeprm_like.engine.job_lists import insert, remove
 from hdeeprm_like.engine.tables import Tables
@@ -12,7 +12,7 @@ BY_START, BY_SIZE = (
 ANY_START = 1 << 40  # more than any place in Tables.allocation
 
 
-@compiled
+@inlined
 def add_running(tables: Tables, j: int) -> None:
     """Put a job that starts now into the lists."""
     job = tables.jobs[j]
@@ -22,7 +22,7 @@ def add_running(tables: Tables, j: int) -> None:
         insert(tables.running, v, j, job.start + known_time(tables, row.times, j), rank, job.size)
 
 
-@compiled
+@inlined
 def remove_running(tables: Tables, j: int) -> None:
     """Take a job that ends now out of the lists."""
     for v in range(len(tables.running.lists)):

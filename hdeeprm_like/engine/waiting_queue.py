@@ -3,7 +3,7 @@
 import numpy as np
 
 from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import by_type, inlined
 from hdeeprm_like.engine.job_keys import known_time, lasting_key
 from hdeeprm_like.engine.job_lists import insert, job_at, remove
 from hdeeprm_like.engine.node_sets import no_partitions
@@ -30,7 +30,7 @@ def asks_for_nodes(tables: Tables, j: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def enqueue(tables: Tables, j: int) -> None:
     """Let a job wait."""
     clock, job = tables.clock[0], tables.jobs[j]
@@ -47,7 +47,7 @@ def enqueue(tables: Tables, j: int) -> None:
         insert(tables.waiting, v, j, key, j, job.size)
 
 
-@compiled
+@inlined
 def dequeue(tables: Tables, j: int) -> None:
     """Take a job out of the set and out of all lists."""
     clock, job = tables.clock[0], tables.jobs[j]
@@ -61,7 +61,7 @@ def dequeue(tables: Tables, j: int) -> None:
         remove(tables.waiting, v, j)
 
 
-@compiled
+@inlined
 def draw(tables: Tables, n: int) -> int:
     """Return a uniform integer below *n* from the generator of these tables."""
     clock = tables.clock[0]
@@ -69,7 +69,7 @@ def draw(tables: Tables, n: int) -> int:
     return int(uniform(clock.random) * n)
 
 
-@compiled
+@inlined
 def select_job(tables: Tables, order: int) -> int:
     """Return the waiting job that an order serves next; there must be one, and a list for the order."""
     if order == RANDOM_JOB:

@@ -4,9 +4,10 @@ A class says in `OPTIONS` what its options may be; those that it leaves out need
 declares for them (``entropy: float``). So a wrong value is refused before anything is compiled or played.
 """
 
+import contextlib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, get_type_hints
 
@@ -108,23 +109,54 @@ BY_TYPE: dict[Any, Option] = {
 }
 
 
+def constructors(kind: type, until: type) -> list[Callable[..., Any]]:
+    """Return the constructors that the options of an agent reach.
+
+    The first is its class's own; one that takes ``**more`` hands on what it does not name, so the one of its base class
+    follows. Those of *until* and of its base classes are not among them.
+    """
+    found: list[Callable[..., Any]] = []
+    for base in kind.__mro__[: kind.__mro__.index(until)]:
+        if "__init__" in vars(base):
+            found.append(vars(base)["__init__"])
+            if not takes_more(found[-1]):
+                break
+    return found or [vars(until)["__init__"]]
+
+
+def takes_more(constructor: Callable[..., Any]) -> bool:
+    """Tell whether a constructor takes options that it does not name."""
+    return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(constructor).parameters.values())
+
+
+def parameters_of(reached: Sequence[Callable[..., Any]]) -> dict[str, inspect.Parameter]:
+    """Return what some constructors name, the first of them deciding; not those that take any number of values."""
+    several = inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
+    found: dict[str, inspect.Parameter] = {}
+    for constructor in reached:
+        for name, parameter in list(inspect.signature(constructor).parameters.items())[1:]:
+            if parameter.kind not in several:
+                found.setdefault(name, parameter)
+    return found
+
+
 def check_options(
-    declared: Mapping[str, Option], constructor: Callable[..., Any], options: Mapping[str, Any], where: str
+    declared: Mapping[str, Option], reached: Sequence[Callable[..., Any]], options: Mapping[str, Any], where: str
 ) -> None:
     """Refuse options of an agent that its class has no use for.
 
     Args:
-        declared: the table of the class. constructor: whose types stand in for what the table leaves out.
+        declared: the table of the class. reached: constructors, whose types stand in for what the table leaves out.
         where: begins the message.
 
     Raises:
         OptionsError: a value is not possible; the message says which would be.
     """
-    try:
-        types = get_type_hints(constructor)
-    except (NameError, TypeError):  # a user's file may name types that only a checker knows
-        types = {}
-    for name in inspect.signature(constructor).parameters:
+    types: dict[str, Any] = {}
+    for constructor in reached:
+        with contextlib.suppress(NameError, TypeError):  # a user's file may name types that only a checker knows
+            types = {**get_type_hints(constructor), **types}
+    for name in parameters_of(reached):
         option = declared.get(name) or BY_TYPE.get(types.get(name))
         if name in options and option is not None and not option.fits(options[name]):
             raise OptionsError(f"{where}.{name} is {options[name]!r:.60}; {option.wanted} is needed")

@@ -12,7 +12,15 @@ import torch
 
 from hdeeprm_like.decision.layout import Layout, plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
-from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, Choice, Option, check_options
+from hdeeprm_like.learning.agent_options import (
+    NOT_NEGATIVE,
+    Choice,
+    Option,
+    check_options,
+    constructors,
+    parameters_of,
+    takes_more,
+)
 from hdeeprm_like.learning.agents import OPTIMIZERS, LearningAgent
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.plugins import attribute_of, import_file, import_module
@@ -96,20 +104,19 @@ def build_agent(
     }
     if "lr" in options:
         known["learning_rate"] = options["lr"]
-    parameters = inspect.signature(kind.__init__).parameters
-    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    names = [n for n, p in parameters.items() if n != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-    missing = [name for name in names if name not in known and parameters[name].default is inspect.Parameter.empty]
+    reached = constructors(kind, LearningAgent)
+    names = parameters_of(reached)
+    missing = [name for name in names if name not in known and names[name].default is inspect.Parameter.empty]
     if missing:
         raise OptionsError(
             f"{code_of(kind)}: {kind.__name__} wants the agent option {missing[0]!r}, which is not given"
         )
-    unknown = [name for name in options if name not in names and name not in GENERAL and not takes_all]
+    unknown = [name for name in options if name not in names and name not in GENERAL and not takes_more(reached[-1])]
     if unknown:
         raise OptionsError(
             f"agent.{unknown[0]}: {kind.__name__} has no such option{did_you_mean(unknown[0], {*names, *GENERAL})}"
         )
-    check_options(kind.OPTIONS, kind.__init__, options, "agent")
+    check_options(kind.OPTIONS, reached, options, "agent")
     for name, option in SCHEDULES.items():
         if name in options and not option.fits(options[name]):
             raise OptionsError(f"agent.{name} is {options[name]!r:.60}; {option.wanted} is needed")

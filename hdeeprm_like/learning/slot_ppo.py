@@ -30,10 +30,11 @@ from torch import Tensor, nn
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.advantages import SCALES, Advantages, Scale
-from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Choice, Option
+from hdeeprm_like.learning.advantages import Advantages, Scale
+from hdeeprm_like.learning.agent_options import Option
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.batch import Batch
+from hdeeprm_like.learning.ppo_options import PPO_OPTIONS
 from hdeeprm_like.learning.slots import Rows, RowsOf
 from hdeeprm_like.learning.user_code import code_of
 from hdeeprm_like.types import Floats
@@ -58,25 +59,11 @@ def dense(sizes: Sequence[int], activation: str, last_gain: float = 1.0) -> nn.S
     return nn.Sequential(*layers)
 
 
-PPO_OPTIONS: Mapping[str, Option] = {
-    "activation": Choice(tuple(ACTIVATIONS)),
-    "gae_lambda": SHARE,
-    "clip": POSITIVE,
-    "epochs": COUNT,
-    "minibatch": COUNT,
-    "entropy": NOT_NEGATIVE,
-    "value_coefficient": NOT_NEGATIVE,
-    "max_grad_norm": NOT_NEGATIVE,
-    "target_kl": NOT_NEGATIVE,
-    "reward_scale": POSITIVE,
-    "standardize": Choice(SCALES),
-}
-
-
 class SlotPPO(PolicyLearningAgent):
     """PPO of a network that scores the jobs it may start, and waiting, whatever their number.
 
-    A subclass calls `configure` in its constructor, makes its layers and writes `scores`.
+    The constructor of a subclass takes ``**ppo`` to hand the options in the table of this module on to this one, makes
+    its layers, and the subclass writes `scores`.
 
     Attributes:
         shows_all: whether the network sees all jobs in the slots, or those alone that can start.
@@ -87,26 +74,29 @@ class SlotPPO(PolicyLearningAgent):
     learning_rate = 0.001
     shows_all = False
     _joined: Rows | None = None  # of the episodes that are being imitated
-    epochs, minibatch, clip, value_coefficient, max_grad_norm, target_kl = 3, 4096, 0.2, 0.5, 0.5, 0.0
-    entropy = 0.0
 
-    def configure(
+    def __init__(
         self,
-        layout: Layout,
         gamma: float,
-        *,
-        activation: str,
+        layout: Layout,
+        activation: str = "tanh",
         critic: bool = False,
         gae_lambda: float = 1.0,
+        clip: float = 0.2,
+        epochs: int = 3,
+        minibatch: int = 4096,
+        entropy: float = 0.0,
+        value_coefficient: float = 0.5,
+        max_grad_norm: float = 0.5,
+        target_kl: float = 0.0,
         alike: int = 1,
         reward_scale: float = 1.0,
         standardize: Scale = "batch",
-        **plain: float,
     ) -> None:
-        """Take the options in the table of this module; *plain* ones are attributes of the same names."""
+        super().__init__(gamma)
         self.fit(layout)
-        for name, value in plain.items():
-            setattr(self, name, value)
+        self.clip, self.epochs, self.minibatch, self.entropy = clip, epochs, minibatch, entropy
+        self.value_coefficient, self.max_grad_norm, self.target_kl = value_coefficient, max_grad_norm, target_kl
         self._advantages = Advantages(gamma, gae_lambda, alike, reward_scale, standardize)
         self.bootstraps = critic
         self.critic = dense([self.rows_of.shared_features, 32, 1], activation) if critic else None

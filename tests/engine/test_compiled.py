@@ -9,8 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+
 from hdeeprm_like.engine import lifecycle
-from hdeeprm_like.engine.compiled import PACKAGE
+from hdeeprm_like.engine.compiled import PACKAGE, compiled, inlined
 
 MARKS = {"compiled", "inlined", "released"}
 ROOT = Path(__file__).parents[2]
@@ -129,3 +131,23 @@ def test_what_numba_reads_of_a_function_is_its_own_source():
     """Python 3.13 refuses to cut a function out of a file where none begins."""
     source = inspect.getsource(lifecycle.entries_of_an_instant.entry.py_func)
     assert source.startswith("@compiled\ndef entries_of_an_instant(")
+
+
+def test_what_an_inlined_function_calls_is_not_inlined_too():
+    """numba hands the option on from the caller, and all policies became copies in each place that calls them."""
+
+    @compiled
+    def called(number):
+        return number + 1
+
+    @inlined
+    def between(number):
+        return called(number)
+
+    @compiled
+    def calls(number):
+        return between(number) + between(2 * number)
+
+    calls.inner.compile((numba.intp,))
+    assert [made.fndesc.inline for made in called.inner.overloads.values()] == [False]
+    assert [made.fndesc.inline for made in between.inner.overloads.values()] == [True]
