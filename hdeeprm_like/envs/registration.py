@@ -27,19 +27,23 @@ Keywords of `make` and `make_vec`; those of the decision space replace what the 
 | ``options`` | path of an options file, which tells platform, jobs and decision space |
 | ``platform`` | path of a platform, cores of a pool as a whole number, or a `Platform` |
 | ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that makes one |
-| ``jobs`` | in an episode, at least 1 |
-| ``clock`` | ``batsim`` or ``textbook`` |
-| ``max_steps`` | after which an episode is cut off, at least 1 |
+| ``jobs`` | in an episode, at least 1; twice as many as are to be *placed* if not given |
+| ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: jobs that come at one time come one by one |
+| ``max_steps`` | after which an episode is cut off; `STEPS_A_JOB` for each job, `LEAST_STEPS` at least, if not given |
 | ``render_mode`` | ``human`` (not of `make_vec`) or ``rgb_array`` |
 | ``threads``, ``copy``, ``autoreset`` | of `make_vec`, see `SchedulingVectorEnv` |
 | ``actions`` | ``policies``, ``jobs`` or ``machines``; names of policies in a list; a function |
 | ``pairs``, ``void`` | the policy pairs of ``policies``; whether one can start none |
 | ``core_policy``, ``waiting`` | of ``jobs``; whether one can wait, of ``machines`` |
+| ``masked`` | whether masks tell what is legal, of ``jobs`` and ``machines`` |
 | ``head``, ``tail`` | slots of the window at both ends of the queue, at least 0 |
 | ``opens``, ``step`` | when the agent is asked (`decision.window.window`); s of a time step |
+| ``until``, ``placed`` | s after which, and number of placed jobs with which an episode is over, if not with all jobs |
+| ``jump`` | whether waiting lasts until something happens rather than a step |
 | ``observation`` | a kind (`decision.observations.view`) or a function |
 | ``horizon``, ``backlog``, ``memory_units`` | how much of it is shown, whole numbers |
 | ``queue_sensitivity`` | of the summaries, above 0 |
+| ``wait`` | whether the waits of the jobs in the slots and the clock are shown, too |
 | ``objectives``, ``objective`` | a name of `decision.rewards`, a function, or several with weights |
 | ``reward``, ``gamma`` | mode of `decision.rewards`; from 0 to 1 |
 """
@@ -82,6 +86,10 @@ from gymnasium.vector import AutoresetMode  # isort: skip
 AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
 
 LIKELY = 8  # episodes of a model that show how large its jobs get
+
+ENOUGH = 2  # jobs in an episode for each that is to be placed, so that jobs keep arriving
+
+STEPS_A_JOB, LEAST_STEPS = 100, 10_000  # after which an episode is cut off unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -191,12 +199,13 @@ class Paper:
     """A preset with the settings that a paper tells.
 
     Attributes:
-        preset: that it is one of. space: of its agent. setting: where it plays.
+        preset: that it is one of. space: of its agent. setting: where it plays. clock: unless told otherwise.
     """
 
     preset: str
     space: Space
     setting: Setting
+    clock: Clock = "batsim"
 
 
 def scenario(number: int) -> Paper:
@@ -213,6 +222,17 @@ PAPERS = {
         Setting(partial(pool, 256), "lublin", "whole", jobs=256),
     ),
     "CompactRM-paper": scenario(1),
+    "DeepBackfilling-paper": Paper(
+        "DeepBackfilling",
+        replace(PRESETS["DeepBackfilling"], placed=1000),
+        Setting(partial(pool, 256), "lublin", "whole", jobs=2000),
+        clock="one-by-one",
+    ),
+    "DeepRM-paper": Paper(
+        "DeepRM",
+        replace(PRESETS["DeepRM"], observation="deeprm", until=50.0),
+        Setting(deeprm, "mao", "dissertation", jobs=None),
+    ),
     **{f"CompactRM-paper-{number}": scenario(number) for number in range(1, len(SCENARIOS) + 1)},
 }
 """By the names of their ids.
@@ -221,8 +241,11 @@ PAPERS = {
 |---|---|---|---|
 | SMDP-paper | 000, 5.3.1 and table 5.5 | 256 cores | 256 of Lublin's; 60 events, 128 slots |
 | CompactRM-paper-1 to -10 | 003, section 5; 000, table 5.3 | 10, 38 or 64 processors | Mao's, 100 steps |
+| DeepBackfilling-paper | 001, sections II.A and IV.A | 256 cores | Lublin's, one by one, until 1000 are placed |
+| DeepRM-paper | 000, 5.1.1; Mao et al. | 10 cores, 10 units of memory | Mao's, 50 steps |
 
-Both are rewarded by execution times, as equation 4.1 and section 4.6.3 of 000 have it.
+The first two are rewarded by execution times, as equation 4.1 and section 4.6.3 of 000 have it. The image of DeepRM has
+the 224 columns of the network there: a colour for each running job, and the time since the last arrival.
 """
 
 
@@ -249,8 +272,9 @@ def environment(
             mao, ksu); or any function of a generator that returns a `Workload`. The jobs of a trace run on a pool for
             as long as the trace tells; on other machines they are made as HDeepRM makes them.
         jobs: in an episode; all of the workload if None, 100 of a model.
-        clock: ``batsim`` or ``textbook``; the first, or that of the options file, if None.
-        max_steps, render_mode: as for `SchedulingEnv`.
+        clock: of `CLOCKS`; ``batsim``, or that of the options file, if None.
+        max_steps, render_mode: as for `SchedulingEnv`; without *max_steps* an episode whose agent can wait is cut
+            off as `most_steps` has it, since one that only waits would never end.
         parts: fields of `Space` in place of the preset's, see the table of this module.
 
     Raises:
@@ -263,25 +287,32 @@ def environment(
     paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
     setting = paper.setting
     limits: JobLimits | None
+    length: int | None
     workload_of: WorkloadOf
     if options is not None:
         experiment = load_experiment(Path(options))
-        space = space_in(experiment, paper.preset)
+        space = space_with(space_in(experiment, paper.preset), parts)
         exists, limits = experiment.platform, experiment.workload.limits()
         workload_of = TrainingEpisodes(episodes_of(experiment)[0])
+        length = experiment.options.training.fragment_jobs or len(experiment.workload)
         clock = clock or experiment.options.training.clock
         if platform is not None or workload is not None or jobs is not None:
             raise OptionsError(f"{options}: tells platform and workload itself; leave platform, workload and jobs out")
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
-        space = space_with(paper.space, setting.parts if platform is None and workload is None else {})
+        own = setting.parts if platform is None and workload is None else {}
+        space = space_with(space_with(paper.space, own), parts)
+        if jobs is None and space.placed:
+            jobs = ENOUGH * space.placed
         workload_of = workload_from(workload, jobs, exists, setting)
-        limits = limits_of(workload_of)
+        limits, length = limits_of(workload_of), length_of(workload_of)
+    if max_steps is None:
+        max_steps = most_steps(space, length)
     return SchedulingEnv(
-        space_with(space, parts),
+        space,
         exists,
         workload_of,
-        clock=clock or "batsim",
+        clock=clock or paper.clock,
         limits=limits,
         max_steps=max_steps,
         render_mode=render_mode,
@@ -368,6 +399,24 @@ def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Plat
             f"workload is {workload!r:.80}; a Workload is needed, a path, a model, or a function that makes one"
         )
     return Windows(jobs_in(Path(workload), platform).workload, jobs)
+
+
+def length_of(workload_of: WorkloadOf) -> int | None:
+    """Return how many jobs an episode has, 0 where a model ends it; None where the user's own function makes them."""
+    if isinstance(workload_of, Windows):
+        return workload_of.length
+    return workload_of.jobs or 0 if isinstance(workload_of, Recipes) else None
+
+
+def most_steps(space: Space, jobs: int | None) -> int | None:
+    """Return after how many steps an episode of so many jobs is cut off; None for never.
+
+    An agent that always waits, or that is asked at every second of a day, would play one episode for ever. Policies are
+    applied when something happens, so their episodes end by themselves.
+    """
+    if jobs is None or space.actions == "policies":
+        return None
+    return max(STEPS_A_JOB * jobs, LEAST_STEPS)
 
 
 def limits_of(workload_of: WorkloadOf) -> JobLimits | None:
