@@ -264,6 +264,9 @@ class Options(Section):
         False, description="Whether the embedded simulator plays messages and latencies as Batsim does, job by job."
     )
     policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:balanced'.")
+    whole: bool = Field(
+        False, description="Whether a baseline puts each job whole on one node; a job too large for any is rejected."
+    )
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()
     training: TrainingSection = TrainingSection()
@@ -272,6 +275,8 @@ class Options(Section):
     def classic_follows_one_pair(self) -> "Options":
         """Refuse a classic agent without exactly one policy pair."""
         agent, actions = self.pybatsim.agent, self.pybatsim.env.actions
+        if self.whole and agent.type != "CLASSIC":
+            raise ValueError("whole: is for baselines; a LEARNING agent with the actions 'machines' chooses one node")
         if self.policy is not None:
             split_pair(self.policy)
             if agent.policy_pair is not None or agent.type != "CLASSIC":

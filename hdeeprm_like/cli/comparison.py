@@ -76,6 +76,11 @@ def add_compare(commands: Commands) -> None:
         default="textbook",
         help="all of one time at once, a decision after each event, or as Batsim (default textbook)",
     )
+    added.add_argument(
+        "--whole",
+        action="store_true",
+        help="baselines put each job whole on one node of the machine",
+    )
     add_trust_flag(added)
     added.add_argument("--all", action="store_true", help="also print all the other figures")
     added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="at most so many at a time")
@@ -98,6 +103,7 @@ def run_compare(options: argparse.Namespace) -> None:
         jobs_by=options.jobs_by,
         reference=options.reference,
         tests=options.tests,
+        whole=options.whole,
     )
     summary, tests = compare(comparison, options.output, options.processes, progress=not options.quiet)
     if not options.quiet:

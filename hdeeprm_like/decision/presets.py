@@ -12,10 +12,10 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions
+from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions, name_of
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.layout import Layout, plain_layout
-from hdeeprm_like.decision.names import JOB_POLICIES, baseline, is_baseline
+from hdeeprm_like.decision.names import JOB_POLICIES, Baseline, baseline, is_baseline
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
@@ -50,6 +50,19 @@ def policy_named(name: str) -> Policy:
     if dash and job in JOB_POLICIES:
         return job, core
     return baseline(name) if is_baseline(job) else (job, core)
+
+
+def check_whole(policies: Sequence[Policy]) -> None:
+    """Refuse policies that spread jobs over nodes where each must be whole on one.
+
+    Raises:
+        OptionsError: one is no baseline.
+    """
+    for policy in policies:
+        if not isinstance(policy, Baseline):
+            raise OptionsError(
+                f"whole: the policy pair {name_of(policy)} spreads jobs over nodes; take a baseline, as sjf+greedy"
+            )
 
 
 def classic_policies(job_policy: str, core_policy: str) -> PolicyActions:

@@ -58,6 +58,7 @@ class Comparison:
         jobs_by: as of `formats.windows.window`.
         reference: the policy that all are compared with; None for the best, see `statistics.best_of`.
         tests: ``"anova"`` adds the unpaired tests to ``"friedman"`` and Wilcoxon's.
+        whole: whether baselines put each job whole on one node of the machine.
     """
 
     trace: Path
@@ -70,6 +71,7 @@ class Comparison:
     jobs_by: JobsBy = "file"
     reference: str | None = None
     tests: Tests = "friedman"
+    whole: bool = False
 
 
 def machine_of(comparison: Comparison, trace: Trace) -> Platform:
@@ -229,16 +231,17 @@ def check_recorded(inputs: Inputs) -> None:
 
 
 def schedule_window(
-    number: int, jobs: Window, policies: Sequence[Policy], machine: Platform, clock: Clock, invented: bool
+    number: int, jobs: Window, policies: Sequence[Policy], machine: Platform, clock: Clock, invented: bool, whole: bool
 ) -> list[dict[str, Any]]:
     """Return one row of results per policy.
 
     Args:
         invented: whether the machine is a pool, whose cores take a power that nobody has measured: no energy is told.
+        whole: of `Comparison`.
     """
     rows = []
     for policy in policies:
-        found = schedule(machine, jobs, policy, clock)
+        found = schedule(machine, jobs, policy, clock, whole)
         found = replace(found, energy=UNKNOWN) if invented else found
         rows.append({POLICY: policy.name, WINDOW: number, **figures(found)})
     return rows
@@ -253,17 +256,18 @@ def run_all(
         work: the numbers of windows, and the policies to run on each.
     """
     machine, clock, invented = inputs.machine, inputs.comparison.clock, inputs.comparison.platform is None
+    whole = inputs.comparison.whole
     count = min(processes or os.cpu_count() or 1, len(work))
     schedules = sum(len(policies) for _, policies in work)
     windows = ((number, inputs.window(number), policies) for number, policies in work)
     if count <= 1 or (processes is None and schedules * inputs.jobs <= SMALL):
         for number, jobs, policies in windows:
-            yield schedule_window(number, jobs, policies, machine, clock, invented)
+            yield schedule_window(number, jobs, policies, machine, clock, invented, whole)
         return
     with workers(count) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
         for number, jobs, policies in windows:
-            running.add(executor.submit(schedule_window, number, jobs, policies, machine, clock, invented))
+            running.add(executor.submit(schedule_window, number, jobs, policies, machine, clock, invented, whole))
             if len(running) > 2 * count:
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in finished)
@@ -287,6 +291,8 @@ def description(inputs: Inputs) -> dict[str, Any]:
     }
     if comparison.platform is not None:
         found["platform"] = inputs.machine.digest()
+    if comparison.whole:
+        found["whole"] = True
     return found | {"agents": agents_of(comparison)}
 
 

@@ -13,12 +13,15 @@ from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Policy, Recorded, Trained
 
 
-def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook") -> Schedule:
+def schedule(
+    machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook", whole: bool = False
+) -> Schedule:
     """Return what a policy makes of a window.
 
     Args:
         clock: ``"textbook"``: all that has one time happens at once; ``"one-by-one"``: RLScheduler's, a decision
             after each event; ``"batsim"``: the embedded simulator's.
+        whole: whether baselines put each job whole on one node.
 
     Raises:
         OptionsError: a trained agent does not fit the machine.
@@ -39,6 +42,7 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "
             clock,
             named=clock == "batsim" or not countable(machine, jobs),
             epoch=window.epoch,
+            whole=whole,
         )
     ran = jobs_that_ran(simulator)
     if not ran.all():
