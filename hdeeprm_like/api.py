@@ -15,7 +15,7 @@ from hdeeprm_like.cluster import schedule as schedules
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.presets import check_whole, policy_named
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.experiment import AnyPlatform, Experiment
 from hdeeprm_like.formats import open as formats
@@ -151,6 +151,7 @@ def simulate(
     clock: Clock = "batsim",
     *,
     seed: int = 0,
+    whole: bool = False,
 ) -> Schedule:
     """Simulate jobs on a platform under one policy.
 
@@ -167,6 +168,7 @@ def simulate(
             that has one time happens at once, as in the command ``compare``; ``"one-by-one"``: the same, with a
             decision after each single event, as in RLScheduler.
         seed: of random policies, and of what is drawn where a trace does not tell it, as in an options file.
+        whole: whether a baseline puts each job whole on one node; a job that is too large for any does not run.
 
     Raises:
         PlatformError, WorkloadError: the platform or the jobs cannot be used, or no job fits the platform.
@@ -176,6 +178,8 @@ def simulate(
     check_clock(clock)  # refuses one that is not known before anything is read
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy)]) if agent is None else None
+    if whole and actions is not None:
+        check_whole(actions.policies)
     if isinstance(workload, Workload):
         jobs = Window(workload, 0.0)
     else:
@@ -187,7 +191,9 @@ def simulate(
     else:
         assert actions is not None
         random = experiments.seed_of_policies(seed)
-        simulator = run_to_end(machine, jobs.workload, actions, clock, seed=random, log=True, epoch=jobs.epoch)
+        simulator = run_to_end(
+            machine, jobs.workload, actions, clock, seed=random, log=True, epoch=jobs.epoch, whole=whole
+        )
     ran = jobs_that_ran(simulator)
     if not ran.any():
         raise WorkloadError(f"{machine.name}: none of {len(jobs.workload)} jobs fits this platform, so none has run")
@@ -217,6 +223,7 @@ def compare(
     platform: int | str | Path | None = None,
     output: str | Path | None = None,
     processes: int = 1,
+    whole: bool = False,
 ) -> "pd.DataFrame":
     """Compare policies on the same windows of a trace, as the command ``compare`` does.
 
@@ -238,6 +245,7 @@ def compare(
             None keeps nothing.
         processes: at most so many at a time. With more than one, a script must be guarded by
             ``if __name__ == "__main__":``, as `multiprocessing` asks for.
+        whole: whether baselines put each job whole on one node, as of `simulate`.
 
     Returns:
         One row for each policy, in the order given: the mean of each figure, for the main ones with its standard
@@ -253,11 +261,18 @@ def compare(
     from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.sampling import windows_named
 
-    named = policies_named(",".join([policies] if isinstance(policies, str) else policies))
-    where = windows_named(windows, None if offsets is None else Path(offsets))
-    cores = platform if isinstance(platform, int) else None
-    machine = None if platform is None or isinstance(platform, int) else Path(platform)
-    comparison = run.Comparison(Path(trace), named, where, seed, cores, clock, machine, jobs_by, reference)
+    comparison = run.Comparison(
+        trace=Path(trace),
+        policies=policies_named(",".join([policies] if isinstance(policies, str) else policies)),
+        windows=windows_named(windows, None if offsets is None else Path(offsets)),
+        seed=seed,
+        cores=platform if isinstance(platform, int) else None,
+        clock=clock,
+        platform=None if platform is None or isinstance(platform, int) else Path(platform),
+        jobs_by=jobs_by,
+        reference=reference,
+        whole=whole,
+    )
     with tempfile.TemporaryDirectory() if output is None else nullcontext(output) as folder:
         return run.compare(comparison, Path(folder), processes, progress=False)[0]
 

@@ -35,6 +35,7 @@ OPTIONS: dict[str, Limit] = {
     "skip": JOBS,
     "max_cores": CORES,
     "head": SLOTS,
+    "placed": JOBS,
     "tail": SLOTS,
     "horizon": STEPS,
     "backlog": SLOTS,

@@ -105,8 +105,10 @@ class TrainingSection(Section):
     evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
     evaluation_episodes: Annotated[int, Field(ge=1)] = Field(10, description="Size of the fixed evaluation set.")
     greedy: bool = Field(True, description="Whether tests take the most probable action instead of drawing one.")
-    clock: Literal["batsim", "textbook"] = Field(
-        "batsim", description="Of training episodes: Batsim's, or the faster one where messages take no time."
+    clock: Literal["batsim", "textbook", "one-by-one"] = Field(
+        "batsim",
+        description="Of training episodes: Batsim's, the faster one where messages take no time, or that one with a "
+        "decision after each single arrival or end.",
     )
     best: Literal["reward", "mean_slowdown", "bounded_slowdown", "wait", "makespan"] = Field(
         "reward", description="Decides which is best.pt."

@@ -45,7 +45,7 @@ OBJECTIVE_NAMES = (
     "window_execution_slowdown",
     "used_cores",
 )
-OBSERVATION_NAMES = ("normal", "small", "minimal", "image", "compact", "horizon", "backfilling", "machines")
+OBSERVATION_NAMES = ("normal", "small", "minimal", "image", "deeprm", "compact", "horizon", "backfilling", "machines")
 ACTION_NAMES = ("policies", "jobs", "machines")
 
 Mode = Literal["sample", "integral", "change", "waits", "discounted", "end"]
@@ -72,6 +72,9 @@ class ActionOptions(Section):
     void: bool = Field(False, description="Whether the agent may also decide to wait, of policies.")
     core_policy: str | None = Field(None, description="Where jobs run, of jobs.")
     waiting: bool | None = Field(None, description="Whether the agent may wait, of machines.")
+    masked: bool = Field(
+        True, description="Whether masks tell what is legal; else a wrong choice counts as waiting and is rewarded so."
+    )
 
     @field_validator("kind")
     @classmethod
@@ -139,6 +142,7 @@ class WindowOptions(Section):
     step: Annotated[float, Field(ge=0)] | None = Field(
         None, description="s that waiting takes; 0 until something happens."
     )
+    jump: bool = Field(False, description="Whether waiting lasts until something happens, whatever the step.")
 
 
 class EnvOptions(Section):
@@ -170,6 +174,13 @@ class EnvOptions(Section):
     queue_sensitivity: Annotated[float, Field(gt=0, le=1)] = Field(
         0.05, description="Relative change of the queue that fills the range of its feature."
     )
+    until: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="s after which an episode is over; 0 when all jobs are. Launches play all jobs."
+    )
+    placed: Annotated[int, Field(ge=0)] = Field(
+        0, description="Jobs that are placed when an episode is over, while others go on to come; 0 when all jobs are."
+    )
+    wait: bool = Field(False, description="Whether the waits of the jobs in the slots and the clock are shown, too.")
 
     @field_validator("objective")
     @classmethod
@@ -253,6 +264,9 @@ class Options(Section):
         False, description="Whether the embedded simulator plays messages and latencies as Batsim does, job by job."
     )
     policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:balanced'.")
+    whole: bool = Field(
+        False, description="Whether a baseline puts each job whole on one node; a job too large for any is rejected."
+    )
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()
     training: TrainingSection = TrainingSection()
@@ -261,6 +275,8 @@ class Options(Section):
     def classic_follows_one_pair(self) -> "Options":
         """Refuse a classic agent without exactly one policy pair."""
         agent, actions = self.pybatsim.agent, self.pybatsim.env.actions
+        if self.whole and agent.type != "CLASSIC":
+            raise ValueError("whole: is for baselines; a LEARNING agent with the actions 'machines' chooses one node")
         if self.policy is not None:
             split_pair(self.policy)
             if agent.policy_pair is not None or agent.type != "CLASSIC":

@@ -84,6 +84,11 @@ def add_jobs_flags(added: argparse.ArgumentParser) -> None:
         default="textbook",
         help="all of one time at once, a decision after each event, or as Batsim (default textbook)",
     )
+    added.add_argument(
+        "--whole",
+        action="store_true",
+        help="baselines put each job whole on one node of the machine",
+    )
 
 
 def run_compare(options: argparse.Namespace) -> None:
@@ -103,6 +108,7 @@ def run_compare(options: argparse.Namespace) -> None:
         jobs_by=options.jobs_by,
         reference=options.reference,
         tests=options.tests,
+        whole=options.whole,
     )
     summary, tests = compare(comparison, options.output, options.processes, progress=not options.quiet)
     if not options.quiet:

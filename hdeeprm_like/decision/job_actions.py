@@ -8,7 +8,9 @@
 | jobs x machines | N * M, if *waiting* | wait |
 
 After a job has started the agent may act again at once; the clock moves only when it waits. An action that is not legal
-counts as waiting (000, section 4.4; 001, section III.B); masks tell it beforehand to those who use them.
+counts as waiting (000, section 4.4; 001, section III.B); masks tell it beforehand to those who use them. With *masked*
+false they call all of them legal, so that agents learn from what the papers' rewards make of wrong choices: what it is
+worth to wait. Only when nothing else can ever happen do they tell the truth, since choosing would never end.
 """
 
 import numpy as np
@@ -39,6 +41,10 @@ class SlotChoices(Bundle, shared=("core_policy",)):
     """
 
     core_policy: Ints
+
+
+class OpenChoices(SlotChoices):
+    """The same where masks leave everything open."""
 
 
 @compiled
@@ -117,6 +123,16 @@ def write_slot_mask(tables: Tables, window: Window, mask: Bools) -> None:
         mask[last] = not is_over(tables) or window.params[0].queue == 0
 
 
+@compiled
+def write_open_mask(tables: Tables, window: Window, mask: Bools) -> None:
+    """Write that all actions are legal, or which are while nothing but an action can make anything happen."""
+    if is_over(tables) and window.params[0].queue > 0:
+        write_slot_mask(tables, window, mask)
+        return
+    for action in range(len(mask)):
+        mask[action] = True
+
+
 class JobSlots:
     """Each action starts the job in a slot of a window, or waits; see the module.
 
@@ -126,12 +142,20 @@ class JobSlots:
 
     forgiving = True
 
-    def __init__(self, state: State, window: JobWindow, core_policy: str = "high_gflops", waiting: bool = True) -> None:
+    def __init__(
+        self,
+        state: State,
+        window: JobWindow,
+        core_policy: str = "high_gflops",
+        waiting: bool = True,
+        masked: bool = True,
+    ) -> None:
         """Choose among the jobs of a window, and among the nodes if it holds jobs for machines.
 
         Args:
             core_policy: where jobs run, unless nodes are chosen.
             waiting: whether the agent may wait where nodes are chosen; where only jobs are it always may.
+            masked: whether masks tell what is legal, see the module.
 
         Raises:
             OptionsError: the core policy is not known, or the window has no slot.
@@ -141,7 +165,7 @@ class JobSlots:
         if window.slots == 0:
             raise OptionsError("a window without slots leaves nothing to choose")
         self.core_policy = CORE_POLICIES[core_policy]
-        self._window = window
+        self._window, self._masked = window, masked
         slots = [f"job {i}" for i in range(window.slots)]
         if window.arrays.params["machines"][0]:
             slots = [f"{slot} on node {n}" for n in range(state.platform.nodes) for slot in slots]
@@ -154,12 +178,13 @@ class JobSlots:
 
     def choices(self) -> "SlotChoices":
         """Return the actions in compiled code."""
-        return SlotChoices(np.array([self.core_policy]))
+        return (SlotChoices if self._masked else OpenChoices)(np.array([self.core_policy]))
 
     def mask(self, state: State) -> Bools:
         """Return (A,) which actions are legal now."""
         mask = np.zeros(self.size, np.bool_)
-        write_slot_mask(state.tables, self._window.arrays, mask)
+        write = write_slot_mask if self._masked else write_open_mask
+        write(state.tables, self._window.arrays, mask)
         return mask
 
     def apply(self, action: int, state: State) -> bool:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions
+from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions, name_of
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.layout import Layout, plain_layout
-from hdeeprm_like.decision.names import JOB_POLICIES, baseline, is_baseline
+from hdeeprm_like.decision.names import JOB_POLICIES, Baseline, baseline, is_baseline
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
@@ -27,7 +29,14 @@ NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
 NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
 Actions: TypeAlias = Literal["policies", "jobs", "machines"]
 
-LEAST = {"head": 0, "tail": 0, "horizon": 1, "backlog": 0, "memory_units": 0}  # of the whole numbers of a `Space`
+LEAST = {
+    "head": 0,
+    "tail": 0,
+    "placed": 0,
+    "horizon": 1,
+    "backlog": 0,
+    "memory_units": 0,
+}  # of the whole numbers of a `Space`
 NO_LIMITS = JobLimits(time=1.0, cores=1.0, memory=1.0, bandwidth=1.0)
 
 
@@ -41,6 +50,19 @@ def policy_named(name: str) -> Policy:
     if dash and job in JOB_POLICIES:
         return job, core
     return baseline(name) if is_baseline(job) else (job, core)
+
+
+def check_whole(policies: Sequence[Policy]) -> None:
+    """Refuse policies that spread jobs over nodes where each must be whole on one.
+
+    Raises:
+        OptionsError: one is no baseline.
+    """
+    for policy in policies:
+        if not isinstance(policy, Baseline):
+            raise OptionsError(
+                f"whole: the policy pair {name_of(policy)} spreads jobs over nodes; take a baseline, as sjf+greedy"
+            )
 
 
 def classic_policies(job_policy: str, core_policy: str) -> PolicyActions:
@@ -58,11 +80,14 @@ class Space:
         actions: policies, jobs of the window, or jobs of the window x machines; or the names of some policies, as
             ``["sjf+easy", "shortest-high_gflops"]``; or a function that makes an action space for a run.
         pairs, void: of ``policies``. core_policy: of ``jobs``. waiting: whether one can wait, of ``machines``.
-        head, tail: slots of the window. opens, step: when the agent is asked.
+            masked: whether masks tell what is legal, of ``jobs`` and ``machines``.
+        head, tail: slots of the window. opens, step: when the agent is asked. jump: whether waiting lasts until
+            something happens, however long, rather than a step.
         observation: a kind of `View`; or a function that makes an observer for a run.
         horizon: time steps or events that it looks ahead. backlog: jobs outside the window that an image shows.
         memory_units: columns that an image has for memory, 0 for none.
-        queue_sensitivity: of the summaries.
+        until, placed: s after which, and number of placed jobs with which an episode is over; 0 when all jobs are.
+        queue_sensitivity: of the summaries. wait: whether waiting times of jobs and the clock are shown, too.
         objectives: what is rewarded, with weights. reward: mode. gamma: of the mode ``discounted``.
     """
 
@@ -71,15 +96,20 @@ class Space:
     void: bool = False
     core_policy: str = "high_gflops"
     waiting: bool = False
+    masked: bool = True
     head: int = 0
     tail: int = 0
     opens: Opens = "waiting"
     step: float = 0.0
+    jump: bool = False
+    until: float = 0.0
+    placed: int = 0
     observation: Kind | NewObserver = "normal"
     horizon: int = 20
     backlog: int = 60
     memory_units: int = 0
     queue_sensitivity: float = 0.05
+    wait: bool = False
     objectives: Mapping[Objective, float] = field(default_factory=lambda: {OBJECTIVES["avg_job_slowdown"]: 1.0})
     reward: Mode = "sample"
     gamma: float = 0.99
@@ -87,9 +117,9 @@ class Space:
     def __post_init__(self) -> None:
         for name, least in LEAST.items():
             require_whole(name, getattr(self, name), least)
-        for name in ("step", "queue_sensitivity", "gamma"):
+        for name in ("step", "queue_sensitivity", "gamma", "until"):
             require_number(name, getattr(self, name))
-        for name in ("void", "waiting"):
+        for name in ("void", "waiting", "wait", "jump", "masked"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionsError(f"{name} is {getattr(self, name)!r:.80}; True or False is needed")
         if not isinstance(self.actions, str) and not callable(self.actions):
@@ -152,10 +182,26 @@ class Space:
         """
         if self.actions == "policies" and (self.opens == "ticks" or self.step > 0.0):
             raise OptionsError("policies are applied at events; time steps need the actions jobs or machines")
+        if self.actions == "policies" and not self.masked:
+            raise OptionsError("masked: policies are always legal; false is for the actions jobs or machines")
+        if not 0.0 <= self.until < np.inf:
+            raise OptionsError(f"until is {self.until:g}; a time in s is needed, 0 for when all jobs are over")
         if self.opens == "fitting" and self.slots == 0:
             raise OptionsError("an agent that is asked when a job of the window fits needs a window with slots")
         machines = self.actions == "machines"
-        window = JobWindow(state, self.head, self.tail, self.opens, self.step, machines, self.finds, self.lists)
+        window = JobWindow(
+            state,
+            self.head,
+            self.tail,
+            self.opens,
+            self.step,
+            machines,
+            self.finds,
+            self.lists,
+            self.jump,
+            self.until,
+            self.placed,
+        )
         reward = Reward(self.objectives, self.reward, self.gamma, self.step or 1.0)
         return DecisionSystem(state, self._actions(state, window), self._observer(state, window), reward, window)
 
@@ -163,12 +209,14 @@ class Space:
         if self.actions == "policies":
             return PolicyActions(self.pairs, self.void)
         if self.actions == "jobs" or self.actions == "machines":
-            return JobSlots(state, window, self.core_policy, self.waiting)
+            return JobSlots(state, window, self.core_policy, self.waiting, self.masked)
         assert callable(self.actions)
         return self.actions(state, window)
 
     def _observer(self, state: State, window: JobWindow) -> Observer:
         if not isinstance(self.observation, str):
+            if self.wait:
+                raise OptionsError("wait: an observation of one's own shows what it likes; leave wait out")
             return self.observation(state, window)
         return View(
             state,
@@ -179,6 +227,7 @@ class Space:
             step=self.step or 1.0,
             memory_units=self.memory_units,
             queue_sensitivity=self.queue_sensitivity,
+            wait=self.wait,
         )
 
     def sample(self, platform: Platform, limits: JobLimits = NO_LIMITS) -> DecisionSystem:

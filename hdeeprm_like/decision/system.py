@@ -25,7 +25,7 @@ from hdeeprm_like.decision.rewards import (
 )
 from hdeeprm_like.decision.window.arrays import NoWindow, Window, make_room
 from hdeeprm_like.decision.window.statistics import arrive, read_changes
-from hdeeprm_like.decision.window.window import JobWindow, NoJobWindow, opens
+from hdeeprm_like.decision.window.window import JobWindow, NoJobWindow, has_ended, opens
 from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.lifecycle import receive
@@ -122,6 +122,36 @@ def settle_in(tables: BundleType, window: BundleType, reward: BundleType) -> obj
 def wants_decision(tables: BundleType, window: BundleType) -> object:
     """Tell whether a decision is wanted now."""
     return jobs_wait if window.kind == "NoWindow" else opens
+
+
+@by_type
+def ends_early(tables: BundleType, window: BundleType) -> object:
+    """Tell whether a run is over before all its jobs are."""
+    return never_early if window.kind == "NoWindow" else has_ended
+
+
+@by_type
+def next_call(tables: BundleType, window: BundleType) -> object:
+    """Return when the decision system wants to be called again, in s: at the end of the run at the latest."""
+    return call_asked if window.kind == "NoWindow" else call_until_end
+
+
+@inlined
+def never_early(tables: Tables, window: NoWindow) -> bool:
+    """Tell that a run is over when all its jobs are."""
+    return False
+
+
+@inlined
+def call_asked(tables: Tables, window: NoWindow) -> float:
+    """Return the call that was asked for."""
+    return float(tables.clock[0].wake_at)
+
+
+@inlined
+def call_until_end(tables: Tables, window: Window) -> float:
+    """Return the call that was asked for, or that at the end of the run."""
+    return float(min(tables.clock[0].wake_at, window.params[0].until))
 
 
 @inlined

@@ -18,7 +18,7 @@ Without a platform and a workload, jobs are drawn from a published model for a s
 | DeepRM, CompactRM | a pool of 10 cores with memory | Mao's, 50 time steps; the image shows memory too |
 | JobMachine | 4 nodes of 64 cores, two of them with GPUs | 100 of KSU's, memory by HDeepRM |
 
-`PAPERS` has ids with the sizes that papers tell, as ``hdeeprm_like/SMDP-paper-v0``.
+`envs.settings.PAPERS` has ids with the sizes that papers tell, as ``hdeeprm_like/SMDP-paper-v0``.
 
 Keywords of `make` and `make_vec`; those of the decision space replace what the preset says:
 
@@ -27,40 +27,40 @@ Keywords of `make` and `make_vec`; those of the decision space replace what the 
 | ``options`` | path of an options file, which tells platform, jobs and decision space |
 | ``platform`` | path of a platform, cores of a pool as a whole number, or a `Platform` |
 | ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that makes one |
-| ``jobs`` | in an episode, at least 1 |
-| ``clock`` | ``batsim`` or ``textbook`` |
-| ``max_steps`` | after which an episode is cut off, at least 1 |
+| ``jobs`` | in an episode, at least 1; twice as many as are to be *placed* if not given |
+| ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: jobs that come at one time come one by one |
+| ``max_steps`` | after which an episode is cut off; `STEPS_A_JOB` for each job, `LEAST_STEPS` at least, if not given |
 | ``render_mode`` | ``human`` (not of `make_vec`) or ``rgb_array`` |
 | ``threads``, ``copy``, ``autoreset`` | of `make_vec`, see `SchedulingVectorEnv` |
 | ``actions`` | ``policies``, ``jobs`` or ``machines``; names of policies in a list; a function |
 | ``pairs``, ``void`` | the policy pairs of ``policies``; whether one can start none |
 | ``core_policy``, ``waiting`` | of ``jobs``; whether one can wait, of ``machines`` |
+| ``masked`` | whether masks tell what is legal, of ``jobs`` and ``machines`` |
 | ``head``, ``tail`` | slots of the window at both ends of the queue, at least 0 |
 | ``opens``, ``step`` | when the agent is asked (`decision.window.window`); s of a time step |
+| ``until``, ``placed`` | s after which, and number of placed jobs with which an episode is over, if not with all jobs |
+| ``jump`` | whether waiting lasts until something happens rather than a step |
 | ``observation`` | a kind (`decision.observations.view`) or a function |
 | ``horizon``, ``backlog``, ``memory_units`` | how much of it is shown, whole numbers |
 | ``queue_sensitivity`` | of the summaries, above 0 |
+| ``wait`` | whether the waits of the jobs in the slots and the clock are shown, too |
 | ``objectives``, ``objective`` | a name of `decision.rewards`, a function, or several with weights |
 | ``reward``, ``gamma`` | mode of `decision.rewards`; from 0 to 1 |
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.cluster.platform import Platform, core_names, flops_by_pstate, watts_by_pstate
-from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.cluster.synthetic.mao import MAO, SCENARIOS
+from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
-from hdeeprm_like.cluster.synthetic.models import Columns, Recipe, model_named
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
-from hdeeprm_like.decision.rewards import OBJECTIVES
+from hdeeprm_like.envs.settings import PAPERS, SETTINGS, Paper, Recipes, Setting
 from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, WorkloadOf
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.errors import OptionsError, did_you_mean, require_whole
@@ -83,147 +83,9 @@ AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
 
 LIKELY = 8  # episodes of a model that show how large its jobs get
 
+ENOUGH = 2  # jobs in an episode for each that is to be placed, so that jobs keep arriving
 
-@dataclass(frozen=True)
-class Recipes:
-    """Episodes that are drawn from a model.
-
-    Attributes:
-        recipe: of the jobs. jobs: in an episode; None where the model itself ends one. reference_flops: flop/s of the
-            cores on which jobs last as long as the model says.
-    """
-
-    recipe: Recipe
-    jobs: int | None
-    reference_flops: float
-
-    def __call__(self, rng: np.random.Generator) -> Workload:
-        """Return the jobs of an episode."""
-        return self.recipe.jobs(self.jobs, rng).workload(self.reference_flops)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Where a preset plays unless told otherwise.
-
-    Attributes:
-        platform: makes the machine. model, model_preset: of its jobs. nodes: that they are fitted to, the machine's
-            cores if None. columns: as in options files. jobs: in an episode. parts: of the decision space.
-    """
-
-    platform: Callable[[], Platform]
-    model: str
-    model_preset: str | None = None
-    nodes: int | None = None
-    columns: Columns = "model"
-    jobs: int | None = 100
-    parts: dict[str, Any] = field(default_factory=dict)
-
-    def workload_of(self, platform: Platform, jobs: int | None) -> WorkloadOf:
-        """Return what draws episodes for a machine."""
-        model = model_named(self.model, self.model_preset, None, self.nodes or platform.cores)
-        return Recipes(Recipe(model, columns=self.columns), jobs or self.jobs, platform.reference_flops)
-
-
-def machine(name: str, *nodes: tuple[float, float, tuple[tuple[int, float, float, float], ...]]) -> Platform:
-    """Return a machine of one cluster.
-
-    Args:
-        nodes: each as MB of memory, GPUs, and processors as cores, GFLOP/s of a core, W of a core, GB/s.
-    """
-    processors = [(n, *figures) for n, (_, _, own) in enumerate(nodes) for figures in own]
-    node, cores, gflops, watts, bandwidth = (np.array(column) for column in zip(*processors, strict=True))
-    core_processor = np.repeat(np.arange(len(processors)), cores)
-    return Platform(
-        name=name,
-        cluster_names=("cluster",),
-        node_cluster=np.zeros(len(nodes), np.int64),
-        node_memory=np.array([memory for memory, _, _ in nodes], np.float64),
-        node_types=("node",) * len(nodes),
-        processor_node=node,
-        processor_bandwidth=bandwidth.astype(np.float64),
-        processor_types=("processor",) * len(processors),
-        processor_flops=np.array([flops_by_pstate(figure) for figure in gflops]),
-        processor_watts=np.array([watts_by_pstate(figure) for figure in watts]),
-        core_processor=core_processor,
-        core_names=core_names(len(core_processor)),
-        node_gpus=np.array([gpus for _, gpus, _ in nodes], np.float64),
-    )
-
-
-def heterogeneous() -> Platform:
-    """Return a machine of three kinds of nodes: slow and frugal, fast and hungry, with much memory."""
-    return machine(
-        "heterogeneous",
-        (32000.0, 0, ((4, 4.0, 20.0, 32.0),)),
-        (32000.0, 0, ((2, 16.0, 80.0, 48.0), (2, 12.0, 50.0, 48.0))),
-        (128000.0, 0, ((4, 8.0, 35.0, 64.0),)),
-    )
-
-
-def with_gpus() -> Platform:
-    """Return a machine of four nodes of 64 cores, two of them with 4 GPUs, and of different memory."""
-    nodes = ((128000.0, 4), (128000.0, 4), (256000.0, 0), (64000.0, 0))
-    return machine("with GPUs", *((memory, gpus, ((64, 1.0, 1.0, 1e6),)) for memory, gpus in nodes))
-
-
-def deeprm() -> Platform:
-    """Return ten cores and ten units of memory, as Mao's jobs ask for them."""
-    return machine("DeepRM", (10.0, 0, ((10, 1.0, 1.0, 1.0),)))
-
-
-LUBLIN_POOL = Setting(partial(pool, 64), "lublin", "whole")
-MAO_POOL = Setting(deeprm, "mao", jobs=None)
-SETTINGS = {
-    "HDeepRM": Setting(heterogeneous, "lublin", "whole", columns="hdeeprm"),
-    "PolicySelect": LUBLIN_POOL,
-    "DeepRM": replace(MAO_POOL, parts={"memory_units": 10}),
-    "CompactRM": MAO_POOL,
-    "SMDP": LUBLIN_POOL,
-    "DeepBackfilling": LUBLIN_POOL,
-    "JobMachine": Setting(with_gpus, "ksu", nodes=64, columns="hdeeprm"),
-}
-"""The table of this module."""
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A preset with the settings that a paper tells.
-
-    Attributes:
-        preset: that it is one of. space: of its agent. setting: where it plays.
-    """
-
-    preset: str
-    space: Space
-    setting: Setting
-
-
-def scenario(number: int) -> Paper:
-    """Return a scenario of the compact MDP: a pool of its processors, and jobs that ask for nothing else."""
-    name = f"scenario-{number}"
-    space = replace(PRESETS["CompactRM"], objectives={OBJECTIVES["window_execution_slowdown"]: 1.0})
-    return Paper("CompactRM", space, Setting(partial(pool, MAO[name].capacity), "mao", name, jobs=None))
-
-
-PAPERS = {
-    "SMDP-paper": Paper(
-        "SMDP",
-        replace(PRESETS["SMDP"], objectives={OBJECTIVES["window_execution_slowdown"]: 1.0}),
-        Setting(partial(pool, 256), "lublin", "whole", jobs=256),
-    ),
-    "CompactRM-paper": scenario(1),
-    **{f"CompactRM-paper-{number}": scenario(number) for number in range(1, len(SCENARIOS) + 1)},
-}
-"""By the names of their ids.
-
-| id | source | machine | jobs |
-|---|---|---|---|
-| SMDP-paper | 000, 5.3.1 and table 5.5 | 256 cores | 256 of Lublin's; 60 events, 128 slots |
-| CompactRM-paper-1 to -10 | 003, section 5; 000, table 5.3 | 10, 38 or 64 processors | Mao's, 100 steps |
-
-Both are rewarded by execution times, as equation 4.1 and section 4.6.3 of 000 have it.
-"""
+STEPS_A_JOB, LEAST_STEPS = 100, 10_000  # after which an episode is cut off unless told otherwise
 
 
 def environment(
@@ -249,8 +111,9 @@ def environment(
             mao, ksu); or any function of a generator that returns a `Workload`. The jobs of a trace run on a pool for
             as long as the trace tells; on other machines they are made as HDeepRM makes them.
         jobs: in an episode; all of the workload if None, 100 of a model.
-        clock: ``batsim`` or ``textbook``; the first, or that of the options file, if None.
-        max_steps, render_mode: as for `SchedulingEnv`.
+        clock: of `CLOCKS`; ``batsim``, or that of the options file, if None.
+        max_steps, render_mode: as for `SchedulingEnv`; without *max_steps* an episode whose agent can wait is cut
+            off as `most_steps` has it, since one that only waits would never end.
         parts: fields of `Space` in place of the preset's, see the table of this module.
 
     Raises:
@@ -263,25 +126,32 @@ def environment(
     paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
     setting = paper.setting
     limits: JobLimits | None
+    length: int | None
     workload_of: WorkloadOf
     if options is not None:
         experiment = load_experiment(Path(options))
-        space = space_in(experiment, paper.preset)
+        space = space_with(space_in(experiment, paper.preset), parts)
         exists, limits = experiment.platform, experiment.workload.limits()
         workload_of = TrainingEpisodes(episodes_of(experiment)[0])
+        length = experiment.options.training.fragment_jobs or len(experiment.workload)
         clock = clock or experiment.options.training.clock
         if platform is not None or workload is not None or jobs is not None:
             raise OptionsError(f"{options}: tells platform and workload itself; leave platform, workload and jobs out")
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
-        space = space_with(paper.space, setting.parts if platform is None and workload is None else {})
+        own = setting.parts if platform is None and workload is None else {}
+        space = space_with(space_with(paper.space, own), parts)
+        if jobs is None and space.placed:
+            jobs = ENOUGH * space.placed
         workload_of = workload_from(workload, jobs, exists, setting)
-        limits = limits_of(workload_of)
+        limits, length = limits_of(workload_of), length_of(workload_of)
+    if max_steps is None:
+        max_steps = most_steps(space, length)
     return SchedulingEnv(
-        space_with(space, parts),
+        space,
         exists,
         workload_of,
-        clock=clock or "batsim",
+        clock=clock or paper.clock,
         limits=limits,
         max_steps=max_steps,
         render_mode=render_mode,
@@ -368,6 +238,24 @@ def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Plat
             f"workload is {workload!r:.80}; a Workload is needed, a path, a model, or a function that makes one"
         )
     return Windows(jobs_in(Path(workload), platform).workload, jobs)
+
+
+def length_of(workload_of: WorkloadOf) -> int | None:
+    """Return how many jobs an episode has, 0 where a model ends it; None where the user's own function makes them."""
+    if isinstance(workload_of, Windows):
+        return workload_of.length
+    return workload_of.jobs or 0 if isinstance(workload_of, Recipes) else None
+
+
+def most_steps(space: Space, jobs: int | None) -> int | None:
+    """Return after how many steps an episode of so many jobs is cut off; None for never.
+
+    An agent that always waits, or that is asked at every second of a day, would play one episode for ever. Policies are
+    applied when something happens, so their episodes end by themselves.
+    """
+    if jobs is None or space.actions == "policies":
+        return None
+    return max(STEPS_A_JOB * jobs, LEAST_STEPS)
 
 
 def limits_of(workload_of: WorkloadOf) -> JobLimits | None:

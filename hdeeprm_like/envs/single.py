@@ -105,6 +105,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
     | small | (N + P + 21,) | the same without the cores | summary |
     | minimal | (21,) | 5 statistics of 4 requests of the queue, variation of its length | summary |
     | image | (H, columns) | row: a time step ahead; columns: cores, slots, backlog | image |
+    | deeprm | (H, columns) | the same with colours of running jobs and the last arrival | deeprm |
     | compact | (F,) | use of the cores ahead, slots, backlog in numbers | compact |
     | horizon | (F,) | use at the next events, slots with what each job found | horizon |
     | backfilling | (F,) | time left on each core, slots | backfilling |
@@ -118,7 +119,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
     Start: the jobs of *workload_of* with the environment's own generator, or those of ``reset(options=...)``; then the
     first instant at which a decision is wanted. The same seed gives the same episode.
 
-    End: *terminated* when all jobs are over; *truncated* after *max_steps*. Then ``info["metrics"]`` has the means
+    End: *terminated* when all jobs are over, or as *until* and *placed* of the space say; *truncated* after
+    *max_steps*. Then ``info["metrics"]`` has the means
     ``slowdown`` (1), ``bounded_slowdown`` (1), ``wait`` (s), and ``utilization`` (share), ``makespan`` (s) and ``jobs``
     over the jobs that have ended. ``info["time"]`` is the cluster's clock in s; not every step moves it.
     """
@@ -148,7 +150,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         Args:
             space: what is seen, done and rewarded. platform: what exists.
             workload_of: makes the jobs of an episode with a generator: `Windows` of a trace, or a model.
-            clock: ``batsim``: as Batsim keeps time; ``textbook``: all that has one time happens at once.
+            clock: ``batsim``: as Batsim keeps time; ``textbook``: all that has one time happens at once;
+                ``one-by-one``: with a decision after each single arrival or end.
             limits: the largest requests, which scale observations; None takes those of each episode.
             max_steps: after which an episode is cut off; None for never.
             render_mode: ``human`` opens a window, ``rgb_array`` returns pictures; None draws nothing.

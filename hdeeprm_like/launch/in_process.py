@@ -13,7 +13,7 @@ from typing import Any
 from tqdm import tqdm
 
 from hdeeprm_like import __version__
-from hdeeprm_like.decision.presets import classic_policies
+from hdeeprm_like.decision.presets import check_whole, classic_policies
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.errors import ResultsError
@@ -39,9 +39,13 @@ LACKS = {
 
 def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, float]:
     """Simulate an experiment under its policy pair or baseline; return the finished simulator and s of wall clock."""
-    policies = classic_policies(*experiment.options.classic_pair)
+    policies, whole = classic_policies(*experiment.options.classic_pair), experiment.options.whole
+    if whole:
+        check_whole(policies.policies)
     begin = time.perf_counter()
-    state = State(experiment.platform, experiment.workload, seed=experiment.policy_seed, needs=policies.needs)
+    state = State(
+        experiment.platform, experiment.workload, seed=experiment.policy_seed, needs=policies.needs, whole=whole
+    )
     simulator = Simulator(state, experiment.workload)
     steps, jobs = run_policy(simulator, policies), len(experiment.workload)
     with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not progress, leave=False) as bar:

@@ -6,7 +6,7 @@ import inspect
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,13 +104,14 @@ class Learner:
             load_agent(self.agent, choice.input_model, self.actions.names)
 
     def system(self, platform: Platform, limits: JobLimits, jobs: Workload | None, log: bool = True) -> DecisionSystem:
-        """Let the agent begin a run, and return its decision system.
+        """Let the agent begin a run of all jobs, and return its decision system.
 
         Args:
             jobs: None where only Batsim knows those still to come.
         """
         self.agent.begin(ALONE)
-        return self.space.system(self.space.state(platform, jobs, self.experiment.policy_seed, log, limits))
+        space = replace(self.space, until=0.0, placed=0)  # where episodes to learn from end
+        return space.system(space.state(platform, jobs, self.experiment.policy_seed, log, limits))
 
     def plays(self, workload_of: Callable[[int], Workload], alike: int = 1) -> Plays:
         """Return numbered episodes.

@@ -17,7 +17,7 @@ from hdeeprm_like.batsim.process import Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation, Decider
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.presets import classic_policies
+from hdeeprm_like.decision.presets import check_whole, classic_policies
 from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, ResultsError
@@ -55,8 +55,10 @@ def classic_decider(experiment: Experiment) -> Decider:
     """Return what makes the decision system of a classic experiment once Batsim has told its platform."""
 
     def decide(platform: Platform, limits: JobLimits) -> DecisionSystem:
-        actions = classic_policies(*experiment.options.classic_pair)
-        state = State(platform, None, seed=experiment.policy_seed, limits=limits, needs=actions.needs)
+        actions, whole = classic_policies(*experiment.options.classic_pair), experiment.options.whole
+        if whole:
+            check_whole(actions.policies)
+        state = State(platform, None, seed=experiment.policy_seed, limits=limits, needs=actions.needs, whole=whole)
         return DecisionSystem(state, actions)
 
     return decide

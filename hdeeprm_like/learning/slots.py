@@ -16,7 +16,7 @@ from hdeeprm_like.decision.layout import JOB, NODE, Layout
 from hdeeprm_like.errors import OptionsError
 
 SPREAD = 1000.0  # shares of at least one over this are told apart on a logarithmic scale
-OF_THE_CLOCK = "submission time"  # grows with the age of a run, so that nothing learned of it holds elsewhere
+OF_THE_CLOCK = ("submission time", "clock")  # grow with the age of a run: nothing learned of them holds elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,30 +164,32 @@ class RowsOf:
         Raises:
             OptionsError: actions do not choose jobs, or jobs are not shown.
         """
-        found = layout.block(JOB)
-        if not layout.slots or found is None or found[0].count != layout.slots:
+        found = [(one, columns) for one, columns in layout.columns if one.of == JOB]
+        if not layout.slots or not found or any(one.count != layout.slots for one, _ in found):
             raise OptionsError(
                 "this agent chooses among jobs that it sees; take actions 'jobs' or 'machines' and an observation that "
                 "shows jobs: compact, horizon, backfilling or machines"
             )
         self.layout, self.shows_all = layout, shows_all
-        block, self._jobs = found
-        self._kept = [i for i, name in enumerate(block.features) if name != OF_THE_CLOCK]
+        self._jobs = [columns for _, columns in found]
+        told = [name for one, _ in found for name in one.features]
+        self._kept = [i for i, name in enumerate(told) if name not in OF_THE_CLOCK]
         nodes = layout.block(NODE)
         self._nodes = nodes if layout.nodes > 1 else None
         self._others = [
             (one, columns)
             for one, columns in layout.columns
-            if one.of != JOB and not (self._nodes and one.of == NODE) and one.features
+            if one.of != JOB and not (self._nodes and one.of == NODE) and not set(one.features) <= set(OF_THE_CLOCK)
         ]
-        self.names = tuple(block.features[i] for i in self._kept), tuple(one.features for one, _ in self._others)
+        self.names = tuple(told[i] for i in self._kept), tuple(one.features for one, _ in self._others)
         self.row_features = 2 * (len(self._kept) + (len(self._nodes[0].features) if self._nodes else 0))
         self.shared_features = sum(len(one.features) * (1 if one.count == 1 else 3) for one, _ in self._others)
 
     def __call__(self, observations: Tensor, masks: Tensor) -> Rows:
         """Return the rows of (S, F) observations with (S, A) masks."""
         slots, nodes, waiting = self.layout.slots, self.layout.nodes, self.layout.waiting
-        jobs = cells(observations[:, self._jobs], slots)
+        told = [cells(observations[:, columns], slots) for columns in self._jobs]
+        jobs = told[0] if len(told) == 1 else torch.cat(told, 2)
         startable = masks[:, : slots * nodes]
         shown = jobs.any(2) if self.shows_all else startable
         owner, actions = shown.nonzero(as_tuple=True)

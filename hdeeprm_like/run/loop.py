@@ -11,9 +11,17 @@ from collections.abc import Callable
 from functools import cache
 
 from hdeeprm_like.decision.actions import KINDS, Choices, ChoicesKind
-from hdeeprm_like.decision.job_actions import SlotChoices, act_by_slot, write_slot_mask
+from hdeeprm_like.decision.job_actions import OpenChoices, SlotChoices, act_by_slot, write_open_mask, write_slot_mask
 from hdeeprm_like.decision.observations.view import ViewArrays, write_view
-from hdeeprm_like.decision.system import Core, note_action, settle_reward, take_in_jobs, wants_decision
+from hdeeprm_like.decision.system import (
+    Core,
+    ends_early,
+    next_call,
+    note_action,
+    settle_reward,
+    take_in_jobs,
+    wants_decision,
+)
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import is_over
 from hdeeprm_like.engine import batsim_clock, event_clock
@@ -96,7 +104,7 @@ def carry_out(tables: BundleType, window: BundleType, choices: BundleType, actio
 @by_type
 def write_mask(tables: BundleType, window: BundleType, choices: BundleType, mask: object) -> object:
     """Write which actions are legal."""
-    return write_slot_mask_of if choices.kind == "SlotChoices" else write_void
+    return MASKS.get(choices.kind, write_void)
 
 
 @compiled
@@ -142,6 +150,15 @@ def write_slot_mask_of(tables: Tables, window: Window, choices: SlotChoices, mas
     write_slot_mask(tables, window, mask)
 
 
+@inlined
+def write_open_mask_of(tables: Tables, window: Window, choices: OpenChoices, mask: Bools) -> None:
+    """Write that all may be chosen."""
+    write_open_mask(tables, window, mask)
+
+
+MASKS = {"SlotChoices": write_slot_mask_of, "OpenChoices": write_open_mask_of}
+
+
 # --- the loop
 
 
@@ -158,9 +175,11 @@ def advance(run: Run, instants: int) -> int:
         sim.opened = 1
         open_clock(t, s, run.clock)
     for _ in range(instants):
+        if ends_early(t, core.window):
+            return OVER
         if sim.deciding:
             log_blocked(t)
-            sim.call_asked = t.clock[0].wake_at
+            sim.call_asked = next_call(t, core.window)
             apply_decisions(t, s, run.clock)
             sim.deciding = 0
         if len(t.log) > 0 and t.clock[0].logged + entries_of_an_instant(t) > len(t.log):

@@ -8,16 +8,19 @@ import re
 import subprocess
 import sys
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from small import jobs
 
 import hdeeprm_like.gym
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
+from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.errors import AgentError, OptionsError
 from hdeeprm_like.gym import environment
 from hdeeprm_like.plugins import import_file
@@ -160,6 +163,182 @@ def test_the_ids_of_papers_have_their_sizes():
         env.reset(seed=seed)
         assert not env.workload.memory.any()  # nothing that the observation would hide
         assert env.workload.size.max() <= 32
+
+
+def test_deep_backfilling_as_its_paper_has_it():
+    env = environment("DeepBackfilling-paper")
+    assert (env.platform.cores, env.space.placed, env.clock) == (256, 1000, "one-by-one")
+    assert env.observation_space.shape == (256 + 3 * 20,)
+    assert len(env.workload_of(np.random.default_rng(1))) == 2000
+
+
+@pytest.mark.parametrize(("processors", "published"), [(10, 301_068), (38, 1_089_548), (64, 1_821_708)])
+def test_deeprms_image_has_the_parameters_of_the_dissertation(processors, published):
+    env = environment("DeepRM-paper", platform=processors, workload="mao", memory_units=0)
+    inputs = int(np.prod(env.observation_space.shape))
+    policy, value = (torch.nn.Sequential(*dense(inputs, last)) for last in (env.action_space.n, 1))
+    assert sum(own.numel() for net in (policy, value) for own in net.parameters()) == published
+
+
+def dense(inputs, outputs, hidden=64):
+    """Two hidden layers of 64 units, as in 000, section 5.2."""
+    sizes = (inputs, hidden, hidden, outputs)
+    return [torch.nn.Linear(a, b) for a, b in pairwise(sizes)]
+
+
+def test_deeprm_as_its_paper_has_it():
+    env = environment("DeepRM-paper", clock="textbook")
+    assert env.observation_space.shape == (20, 224)
+    assert np.prod(env.observation_space.shape) == 4480  # inputs of the network of 000, section 5.1.1
+    rng = np.random.default_rng(0)
+    seen, info = env.reset(seed=1)
+    over = False
+    while not over:
+        state, now = env.play.system.state, info["time"]
+        came = env.workload.submit[env.workload.submit <= now][-1]
+        np.testing.assert_allclose(seen[:, -1], min((now - came) / 10, 1.0), rtol=1e-6)
+        table = state.tables.jobs
+        running = np.flatnonzero(table["status"] == RUNNING)
+        colours = dict(zip(*np.unique(seen[0, :10], return_counts=True), strict=True))
+        colours.pop(0.0, None)
+        assert colours == {np.float32((j + 1) / 40): table["size"][j] for j in running}
+        seen, _, over, _, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
+    assert info["time"] <= 50.0
+
+
+def test_an_agent_that_only_waits_is_cut_off():
+    env = environment("DeepRM", platform=8, workload="lublin", jobs=3, horizon=2, clock="textbook")
+    assert env.max_steps == 10_000
+    assert environment("SMDP", head=2, jobs=200).max_steps == 20_000
+    assert environment("SMDP", head=2, max_steps=5).max_steps == 5
+    assert environment("HDeepRM").max_steps is None  # policies are applied when something happens
+
+
+def waits_of(env):
+    """When the agent is asked for its first decisions if it always waits, and the jobs that come until then."""
+    _, info = env.reset(seed=3)
+    times = [info["time"]]
+    for _ in range(4):
+        times.append(env.step(env.action_space.n - 1)[4]["time"])
+    return times, env.workload.submit
+
+
+def test_waiting_can_jump_to_the_next_event():
+    how = {"platform": 64, "workload": "lublin", "jobs": 20, "opens": "ticks", "head": 2, "clock": "textbook"}
+    times, _ = waits_of(environment("CompactRM", **how))
+    np.testing.assert_allclose(np.diff(times), 1.0)
+    times, submit = waits_of(environment("CompactRM", jump=True, **how))
+    np.testing.assert_allclose(times, np.unique(submit)[:5])  # nothing runs, so nothing but a submission happens
+
+
+def test_waiting_times_and_the_clock_stand_behind_what_is_seen():
+    plain, more = (environment("CompactRM", head=3, clock="textbook", wait=wait) for wait in (False, True))
+    many = gymnasium.make_vec("hdeeprm_like/CompactRM-v0", 2, head=3, clock="textbook", wait=True)
+    seen, other, both = plain.reset(seed=1)[0], more.reset(seed=1)[0], many.reset(seed=1)[0]
+    names = more.space.layout(more.platform).names
+    assert names[-4:] == ("job 0 waiting time", "job 1 waiting time", "job 2 waiting time", "clock")
+    over = False
+    while not over:
+        assert other.tobytes() == both[0].tobytes()
+        assert other[: len(seen)].tobytes() == seen.tobytes()
+        tables, window = more.play.system.state.tables, more.play.system.window.arrays
+        now = tables.clock["now"][0]
+        waits = [now - tables.jobs["submit"][j] if j >= 0 else 0.0 for j in window.slots]
+        np.testing.assert_allclose(other[-4:], np.log1p([*waits, now]) / np.log1p(30 * 86400), rtol=1e-5)
+        legal = np.flatnonzero(more.action_masks())
+        action = int(legal[int(now) % len(legal)])
+        seen, both = plain.step(action)[0], many.step([action, 3])[0]
+        other, _, over, _, _ = more.step(action)
+    assert now > 0.0
+
+
+def test_waiting_times_have_no_place_in_an_image():
+    with pytest.raises(OptionsError, match="wait: observation 'image' has no place for waiting times"):
+        environment("DeepRM", wait=True)
+
+
+def ended(env, seed=1):
+    """What an environment tells at the end of an episode of random legal actions, and in how many steps."""
+    rng, steps, over = np.random.default_rng(seed), 0, False
+    _, info = env.reset(seed=seed)
+    while not over:
+        _, _, over, cut, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
+        steps += 1
+        assert not cut
+    return info, steps
+
+
+ENDS = {"platform": 16, "workload": "lublin", "head": 4, "tail": 0, "clock": "textbook"}
+
+
+def test_an_episode_ends_when_some_jobs_have_been_placed_while_others_come():
+    env = environment("DeepBackfilling", placed=5, **ENDS)
+    ended(env)
+    assert len(env.workload) == 10
+    assert env.play.system.state.tables.clock["started_now"][0] >= 1  # the last one, with which it is over
+    assert env.play.system.window.arrays.params["started"][0] == 5
+
+
+def test_an_episode_ends_after_some_time():
+    env = environment("DeepBackfilling", until=7000.0, jobs=60, **ENDS)
+    info, _ = ended(env)
+    assert info["time"] == pytest.approx(7000.0)  # nothing else happens then
+    assert env.workload.submit[-1] > 7000.0
+
+
+def test_episodes_end_alike_side_by_side():
+    how = {**ENDS, "placed": 5, "jobs": 12}
+    single, many = (
+        environment("DeepBackfilling", **how),
+        gymnasium.make_vec("hdeeprm_like/DeepBackfilling-v0", 2, **how),
+    )
+    single.reset(seed=1)
+    many.reset(seed=1)
+    over = False
+    while not over:
+        action = int(np.flatnonzero(single.action_masks())[0])
+        one, reward, over, _, _ = single.step(action)
+        seen, rewards, overs, _, _ = many.step([action, action])
+        assert (seen[0].tobytes(), rewards[0], overs[0]) == (one.tobytes(), reward, over)
+
+
+def test_jobs_of_one_time_come_one_by_one():
+    three = jobs([0, 0, 0, 50], seconds=[5, 5, 5, 1], size=[1, 1, 1, 1])
+    how = {**ENDS, "workload": three, "platform": 4}
+    counts = {}
+    for clock in ("textbook", "one-by-one"):
+        env = environment("DeepBackfilling", **{**how, "clock": clock})
+        env.reset(seed=1)
+        counts[clock] = [env.action_masks()[:4].sum()]
+        for _ in range(2):
+            env.step(4)
+            counts[clock].append(env.action_masks()[:4].sum())
+    assert counts == {"textbook": [3, 4, 4], "one-by-one": [1, 2, 3]}
+
+
+def test_a_wrong_choice_costs_what_waiting_costs_where_masks_leave_all_open():
+    wide = jobs([0, 0, 3, 9], seconds=[5, 5, 5, 1], size=[4, 4, 1, 1])
+    wrong, waits = (
+        environment("DeepBackfilling", **{**ENDS, "workload": wide, "platform": 4}, masked=False) for _ in "ab"
+    )
+    many = gymnasium.make_vec(
+        "hdeeprm_like/DeepBackfilling-v0", 1, **{**ENDS, "workload": wide, "platform": 4}, masked=False
+    )
+    for env in (wrong, waits, many):
+        env.reset(seed=1)
+    assert wrong.action_masks().all()
+    assert many.action_masks().all()
+    for actions in ((0, 0), (0, 4), (3, 4)):  # the first job; then the second one, which has no room; an empty slot
+        left, right = (env.step(action) for env, action in zip((wrong, waits), actions, strict=True))
+        assert left[1:4] == right[1:4]
+        assert left[0].tobytes() == right[0].tobytes() == many.step([actions[0]])[0][0].tobytes()
+    assert left[1] < 0.0
+    ended(waits)  # choosing at random comes to an end
+
+
+def test_masks_of_policies_cannot_be_left_open():
+    with pytest.raises(OptionsError, match="masked: policies are always legal"):
+        environment("HDeepRM", masked=False)
 
 
 def test_the_objective_goes_by_the_name_that_options_files_give_it():

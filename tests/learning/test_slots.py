@@ -1,5 +1,7 @@
 """Jobs in slots as ragged rows: the same probabilities as over all actions, for any number of jobs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -148,6 +150,17 @@ def test_rows_of_the_published_spaces_hold_the_features_of_the_job(space):
     assert rows.features.shape == (1, rows_of.row_features)
     assert rows.shared.shape == (1, rows_of.shared_features)
     assert len(one.names) == one.shape[0]
+
+
+def test_rows_hold_waiting_times_that_stand_behind_an_observation():
+    one = replace(PRESETS["CompactRM"], wait=True).layout(pool(8))
+    rows_of = RowsOf(one)
+    assert rows_of.names[0][-1] == "waiting time"
+    assert rows_of.shared_features == RowsOf(PRESETS["CompactRM"].layout(pool(8))).shared_features  # not of the clock
+    seen = torch.rand(1, one.shape[0])
+    masks = torch.zeros(1, len(one.actions), dtype=torch.bool)
+    masks[0, 2] = True
+    assert rows_of(seen, masks).features[0, len(rows_of.names[0]) - 1] == seen[0, one.names.index("job 2 waiting time")]
 
 
 def attention(one, **options):

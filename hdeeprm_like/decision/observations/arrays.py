@@ -44,6 +44,7 @@ VIEW = np.dtype(
         ("per_node_memory", "f8"),
         ("per_node_gpu", "f8"),
         ("memory", "f8"),  # MB of all nodes
+        ("longest_wait", "f8"),  # s, the longest that any job had waited when one was last shown
         ("last_queue", "i8"),  # waiting jobs at the last observation of a summary, -1 before
         ("seen", "i8"),  # job rows whose features are kept
         ("features", "i4"),  # kept of each job
@@ -97,6 +98,7 @@ class Observation:
         orders: of the lists of waiting jobs that it looks at. lists: whether it looks at the window and running jobs.
         shows_cores: whether it shows which cores a job has; where it does not, cores of a pool need no names.
         is_image: whether it has a row for each thing of its only block.
+        shows_waits: whether it shows how long the jobs in the slots have waited.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Observation:
     lists: bool = True
     shows_cores: bool = True
     is_image: bool = False
+    shows_waits: bool = False
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
         """Return the shape of an observation."""

@@ -7,11 +7,12 @@ C cores, M slots.
 | c | core c: time until its job ends by its request, 0 if it is idle | time | s |
 | C + 3 i | slot i: cores | cores | |
 | C + 3 i + 1 | slot i: requested time | time | s |
-| C + 3 i + 2 | slot i: waiting time until now | time | s |
+| C + 3 i + 2 | slot i: waiting time until now | the longest wait | s |
 
-Times are linear: all are divided by the longest request (001, section IV.A), waiting times too. Jobs past their
-requested times are expected to end within the next time step. An empty slot is all 0. (The formula in 001 gives the
-time since a job's start; its text, and the agent's need, the time left.)
+Times are linear: all are divided by the longest request (001, section III.A), but waiting times by the longest that
+any job of the run has waited until now. Jobs past their requested times are expected to end within the next time step.
+An empty slot is all 0. (The formula in 001 gives the time since a job's start; its text, and the agent's need, the time
+left.)
 """
 
 import numpy as np
@@ -29,6 +30,16 @@ OF_JOB = ("cores", "requested time", "waiting time")
 
 
 @compiled
+def longest_wait(tables: Tables, window: Window, view: ViewArrays) -> float:
+    """Return the s that any job has waited at most until now: the first one in the queue has waited longest of it."""
+    params, v = view.params[0], window.params[0].line
+    if window.params[0].queue > 0:
+        first = tables.waiting.jobs[v, tables.waiting.begins[v, tables.waiting.directory[v, 0]]]
+        params.longest_wait = max(params.longest_wait, tables.clock[0].now - tables.jobs[first].submit)
+    return float(params.longest_wait)
+
+
+@compiled
 def write_backfilling(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write the features; O(cores + slots)."""
     fill_slots(tables, window)
@@ -43,6 +54,8 @@ def write_backfilling(tables: Tables, window: Window, view: ViewArrays, out: Flo
             stretch = tables.allocation[place]
             for core in range(stretch.first, stretch.first + stretch.cores):
                 out[core] = left
+    longest = longest_wait(tables, window, view)
+    per_wait = 1.0 / longest if longest > 0.0 else 0.0
     at = cores
     for i in range(len(window.slots)):
         j = window.slots[i]
@@ -52,7 +65,7 @@ def write_backfilling(tables: Tables, window: Window, view: ViewArrays, out: Flo
             job = tables.jobs[j]
             out[at] = share(params.raw, job.size, params.per_core)
             out[at + 1] = share(params.raw, job.requested_time, params.per_time)
-            out[at + 2] = share(params.raw, now - job.submit, params.per_time)
+            out[at + 2] = share(params.raw, now - job.submit, per_wait)
         at += 3
 
 
@@ -65,4 +78,5 @@ BACKFILLING = Observation(
     name="backfilling",
     blocks=blocks,
     write=write_backfilling,
+    shows_waits=True,
 )

@@ -13,7 +13,7 @@ are 0 or 1, raw or not.
 
 A unit of memory is that share of all nodes' memory. Jobs begun are expected to end by their requested times, those
 past them within the next step. The width grows with C and M as published: take another view for large clusters. (The
-network of 000, section 5.1.1 has one more column than this, of which the text says nothing.)
+network of 000, section 5.1.1 has one more column than this, of which the text says nothing: that of ``deeprm``.)
 """
 
 import numpy as np

@@ -74,4 +74,5 @@ MACHINES = Observation(
     name="machines",
     blocks=blocks,
     write=write_machines,
+    shows_waits=True,
 )

@@ -4,10 +4,13 @@
 |---|---|---|---|
 | ``normal``, ``small``, ``minimal`` | a summary, see ``summary`` | (F,) | thesis 3.2.3.1 |
 | ``image`` | cluster, slots and backlog as pixels, see ``image`` | (H, columns) | 000, section 4.4 |
+| ``deeprm`` | the same with colours of running jobs and the last arrival, see ``deeprm`` | (H, columns) | DeepRM |
 | ``compact`` | cores over time, features of the jobs in the slots, see ``compact`` | (F,) | 000, section 4.6.1 |
 | ``horizon`` | the next events, features of the jobs in the slots, see ``horizon`` | (F,) | 000, section 4.7 |
 | ``backfilling`` | each core, the jobs of the split window, see ``backfilling`` | (F,) | 001, section III.A |
 | ``machines`` | jobs and free machines, see ``machines`` | (F,) | 004, section II.E |
+
+With *wait*, the clock and the waiting times of the jobs in the slots stand behind all kinds but images, see ``waits``.
 
 All features lie within [0, 1] unless they are asked for raw; the summaries and the image do so even then.
 """
@@ -24,10 +27,12 @@ from hdeeprm_like.decision.observations.arrays import Observation, Sizes, new_pa
 from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
 from hdeeprm_like.decision.observations.backfilling import BACKFILLING
 from hdeeprm_like.decision.observations.compact import COMPACT
+from hdeeprm_like.decision.observations.deeprm import DEEPRM
 from hdeeprm_like.decision.observations.horizon import HORIZON
 from hdeeprm_like.decision.observations.image import IMAGE
 from hdeeprm_like.decision.observations.machines import MACHINES
 from hdeeprm_like.decision.observations.summary import MINIMAL, NORMAL, SMALL
+from hdeeprm_like.decision.observations.waits import with_waits
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.bundles import Bundle, BundleType
@@ -38,19 +43,24 @@ from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats
 
-Kind: TypeAlias = Literal["normal", "small", "minimal", "image", "compact", "horizon", "backfilling", "machines"]
+Kind: TypeAlias = Literal[
+    "normal", "small", "minimal", "image", "deeprm", "compact", "horizon", "backfilling", "machines"
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 OBSERVATIONS: dict[str, Observation] = {
-    one.name: one for one in (NORMAL, SMALL, MINIMAL, IMAGE, COMPACT, HORIZON, BACKFILLING, MACHINES)
+    one.name: one for one in (NORMAL, SMALL, MINIMAL, IMAGE, DEEPRM, COMPACT, HORIZON, BACKFILLING, MACHINES)
 }
 """All kinds by name; a new one is a module that exports an `Observation`, and a place here."""
+
+WITH_WAITS = {one.name: with_waits(one) for one in OBSERVATIONS.values() if not one.is_image}
 
 
 @by_type
 def write_view(tables: BundleType, window: BundleType, view: BundleType, out: object) -> object:
     """Write the observation of a run into (F,) float32, an image row by row: what writes it follows from its class."""
-    return next(one.write for one in OBSERVATIONS.values() if one.arrays_class.__name__ == view.kind)
+    all_of_them = (*OBSERVATIONS.values(), *WITH_WAITS.values())
+    return next(one.write for one in all_of_them if one.arrays_class.__name__ == view.kind)
 
 
 def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:
@@ -86,6 +96,7 @@ class View:
         memory_units: int = 0,
         queue_sensitivity: float = 0.05,
         raw: bool = False,
+        wait: bool = False,
     ) -> None:
         """Show a run.
 
@@ -95,7 +106,7 @@ class View:
             backlog: jobs outside the window that an image shows. step: s of a time step.
             memory_units: columns of an image for the memory of the cluster, 0 to leave it out.
             queue_sensitivity: share of change of the queue's length that fills the scale of a summary.
-            raw: whether nothing is scaled.
+            raw: whether nothing is scaled. wait: whether waiting times and the clock are shown.
 
         Raises:
             OptionsError: a value makes no sense.
@@ -111,7 +122,9 @@ class View:
             raise OptionsError(f"horizon, backlog, memory_units: {limits.refusal(limits.STEPS)}")
         if not 0.0 < step < np.inf:
             raise OptionsError(f"step is {step:g}; a time in s above 0 is needed")
-        self.observation = observation = OBSERVATIONS[kind]
+        if wait and OBSERVATIONS[kind].is_image:
+            raise OptionsError(f"wait: observation {kind!r} has no place for waiting times; take another one")
+        self.observation = observation = WITH_WAITS[kind] if wait else OBSERVATIONS[kind]
         if observation.features and not window.arrays.params["finds"][0]:
             raise OptionsError(f"observation {kind!r} needs a window that keeps what jobs find (finds=True)")
         state.require(needs_of_view(observation, state.limits), f"observation {kind!r}")

@@ -26,6 +26,7 @@ FOUND = 5
 WINDOW = np.dtype(
     [
         ("step", "f8"),  # s that waiting takes, 0 until something happens
+        ("until", "f8"),  # s, when the run is over at the latest
         ("next_step", "f8"),  # s, the agent is not asked before
         ("queued_work", "f8"),  # core x s requested by the waiting jobs
         ("sum_of_submissions", "f8"),  # s, over the waiting jobs: turns the time into their time in the queue
@@ -36,6 +37,7 @@ WINDOW = np.dtype(
         ("execution_urgency", "f8"),  # 1/s, sum of 1 / execution time over the same jobs, if *executes*
         ("slowdowns", "f8"),  # sum of the bounded slowdowns of the started jobs, if *executes*
         ("started", "i8"),  # jobs
+        ("placed", "i8"),  # the run is over when so many have been started
         ("cursor", "i8"),  # changes of the cluster that the window has seen
         ("queue", "i8"),  # waiting jobs
         ("running", "i8"),  # running jobs
@@ -101,6 +103,9 @@ def new_window(
     machines: bool = False,
     finds: bool = True,
     lists: bool = True,
+    jump: bool = False,
+    until: float = 0.0,
+    placed: int = 0,
 ) -> Window:
     """Return the window of a run at its beginning.
 
@@ -108,6 +113,8 @@ def new_window(
         head, tail: slots for the first and the last jobs of the queue. opens, step: see the module.
         machines: whether only jobs that some node can take whole come into the slots (004, section II.E).
         finds: whether to keep what jobs find when they are submitted.
+        jump: whether waiting lasts until something happens, whatever the step.
+        until, placed: s after which, and started jobs with which the run is over; 0 when all jobs are.
         lists: whether observations look at the waiting and the running jobs; the state must keep lists of them then.
 
     Raises:
@@ -123,7 +130,9 @@ def new_window(
     if not lists and (head or tail or finds):
         raise OptionsError("a window with slots, or jobs that note what they find, need the lists of jobs")
     params = np.zeros(1, WINDOW)
-    params["step"], params["head"], params["tail"], params["opens"] = step, head, tail, OPENS.index(opens)
+    params["step"] = 0.0 if jump else step
+    params["until"], params["placed"] = until or np.inf, placed or np.iinfo(np.int64).max
+    params["head"], params["tail"], params["opens"] = head, tail, OPENS.index(opens)
     params["machines"], params["finds"], params["stale"] = machines, finds, 1
     needs = needs_of_window(head + tail, lists)
     state.require(needs, "the window")

@@ -3,6 +3,9 @@
 A window has slots: the first jobs of the queue and, if it is split (001, section II.B), the last ones. The rows here
 also keep what observations need: sums over the queue, and what each job found when it was submitted (000, table 4.1).
 
+A run is over when all its jobs are, or earlier: after some time (000, sections 4.4 and 5.1.1), or as soon as some jobs
+have been placed while others go on to come (001, section IV.A).
+
 When an agent is asked (000, sections 4.4, 4.6.2 and 4.7.1; 001, section III.B):
 
 | opens | a decision is wanted |
@@ -11,7 +14,8 @@ When an agent is asked (000, sections 4.4, 4.6.2 and 4.7.1; 001, section III.B):
 | ``fitting`` | only when a job of the window can start at once |
 | ``ticks`` | at every time step, also when there is nothing to do |
 
-Waiting takes *step* seconds, in which the agent is not asked again; with a step of 0 it lasts until something happens.
+Waiting takes *step* seconds, in which the agent is not asked again; with a step of 0, or with *jump*, it lasts until
+something happens: a job comes or ends.
 """
 
 from hdeeprm_like.decision.window.arrays import (
@@ -51,9 +55,12 @@ class JobWindow:
         machines: bool = False,
         finds: bool = False,
         lists: bool = True,
+        jump: bool = False,
+        until: float = 0.0,
+        placed: int = 0,
     ) -> None:
         """Take the arguments of `new_window`."""
-        self.arrays = new_window(state, head, tail, opens, step, machines, finds, lists)
+        self.arrays = new_window(state, head, tail, opens, step, machines, finds, lists, jump, until, placed)
 
     @property
     def slots(self) -> int:
@@ -195,11 +202,18 @@ def is_over(tables: Tables) -> bool:
     return bool(clock.arrivals_over and clock.running == 0)
 
 
+@inlined
+def has_ended(tables: Tables, window: Window) -> bool:
+    """Tell whether the run is over before all its jobs are."""
+    params = window.params[0]
+    return bool(params.started >= params.placed or tables.clock[0].now >= params.until - EARLY)
+
+
 @compiled
 def opens(tables: Tables, window: Window) -> bool:
     """Tell whether a decision is wanted now."""
     params, clock = window.params[0], tables.clock[0]
-    if clock.now < params.next_step - EARLY:
+    if clock.now < params.next_step - EARLY or has_ended(tables, window):
         return False
     if params.opens == ON_WAITING:
         return bool(clock.waiting > 0)

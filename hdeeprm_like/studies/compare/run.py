@@ -60,6 +60,7 @@ class Comparison:
         jobs_by: as of `formats.windows.window`.
         reference: the policy that all are compared with; None for the best, see `statistics.best_of`.
         tests: ``"anova"`` adds the unpaired tests to ``"friedman"`` and Wilcoxon's.
+        whole: whether baselines put each job whole on one node of the machine.
     """
 
     trace: Path
@@ -72,6 +73,7 @@ class Comparison:
     jobs_by: JobsBy = "file"
     reference: str | None = None
     tests: Tests = "friedman"
+    whole: bool = False
 
 
 def machine_of(comparison: Comparison, trace: Trace) -> Platform:
@@ -231,17 +233,23 @@ def check_recorded(inputs: Inputs) -> None:
 
 
 def schedule_windows(
-    windows: Mapping[int, Window], policies: Sequence[Policy], machine: Platform, clock: Clock, invented: bool
+    windows: Mapping[int, Window],
+    policies: Sequence[Policy],
+    machine: Platform,
+    clock: Clock,
+    invented: bool,
+    whole: bool,
 ) -> list[dict[str, Any]]:
     """Return one row of results per policy and window.
 
     Args:
         windows: by their numbers.
         invented: whether the machine is a pool, whose cores take a power that nobody has measured: no energy is told.
+        whole: of `Comparison`.
     """
     rows = []
     for policy in policies:
-        for number, found in zip(windows, schedules(machine, [*windows.values()], policy, clock), strict=True):
+        for number, found in zip(windows, schedules(machine, [*windows.values()], policy, clock, whole), strict=True):
             told = replace(found, energy=UNKNOWN) if invented else found
             rows.append({POLICY: policy.name, WINDOW: number, **figures(told)})
     return rows
@@ -270,6 +278,7 @@ def run_all(
         work: the numbers of windows, and the policies to run on each.
     """
     machine, clock, invented = inputs.machine, inputs.comparison.clock, inputs.comparison.platform is None
+    whole = inputs.comparison.whole
     count = min(processes or os.cpu_count() or 1, len(work))
     cost = inputs.jobs * sum(SLOWER if isinstance(policy, Trained) else 1 for _, some in work for policy in some)
     alone = count <= 1 or (processes is None and cost <= SMALL)
@@ -277,12 +286,12 @@ def run_all(
     tasks = (({number: inputs.window(number) for number in numbers}, policies) for numbers, policies in found)
     if alone:
         for windows, policies in tasks:
-            yield schedule_windows(windows, policies, machine, clock, invented)
+            yield schedule_windows(windows, policies, machine, clock, invented, whole)
         return
     with workers(count) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
         for windows, policies in tasks:
-            running.add(executor.submit(schedule_windows, windows, policies, machine, clock, invented))
+            running.add(executor.submit(schedule_windows, windows, policies, machine, clock, invented, whole))
             if len(running) > 2 * count:
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in finished)
@@ -306,6 +315,8 @@ def description(inputs: Inputs) -> dict[str, Any]:
     }
     if comparison.platform is not None:
         found["platform"] = inputs.machine.digest()
+    if comparison.whole:
+        found["whole"] = True
     return found | {"agents": agents_of(comparison)}
 
 

@@ -16,23 +16,26 @@ from hdeeprm_like.studies.compare.policies import Policy, Recorded, Trained
 
 
 def schedules(
-    machine: Platform, windows: Sequence[Window], policy: Policy, clock: Clock = "textbook"
+    machine: Platform, windows: Sequence[Window], policy: Policy, clock: Clock = "textbook", whole: bool = False
 ) -> list[Schedule]:
     """Return what a policy makes of each of some windows; see `schedule`. Agents play them side by side."""
     if not isinstance(policy, Trained):
-        return [schedule(machine, window, policy, clock) for window in windows]
+        return [schedule(machine, window, policy, clock, whole) for window in windows]
     from hdeeprm_like.studies.compare.trained import play_windows
 
     simulators = play_windows(policy, machine, [window.workload for window in windows], clock)
     return [finished(*found, machine, policy) for found in zip(simulators, windows, strict=True)]
 
 
-def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook") -> Schedule:
+def schedule(
+    machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook", whole: bool = False
+) -> Schedule:
     """Return what a policy makes of a window.
 
     Args:
         clock: ``"textbook"``: all that has one time happens at once; ``"one-by-one"``: RLScheduler's, a decision
             after each event; ``"batsim"``: the embedded simulator's.
+        whole: whether baselines put each job whole on one node.
 
     Raises:
         OptionsError: a trained agent does not fit the machine.
@@ -50,6 +53,7 @@ def schedule(machine: Platform, window: Window, policy: Policy, clock: Clock = "
         clock,
         named=clock == "batsim" or not countable(machine, jobs),
         epoch=window.epoch,
+        whole=whole,
     )
     return finished(simulator, window, machine, policy)
 

@@ -1,0 +1,175 @@
+"""Where environments play unless told otherwise: machines and jobs of the presets, and those with a paper's sizes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform, core_names, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.synthetic.mao import MAO, SCENARIOS
+from hdeeprm_like.cluster.synthetic.models import Columns, Recipe, model_named
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.decision.rewards import OBJECTIVES
+from hdeeprm_like.envs.single import WorkloadOf
+from hdeeprm_like.run.simulator import Clock
+
+
+@dataclass(frozen=True)
+class Recipes:
+    """Episodes that are drawn from a model.
+
+    Attributes:
+        recipe: of the jobs. jobs: in an episode; None where the model itself ends one. reference_flops: flop/s of the
+            cores on which jobs last as long as the model says.
+    """
+
+    recipe: Recipe
+    jobs: int | None
+    reference_flops: float
+
+    def __call__(self, rng: np.random.Generator) -> Workload:
+        """Return the jobs of an episode."""
+        return self.recipe.jobs(self.jobs, rng).workload(self.reference_flops)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a preset plays unless told otherwise.
+
+    Attributes:
+        platform: makes the machine. model, model_preset: of its jobs. nodes: that they are fitted to, the machine's
+            cores if None. columns: as in options files. jobs: in an episode. parts: of the decision space.
+    """
+
+    platform: Callable[[], Platform]
+    model: str
+    model_preset: str | None = None
+    nodes: int | None = None
+    columns: Columns = "model"
+    jobs: int | None = 100
+    parts: dict[str, Any] = field(default_factory=dict)
+
+    def workload_of(self, platform: Platform, jobs: int | None) -> WorkloadOf:
+        """Return what draws episodes for a machine."""
+        model = model_named(self.model, self.model_preset, None, self.nodes or platform.cores)
+        return Recipes(Recipe(model, columns=self.columns), jobs or self.jobs, platform.reference_flops)
+
+
+def machine(name: str, *nodes: tuple[float, float, tuple[tuple[int, float, float, float], ...]]) -> Platform:
+    """Return a machine of one cluster.
+
+    Args:
+        nodes: each as MB of memory, GPUs, and processors as cores, GFLOP/s of a core, W of a core, GB/s.
+    """
+    processors = [(n, *figures) for n, (_, _, own) in enumerate(nodes) for figures in own]
+    node, cores, gflops, watts, bandwidth = (np.array(column) for column in zip(*processors, strict=True))
+    core_processor = np.repeat(np.arange(len(processors)), cores)
+    return Platform(
+        name=name,
+        cluster_names=("cluster",),
+        node_cluster=np.zeros(len(nodes), np.int64),
+        node_memory=np.array([memory for memory, _, _ in nodes], np.float64),
+        node_types=("node",) * len(nodes),
+        processor_node=node,
+        processor_bandwidth=bandwidth.astype(np.float64),
+        processor_types=("processor",) * len(processors),
+        processor_flops=np.array([flops_by_pstate(figure) for figure in gflops]),
+        processor_watts=np.array([watts_by_pstate(figure) for figure in watts]),
+        core_processor=core_processor,
+        core_names=core_names(len(core_processor)),
+        node_gpus=np.array([gpus for _, gpus, _ in nodes], np.float64),
+    )
+
+
+def heterogeneous() -> Platform:
+    """Return a machine of three kinds of nodes: slow and frugal, fast and hungry, with much memory."""
+    return machine(
+        "heterogeneous",
+        (32000.0, 0, ((4, 4.0, 20.0, 32.0),)),
+        (32000.0, 0, ((2, 16.0, 80.0, 48.0), (2, 12.0, 50.0, 48.0))),
+        (128000.0, 0, ((4, 8.0, 35.0, 64.0),)),
+    )
+
+
+def with_gpus() -> Platform:
+    """Return a machine of four nodes of 64 cores, two of them with 4 GPUs, and of different memory."""
+    nodes = ((128000.0, 4), (128000.0, 4), (256000.0, 0), (64000.0, 0))
+    return machine("with GPUs", *((memory, gpus, ((64, 1.0, 1.0, 1e6),)) for memory, gpus in nodes))
+
+
+def deeprm() -> Platform:
+    """Return ten cores and ten units of memory, as Mao's jobs ask for them."""
+    return machine("DeepRM", (10.0, 0, ((10, 1.0, 1.0, 1.0),)))
+
+
+LUBLIN_POOL = Setting(partial(pool, 64), "lublin", "whole")
+MAO_POOL = Setting(deeprm, "mao", jobs=None)
+SETTINGS = {
+    "HDeepRM": Setting(heterogeneous, "lublin", "whole", columns="hdeeprm"),
+    "PolicySelect": LUBLIN_POOL,
+    "DeepRM": replace(MAO_POOL, parts={"memory_units": 10}),
+    "CompactRM": MAO_POOL,
+    "SMDP": LUBLIN_POOL,
+    "DeepBackfilling": LUBLIN_POOL,
+    "JobMachine": Setting(with_gpus, "ksu", nodes=64, columns="hdeeprm"),
+}
+"""The table of `envs.registration`."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A preset with the settings that a paper tells.
+
+    Attributes:
+        preset: that it is one of. space: of its agent. setting: where it plays. clock: unless told otherwise.
+    """
+
+    preset: str
+    space: Space
+    setting: Setting
+    clock: Clock = "batsim"
+
+
+def scenario(number: int) -> Paper:
+    """Return a scenario of the compact MDP: a pool of its processors, and jobs that ask for nothing else."""
+    name = f"scenario-{number}"
+    space = replace(PRESETS["CompactRM"], objectives={OBJECTIVES["window_execution_slowdown"]: 1.0})
+    return Paper("CompactRM", space, Setting(partial(pool, MAO[name].capacity), "mao", name, jobs=None))
+
+
+PAPERS = {
+    "SMDP-paper": Paper(
+        "SMDP",
+        replace(PRESETS["SMDP"], objectives={OBJECTIVES["window_execution_slowdown"]: 1.0}),
+        Setting(partial(pool, 256), "lublin", "whole", jobs=256),
+    ),
+    "CompactRM-paper": scenario(1),
+    "DeepBackfilling-paper": Paper(
+        "DeepBackfilling",
+        replace(PRESETS["DeepBackfilling"], placed=1000),
+        Setting(partial(pool, 256), "lublin", "whole", jobs=2000),
+        clock="one-by-one",
+    ),
+    "DeepRM-paper": Paper(
+        "DeepRM",
+        replace(PRESETS["DeepRM"], observation="deeprm", until=50.0),
+        Setting(deeprm, "mao", "dissertation", jobs=None),
+    ),
+    **{f"CompactRM-paper-{number}": scenario(number) for number in range(1, len(SCENARIOS) + 1)},
+}
+"""By the names of their ids.
+
+| id | source | machine | jobs |
+|---|---|---|---|
+| SMDP-paper | 000, 5.3.1 and table 5.5 | 256 cores | 256 of Lublin's; 60 events, 128 slots |
+| CompactRM-paper-1 to -10 | 003, section 5; 000, table 5.3 | 10, 38 or 64 processors | Mao's, 100 steps |
+| DeepBackfilling-paper | 001, sections II.A and IV.A | 256 cores | Lublin's, one by one, until 1000 are placed |
+| DeepRM-paper | 000, 5.1.1; Mao et al. | 10 cores, 10 units of memory | Mao's, 50 steps |
+
+The first two are rewarded by execution times, as equation 4.1 and section 4.6.3 of 000 have it. The image of DeepRM has
+the 224 columns of the network there: a colour for each running job, and the time since the last arrival.
+"""
