@@ -254,9 +254,8 @@ class State:
             commands.starts.append((j, self.cores_of(j)))
         changed = core_pstates.changed_pstates(t, self._changed) if self.named and clock["touched"] else 0
         if changed:
-            order = np.argsort(self._changed.cores[:changed])
-            cores, pstates = self._changed.cores[order].tolist(), self._changed.pstates[order].tolist()
-            commands.pstates = dict(zip(cores, pstates, strict=True))
+            cores, pstates = self._changed.cores[:changed].tolist(), self._changed.pstates[:changed].tolist()
+            commands.pstates = dict(sorted(zip(cores, pstates, strict=True)))
         return commands
 
     def confirm(self, pstates: dict[int, int]) -> None:
@@ -425,4 +424,8 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def cores_of(tables: Tables, job: int) -> Ints:
     """Return the cores of a started job in ascending order; none where they have no names."""
     row = tables.jobs[job]
-    return cores_in(tables.allocation[row["first"] : row["first"] + row["stretches"]])
+    first, stretches = int(row["first"]), int(row["stretches"])
+    if stretches == 1:  # as most have
+        one = tables.allocation[first]
+        return np.arange(int(one["first"]), int(one["first"]) + int(one["cores"]))
+    return cores_in(tables.allocation[first : first + stretches])
