@@ -424,8 +424,4 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def cores_of(tables: Tables, job: int) -> Ints:
     """Return the cores of a started job in ascending order; none where they have no names."""
     row = tables.jobs[job]
-    first, stretches = int(row["first"]), int(row["stretches"])
-    if stretches == 1:  # as most have
-        one = tables.allocation[first]
-        return np.arange(int(one["first"]), int(one["first"]) + int(one["cores"]))
-    return cores_in(tables.allocation[first : first + stretches])
+    return cores_in(tables.allocation[row["first"] : row["first"] + row["stretches"]])

@@ -1,8 +1,10 @@
 """The scheduler that ``pybatsim .../HDeepRM.py -o '{...}'`` runs."""
 
+import os
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -96,8 +98,12 @@ class HDeepRM(Scheduler):
         return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 
     def stop(self, number: int, frame: object) -> NoReturn:
-        """End because of a signal."""
-        self.leave(f"stopped by {signal.Signals(number).name}", PARTING)
+        """End because of a signal, and raise nothing: it may come within a finalizer, where an error would be lost."""
+        why = f"stopped by {signal.Signals(number).name}"
+        with suppress(AssertionError):  # PyBatsim's, where Batsim is gone
+            self.refuse(why, PARTING)
+        print(f"hdeeprm-like: {why}", file=sys.stderr, flush=True)  # noqa: T201
+        os._exit(1)
 
     def leave(self, why: str, patience: float = 0.0) -> NoReturn:
         """End with one line, which Batsim is told too."""
