@@ -17,12 +17,16 @@ from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 from hdeeprm_like.types import Floats
 
 FOLDER = Path(__file__).parent / "golden" / "slurm" / "queues"
+EARLIER = FOLDER / "earlier"  # recordings of some of these queues that the model was not made with
 RUNS = ("cores", "fairshare", "gpus", "linear", "shallow", "shapes", "tiers", "usual")
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What was submitted, when Slurm started it, this time and once more, and the cores of each node that it gave."""
+    """What was submitted, when Slurm started it, this time and once more, and the cores of each node that it gave.
+
+    Of an earlier recording nobody knows the last two.
+    """
 
     platform: Platform
     jobs: Workload
@@ -32,13 +36,14 @@ class Recording:
     epoch: float = 0.0
 
 
-def recording(name: str, folder: Path, *, dates: bool = True) -> Recording:
+def recording(name: str, folder: Path, *, dates: bool = True, of: Path = FOLDER) -> Recording:
     """Return a recording; *folder* takes the platform's file.
 
     Args:
         dates: whether the platform tells when Slurm's threads looked, or only when they woke up first.
+        of: the folder of recordings.
     """
-    conf = FOLDER / name / "slurm.conf"
+    conf = of / name / "slurm.conf"
     report = Report(str(conf), "Slurm")
     machine = read_slurm_conf(conf, report)
     path = folder / f"{name}.json"
@@ -46,22 +51,28 @@ def recording(name: str, folder: Path, *, dates: bool = True) -> Recording:
     told = json.loads(path.read_text())
     told["slurm"]["qos"] = {"normal": 0, "high": 100}
     told["slurm"]["shares"] = {"physics": 2, "biology": 2, "chemistry": 1}
-    clocks = json.loads((FOLDER / name / "clocks.json").read_text())
+    clocks = json.loads((of / name / "clocks.json").read_text())
     told["slurm"]["scheduling"] |= {key: clocks[key] for key in clocks if dates or not key.endswith("_dates")}
     path.write_text(json.dumps(told))
     platform = load_platform(path)
-    with (FOLDER / name / "jobs.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    with (FOLDER / name / "again.csv").open() as file:
-        again = [float(row["start"]) - float(row["submit"]) for row in csv.DictReader(file)]
+    rows = rows_of(of / name / "jobs.csv")
+    again = [float(row["start"]) - float(row["submit"]) for row in rows_of(of / name / "again.csv")]
     return Recording(
         platform,
         workload(rows, platform, machine),
         np.array([float(row["start"]) for row in rows]),
         np.array(again),
-        [cores_of(row["cpus_on_hosts"]) for row in rows],
+        [cores_of(row["cpus_on_hosts"]) for row in rows if "cpus_on_hosts" in row],
         told["slurm"]["scheduling"]["epoch"],
     )
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a file, none where there is none."""
+    if not path.exists():
+        return []
+    with path.open() as file:
+        return list(csv.DictReader(file))
 
 
 def cores_of(text: str) -> list[int]:

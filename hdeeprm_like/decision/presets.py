@@ -29,14 +29,8 @@ NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
 NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
 Actions: TypeAlias = Literal["policies", "jobs", "machines"]
 
-LEAST = {
-    "head": 0,
-    "tail": 0,
-    "placed": 0,
-    "horizon": 1,
-    "backlog": 0,
-    "memory_units": 0,
-}  # of the whole numbers of a `Space`
+# of the whole numbers of a `Space`
+LEAST = {"head": 0, "tail": 0, "placed": 0, "horizon": 1, "backlog": 0, "memory_units": 0}
 NO_LIMITS = JobLimits(time=1.0, cores=1.0, memory=1.0, bandwidth=1.0)
 
 
@@ -191,16 +185,16 @@ class Space:
         machines = self.actions == "machines"
         window = JobWindow(
             state,
-            self.head,
-            self.tail,
-            self.opens,
-            self.step,
-            machines,
-            self.finds,
-            self.lists,
-            self.jump,
-            self.until,
-            self.placed,
+            head=self.head,
+            tail=self.tail,
+            opens=self.opens,
+            step=self.step,
+            machines=machines,
+            finds=self.finds,
+            lists=self.lists,
+            jump=self.jump,
+            until=self.until,
+            placed=self.placed,
         )
         reward = Reward(self.objectives, self.reward, self.gamma, self.step or 1.0)
         return DecisionSystem(state, self._actions(state, window), self._observer(state, window), reward, window)

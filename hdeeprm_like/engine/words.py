@@ -67,7 +67,7 @@ def unpacked(bits: Ints) -> Bools:
 def cores_in(stretches: Records) -> Ints:
     """Return the cores of stretches, as they are in the allocation, in ascending order."""
     if len(stretches) == 1:  # as most jobs have
-        first, cores = stretches[0].item()[:2]
+        first, cores = stretches[0].item()
         return np.arange(first, first + cores)
     stretches = stretches[np.argsort(stretches["first"])]
     counts = stretches["cores"].astype(np.int64)

@@ -15,9 +15,10 @@ from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.studies.compare import run as comparing
 from hdeeprm_like.studies.compare.policies import policies_named
-from hdeeprm_like.studies.compare.run import Comparison, compare
+from hdeeprm_like.studies.compare.run import Comparison, compare, inputs_of
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
 from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of
+from hdeeprm_like.studies.compare.windows import schedule, schedules
 
 AGENTS = Path(__file__).parents[2] / "agents"
 LEARNING = AGENTS.parent / "platforms" / "learning.json"
@@ -156,6 +157,17 @@ def test_an_agent_that_can_do_one_thing_only_does_what_the_baseline_does(trace, 
     compare(comparison(trace, f"{same},agent:{folder}", clock=clock), tmp_path / "out", progress=False)
     results = pd.read_csv(tmp_path / "out" / "results.csv").set_index(["policy", "window"])
     pd.testing.assert_frame_equal(results.loc[same], results.loc[f"agent:{folder}"])
+
+
+def test_windows_played_side_by_side_are_those_played_alone(trace, tmp_path):
+    folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])
+    inputs = inputs_of(comparison(trace, f"agent:{folder}", windows=windows_named("disjoint:4x20")))
+    (agent,) = inputs.comparison.policies
+    windows = [inputs.window(number) for number in range(4)]
+    together = schedules(inputs.machine, windows, agent)
+    alone = [schedule(inputs.machine, window, agent) for window in windows]
+    assert [one.start.tolist() for one in together] == [one.start.tolist() for one in alone]
+    assert len({tuple(one.start) for one in together}) == 4
 
 
 def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, monkeypatch):

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -98,10 +97,10 @@ class HDeepRM(Scheduler):
         return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 
     def stop(self, number: int, frame: object) -> NoReturn:
-        """End because of a signal, and raise nothing: it may come within a finalizer, where an error would be lost."""
+        """End because of a signal, and raise nothing: it may come within a finalizer, where `SystemExit` is lost."""
         why = f"stopped by {signal.Signals(number).name}"
-        with suppress(AssertionError):  # PyBatsim's, where Batsim is gone
-            self.refuse(why, PARTING)
+        self.refuse(why, PARTING)
+        sys.stdout.flush()
         print(f"hdeeprm-like: {why}", file=sys.stderr, flush=True)  # noqa: T201
         os._exit(1)
 
