@@ -29,6 +29,7 @@ MORE = {
     r"test_learned.*whose_actions_are_baselines": "compiles an environment of baselines",
     r"studies/test_compare.*sees_its_machine": "trains an agent on a machine for it",
     r"robust/test_trainings.*no_worker_outlives.*\[(2|9)\]": "another signal",
+    r"test_golden_slurm": "compiles a baseline on partitions, and plays 22 recorded queues",
     r"test_docs.*site_is_built": "builds the site; `make docs` does so too",
     r"studies/test_sweep.py.*killed_sweep.*\[1\]": "kills and resumes; moment 0 stays",
 }
@@ -59,7 +60,7 @@ SLOW = {
     r"batsim/test_launch_batsim.*over_a_socket.*(bfbp|multifactor)": "another mode",
     r"engine/test_compiled.*documents_gives": "compiles everything in numba's own way",
     r"engine/test_packing.*nothing_is_lost": "compiles all modes",
-    r"engine/test_partitions.*runs_where|test_golden_slurm": "compiles all modes on partitions",
+    r"engine/test_partitions.*runs_where": "compiles all modes on partitions",
     r"test_docs.*typed.*docs/(?!tutorials/first_run)": "more pages",
     r"batsim_server/test_server_pybatsim.*800": "a long run of PyBatsim",
     r"results/test_run_page.*50000": "the same with many jobs",
