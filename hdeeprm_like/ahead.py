@@ -129,7 +129,7 @@ def answer_messages(policy: str) -> None:
         system.receive(instant)
         while system.open:
             system.act(0)
-        state.confirm(state.drain().pstates)
+        state.drain(asked=True)
     system.settle()
 
 

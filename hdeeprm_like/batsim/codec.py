@@ -120,6 +120,8 @@ class Codec(Protocol):
 
 def number(value: Any, what: str) -> float:
     """Return a finite number that is not negative; raise a `ProtocolError` for anything else."""
+    if type(value) is float and 0.0 <= value < math.inf:  # as nearly all are
+        return value
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise ProtocolError(f"{what} must be a number")
     try:

@@ -109,8 +109,7 @@ class Conversation:
         self._completed_now, self._submitted_now, self._decision_due = [], 0, False
         while system.open:
             system.act(self._agent.act(*system.observe()))
-        commands = state.drain()
-        state.confirm(commands.pstates)
+        commands = state.drain(asked=True)
         for job, _ in commands.starts:
             self._running.add(job)
         return commands

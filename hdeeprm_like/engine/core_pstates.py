@@ -47,24 +47,22 @@ class PstateChanges(Bundle):
 
 
 @compiled
-def changed_pstates(tables: Tables, changes: PstateChanges) -> int:
-    """Write the cores that have come into another P-state than asked for last, in any order; return how many."""
+def changed_pstates(tables: Tables, changes: PstateChanges, asked: bool) -> int:
+    """Write the cores that have come into another P-state than asked for last, in any order; return how many.
+
+    Args:
+        asked: these states are asked for now, and so the last ones when this is called again.
+    """
     found = 0
     for i in range(tables.clock[0].touched):
         word = tables.words[tables.touched[i]]
         serving, idle = pstates_of(tables, word.processor)
         for pstate in (serving, idle):
             changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+            if asked:
+                put_pstate(word, changed, pstate)
             while changed != 0:
                 changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate
                 changed &= changed - 1
                 found += 1
     return found
-
-
-@compiled
-def confirm_pstates(tables: Tables, cores: Ints, pstates: Ints) -> None:
-    """Take note that the simulator has put cores into P-states."""
-    for i in range(len(cores)):
-        word = tables.words[word_of(tables, cores[i])]
-        put_pstate(word, 1 << (cores[i] - word.first), pstates[i])

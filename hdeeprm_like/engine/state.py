@@ -23,6 +23,7 @@ from hdeeprm_like.engine.tables import (
     RUNNING,
     WAITING,
     Tables,
+    longer,
     make_room,
     new_tables,
 )
@@ -222,11 +223,11 @@ class State:
         row = self.known
         self.known += 1
         self._places += min(request.size, self.platform.cores)
-        before = len(self.tables.jobs)
-        make_room(self.tables, self.known, 0)
-        self.tables.clock["places"] = self._places if self.named else 0
-        if len(self.tables.jobs) > before:
+        if row == len(self.tables.jobs):
+            make_room(self.tables, self.known, 0)
             self._enough = lifecycle.entries_of_an_instant(self.tables)
+        if self.named:
+            self.tables.clock["places"] = self._places
         job = self.tables.jobs[row]
         job["submit"], job["size"] = request.submit, request.size
         job["requested_time"], job["requested_ops"] = request.time, request.ops
@@ -242,8 +243,12 @@ class State:
         lifecycle.receive(self.tables, instant.now, completed, len(completed), instant.submitted, instant.arrivals_over)
         self.kills = []
 
-    def drain(self) -> Commands:
-        """Return what was decided in this instant; the simulator confirms the P-states when it applies them."""
+    def drain(self, asked: bool = False) -> Commands:
+        """Return what was decided in this instant.
+
+        Args:
+            asked: P-states count as changed at once, for whoever has no simulator here that applies them.
+        """
         t = self.tables
         clock = t.clock[0]
         lifecycle.log_blocked(t)
@@ -252,16 +257,11 @@ class State:
             commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
         for j in self.started_now.tolist():
             commands.starts.append((j, self.cores_of(j)))
-        changed = core_pstates.changed_pstates(t, self._changed) if self.named and clock["touched"] else 0
+        changed = core_pstates.changed_pstates(t, self._changed, asked) if self.named and clock["touched"] else 0
         if changed:
             cores, pstates = self._changed.cores[:changed].tolist(), self._changed.pstates[:changed].tolist()
             commands.pstates = dict(sorted(zip(cores, pstates, strict=True)))
         return commands
-
-    def confirm(self, pstates: dict[int, int]) -> None:
-        """Take note that the simulator has put cores into P-states."""
-        if pstates:
-            core_pstates.confirm_pstates(self.tables, np.array(list(pstates)), np.array(list(pstates.values())))
 
     def cores_of(self, job: int) -> Ints:
         """Return the cores of a started job in ascending order; none where they have no names."""
@@ -269,14 +269,11 @@ class State:
 
     def make_room(self) -> None:
         """Let the log and the allocation have room for one more instant."""
-        clock, cores = self.tables.clock[0], self.platform.cores
-        make_room(self.tables, 0, int(min(clock["places"], clock["placed"] + cores)))
-        log = self.tables.log
-        used = int(self.tables.clock["logged"][0])
-        if len(log) and len(log) < used + self._enough:
-            grown = np.zeros(2 * (used + self._enough), log.dtype)
-            grown[:used] = log[:used]
-            self.tables.log = grown
+        clock, log = self.tables.clock[0], self.tables.log
+        if self.named:
+            make_room(self.tables, 0, min(int(clock["places"]), int(clock["placed"]) + self.platform.cores))
+        if len(log) and len(log) < clock["logged"] + self._enough:
+            self.tables.log = longer(log, 2 * (int(clock["logged"]) + self._enough))
 
     def make_room_for_all(self) -> None:
         """Let the allocation have room for all jobs, for compiled code that does not stop before their end."""

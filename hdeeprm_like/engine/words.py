@@ -66,13 +66,9 @@ def unpacked(bits: Ints) -> Bools:
 
 def cores_in(stretches: Records) -> Ints:
     """Return the cores of stretches, as they are in the allocation, in ascending order."""
-    if len(stretches) == 1:  # as most jobs have
-        first, cores = stretches[0].item()
-        return np.arange(first, first + cores)
-    stretches = stretches[np.argsort(stretches["first"])]
-    counts = stretches["cores"].astype(np.int64)
-    begins = np.cumsum(counts) - counts
-    return np.repeat(stretches["first"] - begins, counts) + np.arange(counts.sum())
+    if len(stretches) == 0:
+        return np.zeros(0, np.int64)
+    return np.concatenate([np.arange(first, first + cores) for first, cores in sorted(stretches.tolist())])
 
 
 @inlined

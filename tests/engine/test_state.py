@@ -104,12 +104,12 @@ def test_draining_tells_starts_in_order_rejections_and_the_pstates_that_change()
     state = State(cluster, jobs(size=[9, 1, 2], bandwidth=[0.0, 6.0, 6.0], memory=[0.0, 0.0, 101.0]))
     state.receive(Instant(0.0, [], 3, True))
     apply_pair(state.tables, JOB_POLICIES["first"], CORE_POLICIES["high_gflops"])
-    commands = state.drain()
+    assert state.drain().pstates == {0: 0, 1: 2}  # not asked for yet
+    commands = state.drain(asked=True)
     assert [(job, cores.tolist()) for job, cores in commands.starts] == [(1, [0])]
     assert commands.rejects == [0, 2]
     assert commands.pstates == {0: 0, 1: 2}
     assert (commands.kills, commands.wake_at) == ([], np.inf)
-    state.confirm(commands.pstates)
     assert state.drain().pstates == {}
 
 
