@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from hdeeprm_like.engine.state import cores_of
+from hdeeprm_like.engine.state_view import cores_of
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.results.pictures import COLOURS, ORANGE, STYLE, from_zero, time_axis

@@ -1,0 +1,193 @@
+"""What users' own observations, objectives, action spaces and job policies read of a State, by name."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.engine.tables import COMPLETED, IDLE_CORE, REJECTED, RUNNING, WAITING, Tables
+from hdeeprm_like.engine.words import cores_in
+from hdeeprm_like.types import Floats, Ints
+
+
+class StateView:
+    """The cluster and its jobs now, to be read.
+
+    Arrays are read-only views, or copies where they are computed; those over jobs have one entry for each job that is
+    known, J, and in a simulation that includes jobs which are still to be submitted: `waiting` and `running` say which
+    ones a policy may look at.
+
+    Attributes:
+        platform: what exists.
+        tables: the rows behind it, see ``Tables``.
+        known: rows of ``tables.jobs`` that hold a job, submitted or not.
+    """
+
+    platform: Platform
+    tables: Tables
+    known: int
+
+    @property
+    def now(self) -> float:
+        """Time of the instant being decided in s, to the microsecond of Batsim's wire."""
+        return float(self.tables.clock["now"][0])
+
+    @property
+    def arrivals_over(self) -> bool:
+        """Whether no more jobs will be submitted."""
+        return bool(self.tables.clock["arrivals_over"][0])
+
+    @property
+    def waiting(self) -> Ints:
+        """Indices of the waiting jobs, in the order of submission."""
+        return np.flatnonzero(self.tables.jobs["status"] == WAITING)
+
+    @property
+    def running(self) -> Ints:
+        """Indices of the running jobs, in the order of submission."""
+        return np.flatnonzero(self.tables.jobs["status"] == RUNNING)
+
+    @property
+    def completed(self) -> Ints:
+        """Indices of the completed jobs, in the order of submission."""
+        return np.flatnonzero(self.tables.jobs["status"] == COMPLETED)
+
+    @property
+    def rejected(self) -> Ints:
+        """Indices of the jobs rejected because the whole platform could not hold them, in the order of submission."""
+        return np.flatnonzero(self.tables.jobs["status"] == REJECTED)
+
+    @property
+    def submit_time(self) -> Floats:
+        """(J,) s."""
+        return self._of_jobs("submit")
+
+    @property
+    def start_time(self) -> Floats:
+        """(J,) s, nan for jobs that have not started."""
+        return self._of_jobs("start")
+
+    @property
+    def finish_time(self) -> Floats:
+        """(J,) s, nan for jobs that have not finished."""
+        return self._of_jobs("finish")
+
+    @property
+    def user(self) -> Ints:
+        """(J,) number of the user of each job, -1 where it is not known."""
+        users: Ints = read_only(self.tables.jobs["user"][: self.known])
+        return users
+
+    @property
+    def requested_time(self) -> Floats:
+        """(J,) s, the users' estimates of the run times."""
+        return self._of_jobs("requested_time")
+
+    @property
+    def requested_ops(self) -> Floats:
+        """(J,) flop for each core, the users' estimates of the work."""
+        return self._of_jobs("requested_ops")
+
+    @property
+    def requested_cores(self) -> Ints:
+        """(J,) cores of each job."""
+        cores: Ints = read_only(self.tables.jobs["size"][: self.known])
+        return cores
+
+    @property
+    def requested_memory(self) -> Floats:
+        """(J,) MB for each core; times `requested_cores` it is that of the job."""
+        return self._of_jobs("memory")
+
+    @property
+    def requested_bandwidth(self) -> Floats:
+        """(J,) GB/s of memory bandwidth for each core."""
+        return self._of_jobs("bandwidth")
+
+    @property
+    def requested_gpus(self) -> Floats:
+        """(J,) GPUs for each core, below 1 where cores share one; times `requested_cores` they are those of the job."""
+        return self._of_jobs("gpus")
+
+    @property
+    def free_cores(self) -> int:
+        """Number of cores that are available and serve no job."""
+        return int(self.tables.clock["free_cores"][0])
+
+    @property
+    def processor_free_cores(self) -> Ints:
+        """(P,) cores of each processor that are available and serve no job."""
+        cores: Ints = read_only(self.tables.loads["free"])
+        return cores
+
+    @property
+    def processor_busy_cores(self) -> Ints:
+        """(P,) cores of each processor that serve jobs."""
+        cores: Ints = read_only(self.tables.loads["busy"])
+        return cores
+
+    @property
+    def processor_free_bandwidth(self) -> Floats:
+        """(P,) GB/s of memory bandwidth that no job has requested; below 0 on an oversubscribed processor."""
+        free: Floats = self.tables.processors["bandwidth"] - self.tables.loads["used_bandwidth"]
+        return free
+
+    @property
+    def node_free_cores(self) -> Ints:
+        """(N,) cores of each node that are available and serve no job."""
+        cores = np.zeros(self.platform.nodes, np.int64)
+        np.add.at(cores, self.platform.processor_node, self.tables.loads["free"])
+        return cores
+
+    @property
+    def node_free_memory(self) -> Floats:
+        """(N,) MB free on each node."""
+        free: Floats = read_only(self.tables.node_loads["free_memory"])
+        return free
+
+    @property
+    def node_free_gpus(self) -> Floats:
+        """(N,) GPUs free on each node."""
+        free: Floats = read_only(self.tables.node_loads["free_gpus"])
+        return free
+
+    @property
+    def watts(self) -> float:
+        """Power of all cores now, in W."""
+        return float(self.tables.clock["watts"][0])
+
+    @property
+    def joules(self) -> float:
+        """Energy of all cores since time 0, in J."""
+        return float(self.tables.clock["joules"][0])
+
+    @property
+    def core_job(self) -> Ints:
+        """(C,) index of the job that each core serves, -1 for none; all -1 where cores have no names (`named`)."""
+        jobs = np.full(self.platform.cores, IDLE_CORE, np.int32)
+        for job in self.running.tolist():
+            jobs[self.cores_of(job)] = job
+        return read_only(jobs)
+
+    def cores_of(self, job: int) -> Ints:
+        """Return the cores of a started job in ascending order; none where they have no names."""
+        return cores_of(self.tables, job)
+
+    def _of_jobs(self, name: str) -> Floats:
+        """Return (J,) a figure of the known jobs."""
+        figures: Floats = read_only(self.tables.jobs[name][: self.known])
+        return figures
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def cores_of(tables: Tables, job: int) -> Ints:
+    """Return the cores of a started job in ascending order; none where they have no names."""
+    row = tables.jobs[job]
+    return cores_in(tables.allocation[row["first"] : row["first"] + row["stretches"]])
