@@ -18,7 +18,8 @@ from hdeeprm_like.results.overutilization import overutilizations
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run import loop
 from hdeeprm_like.run.python_loop import play
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 
 RUN_FILES = {  # what `launch` leaves behind
     "makespans.log",

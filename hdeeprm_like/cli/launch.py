@@ -21,7 +21,7 @@ from hdeeprm_like.limits import RUNS
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
-    from hdeeprm_like.launch.learned import Learner
+    from hdeeprm_like.launch.learner import Learner
 
 
 def add_launch(commands: Commands) -> None:

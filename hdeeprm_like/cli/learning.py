@@ -20,7 +20,7 @@ from hdeeprm_like.limits import ENVS, EPISODES, PROCESSES
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
-    from hdeeprm_like.launch.learned import Learner
+    from hdeeprm_like.launch.learner import Learner
 
 
 def add_train(commands: Commands) -> None:
@@ -64,7 +64,8 @@ def run_train(options: argparse.Namespace) -> int:
     import logging
 
     from hdeeprm_like.experiment import Overrides, load_experiment
-    from hdeeprm_like.launch.learned import resume_learner, train_learner, training_options
+    from hdeeprm_like.launch.learned import train_learner
+    from hdeeprm_like.launch.resuming import resume_learner, training_options
 
     if options.resume is not None:
         output = options.resume
@@ -128,7 +129,7 @@ def new_learner(experiment: "Experiment", options: argparse.Namespace) -> "Learn
         raise OptionsError(f"{options.options}: pybatsim.agent.type: is CLASSIC; only LEARNING agents are trained")
     if not options.agent:
         raise OptionsError(f"{options.options}: pybatsim.agent.type: a LEARNING agent needs --agent FILE.py[:Class]")
-    from hdeeprm_like.launch.learned import AgentChoice, Learner
+    from hdeeprm_like.launch.learner import AgentChoice, Learner
 
     choice = AgentChoice(options.agent, options.device or "cpu", options.input_model, options.output_model)
     return Learner(experiment, choice)

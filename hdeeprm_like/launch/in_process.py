@@ -24,7 +24,8 @@ from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.plugins import whole_names
 from hdeeprm_like.results.run_log import Record
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 
 RECORD = "run.json"
 STAGE = ".run-"  # begins the names of folders that a run is written into before it is whole

@@ -1,45 +1,34 @@
-"""Learning agents in experiments: launching them on the whole workload, training them, resuming a training."""
+"""Learning agents in experiments: launching them on the whole workload, and training them."""
 
 import copy
-import hashlib
-import inspect
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.workload import JobLimits, Workload
-from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.episode import Episode
-from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
-from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
+from hdeeprm_like.experiment import episodes_of
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
-from hdeeprm_like.formats.open import has_ending_of
-from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.imitation import Teacher
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
+from hdeeprm_like.launch.learner import Learner
+from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.launch.run_by_run import RunByRun, write_lines
-from hdeeprm_like.learning.agents import ALONE, LearningAgent, PolicyLearningAgent
+from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import (
     CHECKPOINT,
     References,
     TrainingOptions,
     evaluate,
     load_agent,
-    save_agent,
     train,
 )
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.episodes import Plays, makespan, mean_bounded_slowdown, mean_slowdown, mean_wait
-from hdeeprm_like.run.python_loop import play
-from hdeeprm_like.run.simulator import Simulator
 
 if TYPE_CHECKING:
     from hdeeprm_like.launch.peers import Peer
@@ -54,93 +43,6 @@ MEASURES: dict[str, Callable[[Any], float]] = {
 }
 TRAINING_FILES = (CHECKPOINT, "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
 EVALUATIONS, HELD_OUT = "evaluations.csv", "held-out.csv"
-
-
-@dataclass(frozen=True)
-class AgentChoice:
-    """The agent that the command line names.
-
-    Attributes:
-        name: ``my_agent.py``, ``my_agent.py:Class`` or ``package.module:Class``, relative to the current folder.
-        device: ``cpu``, ``cuda``, ``mps`` or ``auto``.
-        input_model: checkpoint with the initial weights. output_model: where to write the weights at the end.
-    """
-
-    name: str
-    device: str = "cpu"
-    input_model: Path | None = None
-    output_model: Path | None = None
-
-
-class Learner:
-    """A learning agent in an experiment.
-
-    Attributes:
-        experiment: platform, workload and options. choice: the agent that the command line names.
-        space: observation, actions and reward. actions: the action space. layout: what is seen and can be done.
-        agent: with its initial weights.
-    """
-
-    def __init__(self, experiment: Experiment, choice: AgentChoice) -> None:
-        options = experiment.options.pybatsim
-        self.experiment = experiment
-        self.choice = choice
-        self.space = experiment.space
-        limits = experiment.workload.limits()
-        self.actions: ActionSpace = self.space.sample(experiment.platform, limits).actions
-        self.layout = self.space.layout(experiment.platform, limits)
-        section = options.agent.model_dump(exclude={"type", "run", "policy_pair"}, exclude_none=True)
-        self.agent: LearningAgent = build_agent(
-            load_agent_class(choice.name),
-            section,
-            self.layout.shape,
-            self.actions.size,
-            choice.device,
-            experiment.options.seed,
-            experiment.options.training.alike,
-            self.layout,
-        )
-        if choice.input_model is not None:
-            load_agent(self.agent, choice.input_model, self.actions.names)
-
-    def system(self, platform: Platform, limits: JobLimits, jobs: Workload | None, log: bool = True) -> DecisionSystem:
-        """Let the agent begin a run of all jobs, and return its decision system.
-
-        Args:
-            jobs: None where only Batsim knows those still to come.
-        """
-        self.agent.begin(ALONE)
-        space = replace(self.space, until=0.0, placed=0)  # where episodes to learn from end
-        return space.system(space.state(platform, jobs, self.experiment.policy_seed, log, limits))
-
-    def plays(self, workload_of: Callable[[int], Workload], alike: int = 1) -> Plays:
-        """Return numbered episodes.
-
-        Args:
-            workload_of: number to jobs. alike: how many consecutive episodes have the same jobs.
-        """
-        return Plays(
-            self.experiment.platform,
-            workload_of,
-            self.space,
-            limits_of=self.experiment.workload,
-            seed=self.experiment.policy_seed,
-            alike=alike,
-            clock=self.experiment.options.training.clock,
-        )
-
-    def simulate(self) -> tuple[Simulator, DecisionSystem]:
-        """Run the whole workload once; return what moved the cluster and what decided."""
-        jobs = self.experiment.workload
-        system = self.system(self.experiment.platform, jobs.limits(), jobs)
-        simulator = Simulator(system.state, jobs)
-        play(simulator, system, self.agent)
-        return simulator, system
-
-    def finish(self) -> None:
-        """Write the weights to the file that the command line names, if any."""
-        if self.choice.output_model is not None:
-            save_agent(self.agent, self.choice.output_model, self.actions.names)
 
 
 def launch_learner(
@@ -301,100 +203,6 @@ def write_held_out(learner: Learner, output: Path, plays: Plays, episodes: int, 
         file.write(",".join(("name", *means[0])) + "\n")
         for name, figures in zip(("agent", *learner.actions.names), means, strict=True):
             file.write(",".join((name, *map(repr, figures.values()))) + "\n")
-
-
-def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
-    """Return the entry of ``run.json`` that a training is resumed by."""
-    experiment = learner.experiment
-    return {
-        "resumable": {
-            "options": str(experiment.options_path.resolve()),
-            "platform": str(experiment.platform_path.resolve()),
-            "workload": str(experiment.workload_path.resolve()),
-            "agent": resolved_name(learner.choice.name),
-            "code": code_hash(learner.agent),
-            "device": learner.choice.device,
-            "input_model": resolved_path(learner.choice.input_model),
-            "output_model": resolved_path(learner.choice.output_model),
-            "episodes": 0 if how.steps else how.episodes,
-            "envs": how.envs,
-        }
-    }
-
-
-def code_hash(agent: LearningAgent) -> str | None:
-    """Return the SHA-256 of the file that an agent's class stands in; None for one without a file."""
-    file = inspect.getsourcefile(type(agent))
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file is not None else None
-
-
-def resolved_path(path: Path | None) -> str | None:
-    """Return an absolute path for ``run.json``."""
-    return None if path is None else str(path.resolve())
-
-
-def resolved_name(name: str) -> str:
-    """Return an agent's name, with the absolute path if it names a file."""
-    place, colon, wanted = name.rpartition(":")
-    if not colon or wanted.endswith(".py"):
-        place, colon, wanted = name, "", ""
-    return f"{Path(place).resolve()}{colon}{wanted}" if place.endswith(".py") else name
-
-
-def resume_learner(output: Path, device: str | None, episodes: int | None) -> tuple[Learner, TrainingOptions]:
-    """Return the agent of the training in a directory, and the options to continue it with.
-
-    Args:
-        device: None for that of the training. episodes: in all, None for as many as at first.
-
-    Raises:
-        ResultsError: the directory holds no training.
-        OptionsError: the experiment or the agent's code has changed since it began.
-    """
-    if not (output / RECORD).exists():
-        raise ResultsError(f"{output}: has no {RECORD}; there is no training to resume, begin one with --options")
-    run = read_json(output / RECORD, ResultsError)
-    before = run.get("resumable") if isinstance(run, dict) else None
-    if not isinstance(before, dict):
-        raise ResultsError(f"{output / RECORD}: belongs to no training; name the directory of one")
-    source = Path(before["workload"])
-    ready = has_ending_of(source, "workload")
-    model = run["options"]["workload"]["model"] is not None
-    overrides = Overrides(
-        platform=Path(before["platform"]),
-        trace=None if ready or model else source,
-        workload=source if ready and not model else None,
-        seed=run["seed"],
-    )
-    experiment = load_experiment(Path(before["options"]), overrides)
-    if experiment.options.model_dump(mode="json") != run["options"]:
-        raise OptionsError(f"{before['options']}: has changed since the training in {output} began")
-    models = {name: Path(before[name]) for name in ("input_model", "output_model") if before.get(name)}
-    if (output / CHECKPOINT).exists():
-        models.pop("input_model", None)  # the checkpoint holds what became of those weights
-    learner = Learner(experiment, AgentChoice(before["agent"], device or before["device"], **models))
-    if before.get("code", code_hash(learner.agent)) != code_hash(learner.agent):
-        raise OptionsError(
-            f"{before['agent']}: has changed since the training in {output} began; undo that, or begin another training"
-        )
-    return learner, training_options(experiment, episodes or before["episodes"] or None, before["envs"])
-
-
-def training_options(experiment: Experiment, episodes: int | None, envs: int | None) -> TrainingOptions:
-    """Return the options file's ``training`` section, with what the command line gives in place of its values."""
-    section = experiment.options.training
-    return TrainingOptions(
-        episodes=episodes or section.episodes,
-        envs=envs or section.envs,
-        checkpoint_every=section.checkpoint_every,
-        evaluate_every=section.evaluate_every,
-        evaluation_episodes=section.evaluation_episodes,
-        greedy=section.greedy,
-        best=section.best,
-        seed=experiment.options.seed,
-        steps=section.steps if episodes is None else 0,
-        n_steps=section.n_steps,
-    )
 
 
 def launch_learner_with_batsim(

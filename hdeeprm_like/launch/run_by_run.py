@@ -2,16 +2,14 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.learning.logs import REWARDS, TrainingLog
 from hdeeprm_like.learning.training import Tally, learn_from
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
-
-if TYPE_CHECKING:
-    from hdeeprm_like.launch.learned import Learner
 
 
 class RunByRun:
@@ -22,7 +20,7 @@ class RunByRun:
         log_decisions: whether to write the decisions of the last one.
     """
 
-    def __init__(self, learner: "Learner", output: Path, log_decisions: bool = False) -> None:
+    def __init__(self, learner: Learner, output: Path, log_decisions: bool = False) -> None:
         self.learner = learner
         self.output = output
         self.log_decisions = log_decisions

@@ -1,7 +1,6 @@
 """An episode that stops at each decision, for agents and parts that are Python; the compiled loop runs in between."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,8 @@ from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.compiled import direct
 from hdeeprm_like.run.loop import FOREVER, OVER, WANTED, NoChoices, NoView, Run, advance, step
+from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Bools, Floats
-
-if TYPE_CHECKING:  # it runs what is Python's by this module
-    from hdeeprm_like.run.simulator import Simulator
 
 NO_NUMBERS = np.zeros(0)
 
@@ -30,7 +27,7 @@ def choices_of(system: DecisionSystem) -> Choices | SlotChoices | NoChoices:
     return NoChoices(NO_NUMBERS)
 
 
-def new_run(simulator: "Simulator", system: DecisionSystem) -> Run:
+def new_run(simulator: Simulator, system: DecisionSystem) -> Run:
     """Return a simulation and the decision system of its cluster in compiled code."""
     observer = system.observer
     rows = observer.arrays if type(observer) is View else NoView(NO_NUMBERS)
@@ -53,7 +50,7 @@ class Play:
         simulator: moves the cluster. system: decides. run: both in compiled code.
     """
 
-    def __init__(self, simulator: "Simulator", system: DecisionSystem) -> None:
+    def __init__(self, simulator: Simulator, system: DecisionSystem) -> None:
         self.simulator = simulator
         self.system = system
         self.run = new_run(simulator, system)
@@ -128,7 +125,7 @@ class Steps:
         return seen, float(self._reward["last"]), float(self._clock["now"]), goes_on
 
 
-def run_in_python(simulator: "Simulator", policies: PolicyActions, action: int) -> Iterator[int]:
+def run_in_python(simulator: Simulator, policies: PolicyActions, action: int) -> Iterator[int]:
     """Run to the end under one policy that is Python's, wholly or in part; yield how many jobs are over."""
     episode = Play(simulator, DecisionSystem(simulator.state, policies))
     while episode.advance():
@@ -137,7 +134,7 @@ def run_in_python(simulator: "Simulator", policies: PolicyActions, action: int) 
     yield simulator.over
 
 
-def play(simulator: "Simulator", system: DecisionSystem, agent: Agent) -> None:
+def play(simulator: Simulator, system: DecisionSystem, agent: Agent) -> None:
     """Play an episode to its end."""
     episode = Play(simulator, system)
     while episode.advance():

@@ -7,7 +7,8 @@ from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.run.simulator import Clock, Simulator, run_policy
+from hdeeprm_like.run.simulator import Clock, Simulator
+from hdeeprm_like.run.to_end import run_policy
 from hdeeprm_like.types import Bools
 
 

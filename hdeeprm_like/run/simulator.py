@@ -1,29 +1,19 @@
-"""A simulation of some jobs on the cluster of a state, and running it to its end under one policy."""
+"""A simulation of some jobs on the cluster of a state."""
 
-from collections.abc import Iterator
 from typing import Literal, TypeAlias, get_args
-
-import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import Choices, PolicyActions
-from hdeeprm_like.decision.system import Core, no_reward
-from hdeeprm_like.decision.window.window import NoJobWindow
 from hdeeprm_like.engine.batsim_actors import BatsimClock, new_batsim_clock
 from hdeeprm_like.engine.event_clock import EventClock, new_event_clock
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tasks import Simulation, new_simulation
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.run.loop import OVER, NoView, Run, advance
-from hdeeprm_like.run.python_loop import run_in_python
 
 Clock: TypeAlias = Literal["batsim", "textbook", "one-by-one"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
 """``batsim``: as Batsim keeps time, to the nanosecond; ``textbook``: all that has one time happens at once;
 ``one-by-one``: the same, with a decision after each single event, as RLScheduler's simulator."""
-
-INSTANTS = 1000  # between two looks at the progress
 
 
 def check_clock(clock: str) -> None:
@@ -90,40 +80,3 @@ class Simulator:
     def unfinished(self) -> int:
         """How many jobs have neither ended nor been rejected."""
         return len(self.simulation.tasks) - self.over
-
-
-def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -> Iterator[int]:
-    """Run to the end under one policy; yield now and then how many jobs are over.
-
-    Raises:
-        OptionsError: the policy looks at actual run times, which nobody knows.
-        ValueError: the state does not keep the lists of jobs that it looks at.
-    """
-    if policies.built_in:
-        yield from run_choices(simulator, policies.choices(simulator.state, constant=action))
-    else:
-        yield from run_in_python(simulator, policies, action)
-
-
-def run_choices(simulator: Simulator, choices: Choices) -> Iterator[int]:
-    """Run to the end by the constant action of some choices; yield now and then how many jobs are over."""
-    state, run = simulator.state, constant_run(simulator, choices)
-    state.make_room()
-    while advance(run, INSTANTS) != OVER:
-        state.make_room()
-        yield simulator.over
-    yield simulator.over
-
-
-def constant_run(simulator: Simulator, choices: Choices) -> Run:
-    """Return a run of which nothing is seen and in which the constant action of some choices is taken."""
-    state = simulator.state
-    return Run(
-        core=Core(state.tables, NoJobWindow(state).arrays, no_reward()),
-        simulation=simulator.simulation,
-        clock=simulator.clock,
-        observer=NoView(np.zeros(0)),
-        choices=choices,
-        observation=np.zeros(0, np.float32),
-        mask=np.zeros(0, np.bool_),
-    )

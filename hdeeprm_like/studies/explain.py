@@ -15,7 +15,8 @@ from hdeeprm_like.decision.score_files import FEATURES, ScoredPolicy, formula
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import OVER, advance
-from hdeeprm_like.run.simulator import Clock, Simulator, constant_run
+from hdeeprm_like.run.simulator import Clock, Simulator
+from hdeeprm_like.run.to_end import constant_run
 
 
 def explained(policy: ScoredPolicy) -> Iterator[str]:

@@ -15,7 +15,8 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import usable, window
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 
 pytestmark = pytest.mark.bench
 

@@ -15,7 +15,8 @@ import pytest
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 
 pytestmark = pytest.mark.bench
 

@@ -15,7 +15,7 @@ from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.experiment import episodes_of, load_experiment
 from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.windows import usable, window
-from hdeeprm_like.launch.learned import AgentChoice, Learner
+from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.learning.training import TrainingOptions, train
 from hdeeprm_like.plugins import import_file
 

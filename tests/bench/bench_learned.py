@@ -11,7 +11,8 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.run.loop import advance
-from hdeeprm_like.run.simulator import Simulator, constant_run
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import constant_run
 
 pytestmark = pytest.mark.bench
 CORES, RUNS, INSTANTS = 256, 5, 60

@@ -11,7 +11,7 @@ import torch
 from hdeeprm_like.envs.single import Windows
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.experiment import episodes_of, load_experiment
-from hdeeprm_like.launch.learned import AgentChoice, Learner
+from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.learning.training import TrainingOptions, train
 from hdeeprm_like.plugins import import_file
 from hdeeprm_like.run.episodes import Plays

@@ -13,7 +13,8 @@ from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.run.python_loop import play
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 
 
 class Always:

@@ -18,7 +18,8 @@ from hdeeprm_like.engine.lifecycle import lacking_when_idle
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import COMPLETED, CORES, GPUS, MEMORY, NOTHING, REJECTED
 from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 
 FOUR_CORES = (1000.0, [(4, 1.0, 100.0, 1e6)])
 TWO_CORES = (1000.0, [(2, 1.0, 100.0, 1e6)])

@@ -20,7 +20,8 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.options import ALL_PAIRS, split_pair
 from hdeeprm_like.run.python_loop import play
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 
 
 def node(cores, memory=100.0, processors=1):

@@ -15,7 +15,8 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
 from hdeeprm_like.experiment import tell_of_partitions
 from hdeeprm_like.formats.open import load_platform
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 from hdeeprm_like.studies.whatif.changes import change_named
 
 POLICIES = [baseline(f"fcfs+{mode}") for mode in ("strict", "greedy", "easy", "easysjf", "conservative")]

@@ -18,7 +18,7 @@ from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import COMPLETED, IDLE_CORE, REJECTED, RUNNING, UNKNOWN, WAITING
 from hdeeprm_like.engine.waiting_queue import select_job
-from hdeeprm_like.run.simulator import run_policy
+from hdeeprm_like.run.to_end import run_policy
 
 policy_pairs = st.tuples(st.sampled_from(sorted(JOB_POLICIES)), st.sampled_from(sorted(CORE_POLICIES)))
 

@@ -156,7 +156,7 @@ def options_of_a_model(rng, good, folder):
 
 def learning_options(rng, good, folder):
     from hdeeprm_like.experiment import load_experiment
-    from hdeeprm_like.launch.learned import AgentChoice, Learner
+    from hdeeprm_like.launch.learner import AgentChoice, Learner
 
     content = learning(baseline="none", entropy=0.1)
     content |= {"platform_file_path": str(good / "machine.json"), "workload_file_path": str(good / "jobs.json")}

@@ -24,7 +24,8 @@ from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.results.batsim_files import parse_interval_set
 from hdeeprm_like.run.python_loop import play
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 
 RECORDED = Path(__file__).parent.parent / "golden" / "launch"
 TEXT = 1e-6  # s, to which the server's files tell times

@@ -20,7 +20,8 @@ from hdeeprm_like.engine.numbers import FIRST
 from hdeeprm_like.engine.state import Commands, State
 from hdeeprm_like.engine.tables import COMPLETED, LOG_END, LOG_PSTATE, PSTATE_BITS, PSTATE_MASK, REJECTED
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, TASK, WALLTIME_REACHED
-from hdeeprm_like.run.simulator import Simulator, run_policy
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
 
 policy_pairs = st.tuples(st.sampled_from(sorted(JOB_POLICIES)), st.sampled_from(sorted(CORE_POLICIES)))
 ranked_pairs = st.tuples(st.sampled_from(sorted(JOB_KEYS)), st.sampled_from(sorted(CORE_KEYS)))

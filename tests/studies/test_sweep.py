@@ -18,8 +18,9 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
+from hdeeprm_like.studies.sweep.reading import read_sweep
 from hdeeprm_like.studies.sweep.run import packed, sampled
-from hdeeprm_like.studies.sweep.tasks import TRAIN, Task, columns_of, read_sweep
+from hdeeprm_like.studies.sweep.tasks import TRAIN, Task, columns_of
 
 ROOT = Path(__file__).parents[2]
 TRACE = ROOT / "workloads" / "lublin_256.swf.gz"

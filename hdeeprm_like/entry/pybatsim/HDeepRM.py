@@ -74,7 +74,7 @@ class HDeepRM(Scheduler):
                 raise OptionsError(f"-o: {name}: is not known{did_you_mean(name, known)}")
         if not isinstance(options["options"], str) or not isinstance(options.get("agent"), str):
             raise OptionsError(f"-o: options and agent: paths are needed, as {LEARNING}")
-        from hdeeprm_like.launch.learned import AgentChoice, Learner
+        from hdeeprm_like.launch.learner import AgentChoice, Learner
         from hdeeprm_like.launch.run_by_run import RunByRun
 
         experiment = load_experiment(Path(options["options"]))

@@ -11,7 +11,7 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.in_process import INPUTS, OPTIONS, RECORD
-from hdeeprm_like.launch.learned import AgentChoice, Learner
+from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.learning.training import play_together, weights_of
 from hdeeprm_like.plugins import python_files
 from hdeeprm_like.run.python_loop import Play, play

@@ -27,7 +27,8 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.run.schedules import schedule_of
-from hdeeprm_like.run.simulator import Simulator, run_choices
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_choices
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
 from hdeeprm_like.studies.sweep.engine import Engine, Where, gathered, opened

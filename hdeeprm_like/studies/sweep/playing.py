@@ -152,15 +152,9 @@ def trained(task: Task, folder: Path) -> Figures:
     ``reward`` is the mean over the last tenth of the episodes; the last evaluation and what the best agent did on held
     out episodes are there if the options ask for them.
     """
-    from hdeeprm_like.launch.learned import (
-        EVALUATIONS,
-        HELD_OUT,
-        AgentChoice,
-        Learner,
-        resume_learner,
-        train_learner,
-        training_options,
-    )
+    from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, train_learner
+    from hdeeprm_like.launch.learner import AgentChoice, Learner
+    from hdeeprm_like.launch.resuming import resume_learner, training_options
 
     output = folder / "trainings" / task.key
     file = output.with_suffix(".json")

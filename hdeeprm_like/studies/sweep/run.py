@@ -22,7 +22,8 @@ from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.studies.sweep.engine import Engine, Lost, Where, opened
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
 from hdeeprm_like.studies.sweep.playing import run_chunk
-from hdeeprm_like.studies.sweep.tasks import TRAIN, Task, read_sweep
+from hdeeprm_like.studies.sweep.reading import read_sweep
+from hdeeprm_like.studies.sweep.tasks import TRAIN, Task
 
 RECORD, TASKS = "sweep.json", "tasks.jsonl"
 CHUNK = 180.0  # s that a chunk takes: long beside what starting a job costs, short beside what a killed one loses

@@ -38,7 +38,9 @@ def trained(place: Place, base: str, name: str, seed: int, **changes: Any) -> Tr
     Args:
         base: the options file. name: of the variant, which is written out beside it. changes: what that says instead.
     """
-    from hdeeprm_like.launch.learned import AgentChoice, Learner, resume_learner, train_learner, training_options
+    from hdeeprm_like.launch.learned import train_learner
+    from hdeeprm_like.launch.learner import AgentChoice, Learner
+    from hdeeprm_like.launch.resuming import resume_learner, training_options
 
     content = merged(place.experiment.options[base], {"seed": seed, **changes})
     options = place.written(f"{name}-{seed}", content)

@@ -53,7 +53,8 @@ def measure(place: Place) -> Findings:
 
 def trained(place: Place, name: str, seed: int) -> dict[str, Any]:
     """Return what a training leaves: rewards, mean probabilities of the actions, and how often each was chosen."""
-    from hdeeprm_like.launch.learned import AgentChoice, Learner, training_options
+    from hdeeprm_like.launch.learner import AgentChoice, Learner
+    from hdeeprm_like.launch.resuming import training_options
     from hdeeprm_like.learning.training import train
 
     experiment = load_experiment(place.options(name), Overrides(seed=seed))

@@ -1,0 +1,104 @@
+"""A learning agent in an experiment, whatever is done with it: launched, trained, compared."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision.actions import ActionSpace
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.experiment import Experiment
+from hdeeprm_like.learning.agents import ALONE, LearningAgent
+from hdeeprm_like.learning.loading import build_agent, load_agent_class
+from hdeeprm_like.learning.training import load_agent, save_agent
+from hdeeprm_like.run.episodes import Plays
+from hdeeprm_like.run.python_loop import play
+from hdeeprm_like.run.simulator import Simulator
+
+
+@dataclass(frozen=True)
+class AgentChoice:
+    """The agent that the command line names.
+
+    Attributes:
+        name: ``my_agent.py``, ``my_agent.py:Class`` or ``package.module:Class``, relative to the current folder.
+        device: ``cpu``, ``cuda``, ``mps`` or ``auto``.
+        input_model: checkpoint with the initial weights. output_model: where to write the weights at the end.
+    """
+
+    name: str
+    device: str = "cpu"
+    input_model: Path | None = None
+    output_model: Path | None = None
+
+
+class Learner:
+    """A learning agent in an experiment.
+
+    Attributes:
+        experiment: platform, workload and options. choice: the agent that the command line names.
+        space: observation, actions and reward. actions: the action space. layout: what is seen and can be done.
+        agent: with its initial weights.
+    """
+
+    def __init__(self, experiment: Experiment, choice: AgentChoice) -> None:
+        options = experiment.options.pybatsim
+        self.experiment = experiment
+        self.choice = choice
+        self.space = experiment.space
+        limits = experiment.workload.limits()
+        self.actions: ActionSpace = self.space.sample(experiment.platform, limits).actions
+        self.layout = self.space.layout(experiment.platform, limits)
+        section = options.agent.model_dump(exclude={"type", "run", "policy_pair"}, exclude_none=True)
+        self.agent: LearningAgent = build_agent(
+            load_agent_class(choice.name),
+            section,
+            self.layout.shape,
+            self.actions.size,
+            choice.device,
+            experiment.options.seed,
+            experiment.options.training.alike,
+            self.layout,
+        )
+        if choice.input_model is not None:
+            load_agent(self.agent, choice.input_model, self.actions.names)
+
+    def system(self, platform: Platform, limits: JobLimits, jobs: Workload | None, log: bool = True) -> DecisionSystem:
+        """Let the agent begin a run of all jobs, and return its decision system.
+
+        Args:
+            jobs: None where only Batsim knows those still to come.
+        """
+        self.agent.begin(ALONE)
+        space = replace(self.space, until=0.0, placed=0)  # where episodes to learn from end
+        return space.system(space.state(platform, jobs, self.experiment.policy_seed, log, limits))
+
+    def plays(self, workload_of: Callable[[int], Workload], alike: int = 1) -> Plays:
+        """Return numbered episodes.
+
+        Args:
+            workload_of: number to jobs. alike: how many consecutive episodes have the same jobs.
+        """
+        return Plays(
+            self.experiment.platform,
+            workload_of,
+            self.space,
+            limits_of=self.experiment.workload,
+            seed=self.experiment.policy_seed,
+            alike=alike,
+            clock=self.experiment.options.training.clock,
+        )
+
+    def simulate(self) -> tuple[Simulator, DecisionSystem]:
+        """Run the whole workload once; return what moved the cluster and what decided."""
+        jobs = self.experiment.workload
+        system = self.system(self.experiment.platform, jobs.limits(), jobs)
+        simulator = Simulator(system.state, jobs)
+        play(simulator, system, self.agent)
+        return simulator, system
+
+    def finish(self) -> None:
+        """Write the weights to the file that the command line names, if any."""
+        if self.choice.output_model is not None:
+            save_agent(self.agent, self.choice.output_model, self.actions.names)

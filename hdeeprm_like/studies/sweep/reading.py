@@ -1,0 +1,127 @@
+"""From a sweep file to a list of tasks.
+
+The file holds an options file of an experiment in which a list may stand wherever one value does, or a list of such.
+All combinations of the lists are tasks. Three keys are not of an options file:
+
+| key | meaning |
+|---|---|
+| ``options`` | an options file that holds whatever is not said here |
+| ``train`` | an agent, ``file.py[:Class]``, which is trained with each combination, as by the command ``train`` |
+| ``compare`` | a trace; beside it stand ``policies``, ``windows`` and what else the command ``compare`` takes |
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hdeeprm_like import limits
+from hdeeprm_like.decision.pair_names import beside
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.inputs import read_json
+from hdeeprm_like.options import Options, explain
+from hdeeprm_like.plugins import whole_names
+from hdeeprm_like.studies.sweep.tasks import COMPARE, LAUNCH, TRAIN, Content, Task, combinations, flat, task_of
+
+PATHS = ("workload_file_path", "platform_file_path", "type_file_paths")
+
+
+def read_sweep(path: Path) -> list[Task]:
+    """Read a sweep file.
+
+    Raises:
+        HDeepRMError: it cannot be used, or one of its experiments cannot.
+    """
+    content = read_json(path, OptionsError)
+    entries = content if isinstance(content, list) else [content]
+    if not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise OptionsError(f"{path}: an object with the options of an experiment is needed, or a list of such objects")
+    tasks = [task for entry in entries for task in tasks_of(path, entry)]
+    if len(tasks) > limits.TASKS.most:
+        raise OptionsError(f"{path}: makes {len(tasks):,} tasks: {limits.refusal(limits.TASKS)}")
+    return list({(task.key, json.dumps(task.values)): task for task in tasks}.values())
+
+
+def tasks_of(path: Path, entry: Content) -> Iterator[Task]:
+    """Yield the tasks of one object of a sweep file."""
+    if COMPARE in entry:
+        from hdeeprm_like.studies.sweep.comparisons import comparison_tasks
+
+        yield from comparison_tasks(path, entry)
+        return
+    folder = path.parent
+    own = whole(entry, folder)
+    if "options" in entry:
+        if not isinstance(entry["options"], str):
+            raise OptionsError(f"{path}: options: {entry['options']!r:.60}: the path of an options file is needed")
+        base = folder / entry["options"]
+        own = merged(whole(read_json(base, OptionsError), base.parent), own)
+        del own["options"]
+    for combination in combinations(path, own):
+        agent = combination.pop(TRAIN, None)
+        options = checked(path, combination)
+        values = flat(combination | ({} if agent is None else {TRAIN: agent}))
+        if agent is None:
+            if options.pybatsim.agent.type == "LEARNING":
+                raise OptionsError(f'{path}: pybatsim.agent.type: a LEARNING agent needs "train": "file.py"')
+            content: Content = {"file": str(path.absolute()), "options": combination}
+            yield task_of(LAUNCH, content, values, combination)
+        else:
+            check_agent(agent)
+            yield task_of(TRAIN, {"agent": agent, "options": combination}, values, [combination, agent])
+
+
+@cache
+def check_agent(name: str) -> None:
+    """Refuse an agent that cannot be loaded before anything is run."""
+    from hdeeprm_like.learning.loading import load_agent_class
+
+    load_agent_class(name)
+
+
+def whole(content: Any, folder: Path) -> Content:
+    """Return options with whole paths, so that they mean the same wherever they are read."""
+    if not isinstance(content, dict):
+        raise OptionsError(f"{folder}: an object with the options of an experiment is needed")
+
+    def path_of(value: Any) -> Any:
+        if isinstance(value, list):
+            return [path_of(one) for one in value]
+        return os.path.normpath(folder.absolute() / value) if isinstance(value, str) and value else value
+
+    found: Content = whole_names(beside(content, folder), folder)
+    found |= {name: path_of(found[name]) for name in PATHS if name in found}
+    if TRAIN in found:
+        agents = found[TRAIN] if isinstance(found[TRAIN], list) else [found[TRAIN]]
+        if not all(isinstance(agent, str) for agent in agents):
+            raise OptionsError(f"{TRAIN}: {found[TRAIN]!r:.60}: an agent is named as file.py or file.py:Class")
+        found[TRAIN] = [path_of(agent) if agent.endswith(".py") else agent for agent in agents]
+    return found
+
+
+def merged(base: Content, own: Content) -> Content:
+    """Return options with others in the place of theirs."""
+    found = dict(base)
+    for key, value in own.items():
+        inner = found.get(key)
+        found[key] = merged(inner, value) if isinstance(value, dict) and isinstance(inner, dict) else value
+    return found
+
+
+def checked(path: Path, content: Content) -> Options:
+    """Return one combination of options, validated.
+
+    Raises:
+        OptionsError: it cannot be used.
+    """
+    try:
+        options = Options.model_validate(content)
+    except ValidationError as error:
+        raise OptionsError(f"{path}: {explain(error.errors()[0])}") from None
+    if options.network:
+        raise OptionsError(f"{path}: network: a sweep plays no messages; leave it out, or launch the experiments")
+    return options
