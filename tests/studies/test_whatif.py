@@ -9,10 +9,11 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.studies.whatif.answer import Outcome, answer, ratio_of, simulate
+from hdeeprm_like.studies.whatif.answer import answer, ratio_of
 from hdeeprm_like.studies.whatif.changes import change_named
 from hdeeprm_like.studies.whatif.fidelity import fidelity_of, rank_correlation
 from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
 
 JOBS = [  # submit, wait, run, cores
     (0, 0, 100, 4),

@@ -4,16 +4,14 @@ The grade is the worst of three: by the mean wait, by the utilization, and by th
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.studies.whatif.inputs import Log
+from hdeeprm_like.studies.whatif.outcome import Outcome
 from hdeeprm_like.types import Floats
-
-if TYPE_CHECKING:
-    from hdeeprm_like.studies.whatif.answer import Outcome
 
 GRADES = "ABCD"
 WAIT_ERRORS = (0.10, 0.25, 0.50)  # of the mean wait, up to which the grade is A, B, C
@@ -77,7 +75,7 @@ def _grade(value: float, limits: tuple[float, ...]) -> str:
     return GRADES[sum(not value <= limit for limit in limits)]  # of what is not known the worst
 
 
-def fidelity_of(log: Log, now: "Outcome") -> Fidelity | None:
+def fidelity_of(log: Log, now: Outcome) -> Fidelity | None:
     """Return how well the simulation of now retells a log; None where the log tells no waits."""
     known = np.isfinite(log.wait) & np.isfinite(now.wait) & (log.wait >= 0.0)
     if known.sum() < 2:

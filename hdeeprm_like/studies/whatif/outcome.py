@@ -1,0 +1,85 @@
+"""What becomes of the jobs of a log under one policy, on the machine that there is or on a changed one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.engine.job_rows import countable
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.schedules import run_to_end
+from hdeeprm_like.studies.whatif.changes import Change, with_nodes
+from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition
+from hdeeprm_like.types import Floats, Ints
+
+MOST_SINGLE_NODES = 4096  # cores of a pool that may be nodes of their own
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of the jobs of a log; (J,) in the order of the log, NaN for those that never ran.
+
+    Attributes:
+        policy, change: names; no change is an empty one. cores: of the machine. energy: J.
+        submit, start, finish: s. size: cores that each had.
+    """
+
+    policy: str
+    change: str
+    cores: int
+    energy: float
+    submit: Floats
+    start: Floats
+    finish: Floats
+    size: Ints
+
+    @property
+    def name(self) -> str:
+        """The policy, and the change if there is one."""
+        return f"{self.policy}, {self.change}" if self.change else self.policy
+
+    @property
+    def wait(self) -> Floats:
+        """(J,) s."""
+        return self.start - self.submit
+
+
+def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | None = None) -> Outcome:
+    """Return what becomes of a log under a policy and a change.
+
+    Raises:
+        OptionsError: the policy needs nodes, and the machine is a large pool of cores.
+    """
+    if change is not None:
+        machine, log = change.of_machine(machine), change.of_log(log)
+    if policy.mode == "slurm" and machine.partitions is None:
+        machine, log = _for_slurm(machine, policy), asking_for_all(log)
+    jobs = log.jobs
+    named = not countable(machine, jobs)
+    simulator = run_to_end(machine, jobs, PolicyActions([policy]), "textbook", named=named, epoch=log.epoch)
+    tasks, rows = simulator.simulation.tasks, simulator.state.tables.jobs
+    ran = np.isfinite(tasks["finish"])
+    return Outcome(
+        policy=policy.name,
+        change="" if change is None else change.name,
+        cores=machine.cores,
+        energy=simulator.state.joules,
+        submit=jobs.submit,
+        start=np.where(ran, tasks["start"], np.nan),
+        finish=np.where(ran, tasks["finish"], np.nan),
+        size=rows["size"][: len(jobs)].astype(np.int64),
+    )
+
+
+def _for_slurm(machine: Platform, policy: Baseline) -> Platform:
+    if machine.nodes > 1:
+        return in_one_partition(machine)
+    if machine.cores > MOST_SINGLE_NODES:
+        raise OptionsError(
+            f"{policy.name}: reserves whole nodes, and of this machine only its {machine.cores:,} cores are known; "
+            "give the platform that hdeeprm-like import slurm-conf makes"
+        )
+    return in_one_partition(with_nodes(pool(1), np.zeros(machine.cores, np.int64)))
