@@ -1,6 +1,7 @@
 """Imports point one way, and heavy packages stay where they belong (the layout in DESIGN: one folder per question)."""
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -77,11 +78,15 @@ def modules():
     yield from ((path, path.relative_to(ROOT).as_posix()) for path in (ROOT / "agents").rglob("*.py"))
 
 
-def imports(path):
-    """Full names of all that a module imports, wherever it does so, but for the eyes of a type checker."""
+def imports(path, types=False):
+    """Full names of all that a module imports, wherever it does so; for the eyes of a type checker if *types*."""
     skipped, names = set(), []
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        if (
+            not types
+            and isinstance(node, ast.If)
+            and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+        ):
             skipped.update(ast.walk(ast.Module(node.body, [])))
         if node in skipped:
             continue
@@ -134,3 +139,15 @@ def test_learning_knows_neither_the_server_nor_the_command_line(path, name):
 @pytest.mark.parametrize(("path", "name"), MODULES, ids=[name for _, name in MODULES])
 def test_no_module_is_longer_than_four_hundred_lines(path, name):
     assert len(path.read_text().splitlines()) <= 430, "about 400"
+
+
+def test_no_modules_import_each_other_even_in_a_function_or_for_a_type():
+    dotted = {f"{PACKAGE}.{name.removesuffix('.py').replace('/', '.')}": path for path, name in MODULES}
+    of = {name: {module for full in imports(path, types=True) if (module := owner(full, dotted))} - {name}
+          for name, path in dotted.items()}  # fmt: skip
+    assert len(list(graphlib.TopologicalSorter(of).static_order())) == len(dotted)  # raises CycleError, with the circle
+
+
+def owner(full, dotted):
+    """Module of ours that an imported name is of, or is; None for anybody else's."""
+    return full if full in dotted else full.rpartition(".")[0] if full.rpartition(".")[0] in dotted else None
