@@ -26,6 +26,8 @@ def start(arguments, cwd):
     return subprocess.Popen(
         [*RUN, *map(str, arguments)], cwd=cwd, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # A shell lets what it runs in the background ignore Ctrl+C, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
