@@ -5,7 +5,7 @@ import sys
 from hdeeprm_like.cli.main import main
 
 status = main()
-# Where Ctrl-C came while `exec` ran a text, as numba's imports and torch's do, `python -m` would end by a signal and not
-# with this status, although we have handled it; the next text, even an empty one, makes Python forget that.
+# Where Ctrl-C came while `exec` ran a text, as numba does and torch, `python -m` would end by a signal and not with
+# this status, although we have handled it; the next text, even an empty one, makes Python forget that.
 exec("")
 sys.exit(status)
