@@ -45,7 +45,7 @@ SLOW = {
     r"envs/test_env.*random_legal.*textbook": "the same on the other clock",
     r"decision/test_baselines.*every_baseline.*\[(?!fcfs\+easy\])": "another mode",
     r"decision/test_baselines.*take_turns|plays_a_baseline.*\[(?!sjf\+easy\]|zoo)": "too",
-    r"decision/test_easy_heads.*compiled_run": "thousands of runs",
+    r"decision/test_easy_heads.*(compiled_run|any_mode)": "thousands of runs",
     r"run/test_invariants.*every_order_mode": "5,000 worlds with all baselines, which are compiled for it",
     r"decision/test_own_times.*(easysjf|conservative)": "another mode",
     r"decision/test_views.*in_compiled_code.*(normal|small|image|backfilling|machines)": "another observation",

@@ -347,6 +347,25 @@ def test_ctrl_c_in_the_middle_of_a_simulation_leaves_nothing(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exp.json", "jobs.json"]
 
 
+CTRL_C_IN_A_TEXT = """
+from hdeeprm_like.cli import main
+
+def interrupted():
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        return 130
+
+main.main = interrupted
+"""
+
+
+def test_the_status_after_ctrl_c_is_told_wherever_it_came(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(CTRL_C_IN_A_TEXT)
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    assert subprocess.run(PROGRAM, env={**os.environ, "PYTHONPATH": path}, check=False).returncode == 130
+
+
 # answers
 
 

@@ -41,11 +41,11 @@ def convert_file(source: Path, target: Path, *, flops: float, cores: int | None 
     """
     holds = content_of(source)
     if holds == "platform":
-        check_writable(target, "platform", able="write", what=str(target.parent))
+        check_writable(target, "platform", able="write")
         platform = load_platform(source)
         write(platform, target, "platform")
         return f"{platform.cores} cores"
-    check_writable(target, "workload", "trace", able="write", what=str(target.parent))
+    check_writable(target, "workload", "trace", able="write")
     if has_ending_of(target, "trace"):
         trace = load_trace(source) if holds == "trace" else _trace_of(source, flops, cores)
         write(trace, target, "trace")

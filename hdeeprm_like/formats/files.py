@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.inputs import check_regular
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +48,11 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file as `replacing` does, for bytes.
 
     Raises:
-        ResultsError: the folder cannot be written.
+        ResultsError: the folder cannot be written, or a device, a pipe or a socket has that name.
     """
     try:
+        if path.exists():
+            check_regular(path, ResultsError)  # root could put a file in the place of a device
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:

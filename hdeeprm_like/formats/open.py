@@ -190,19 +190,20 @@ def write_jobs(jobs: "Jobs", path: Path, reference_flops: float) -> None:
     function_at(_writable(path, ("workload", "trace"), "write_jobs").write_jobs)(jobs, path, reference_flops)
 
 
-def check_writable(path: Path, *holds: Holds, able: Literal["write", "write_jobs"], what: str) -> None:
+def check_writable(path: Path, *holds: Holds, able: Literal["write", "write_jobs"], what: str = "") -> None:
     """Raise an `OptionsError` if the ending of a name is none of a format that can be written.
 
     Args:
-        what: names the file, for the message: ``"--output"``.
+        what: tells for the message which flag named the file: ``"--output"``.
     """
     if not path.name.endswith(endings(*holds, able=able)):
         *others, last = endings(*holds, able=able)
-        raise OptionsError(f"{what}: {path.name}: a name that ends in {', '.join(others)} or {last} is needed")
+        where = f"{what}: {path.name}" if what else path
+        raise OptionsError(f"{where}: a name that ends in {', '.join(others)} or {last} is needed")
 
 
 def _writable(path: Path, holds: Sequence[Holds], able: Literal["write", "write_jobs"]) -> Format:
-    check_writable(path, *holds, able=able, what=str(path.parent))
+    check_writable(path, *holds, able=able)
     return next(
         form for form in FORMATS if form.holds in holds and getattr(form, able) and path.name.endswith(form.endings)
     )

@@ -1,6 +1,5 @@
 """Figures that look alike, become a file whole or not at all, and leave nothing behind in matplotlib."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.formats.files import replacing_bytes
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -86,15 +86,8 @@ def _window(width: float, height: float) -> Iterator[Figure]:
 
 def _write(figure: Figure, save: Path) -> None:
     kind = save.suffix.lower().lstrip(".")
-    temporary = save.with_name(f".{save.name}.{os.getpid()}")
-    try:
-        save.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(temporary, format=kind, metadata=UNDATED[kind])
-        temporary.replace(save)
-    except OSError as error:
-        raise ResultsError(f"{save}: cannot be written: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing_bytes(save) as file:
+        figure.savefig(file, format=kind, metadata=UNDATED[kind])
 
 
 def unit_of_time(longest: float) -> tuple[float, str]:

@@ -37,9 +37,7 @@ def write_run_page(runs: Sequence[Path], save: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         parts = [*schedules(scheduled, Path(place)), *trainings(opened, Path(place))]
         if not parts:
-            raise ResultsError(
-                f"{', '.join(map(str, runs))}: hold neither the jobs of a run nor the logs of a training"
-            )
+            raise ResultsError(f"{', '.join(map(str, runs))}: no jobs of a run are there, and no logs of a training")
         title = " and ".join(opened)
         html.write_page(save, html.page(f"Report of {title}", *parts, script=SCRIPT, style=STYLE))
 

@@ -4,15 +4,26 @@ import numpy as np
 import pytest
 from small import jobs, platform, run_baseline, step_baseline
 
+from hdeeprm_like.decision.names import PLACEMENTS
 
-def first_fit_of(simulator, cluster, workload, j, moment):
-    """When a job that is the head from *moment* on fits, by the ends of the jobs that run then."""
+CLOCKS = ("textbook", "batsim", "one-by-one")
+MESSAGE = 1e-6  # s that messages between Batsim and the scheduler may take in all; all else is whole seconds
+MODES = ("easy", "easyfcfs", "easysjf")
+NAMES = [f"fcfs+{mode}-{placement}" for mode in MODES for placement in PLACEMENTS]
+
+
+def first_fit_of(simulator, cluster, workload, j, moment, one_by_one):
+    """When a job that is the head from *moment* on fits, by the ends of the jobs that run then.
+
+    What comes at one moment is seen *one_by_one* or together; if one by one, others may have started before this job
+    was the head.
+    """
     tasks, state = simulator.simulation.tasks, simulator.state
     node_of = cluster.processor_node[cluster.core_processor]
     running = [
         i
         for i in range(len(workload))
-        if tasks["start"][i] <= moment < tasks["finish"][i] and (tasks["start"][i] < moment or i < j)
+        if tasks["start"][i] <= moment < tasks["finish"][i] and (tasks["start"][i] < moment or i < j or one_by_one)
     ]
     for end in sorted({moment, *(float(tasks["finish"][i]) for i in running)}):
         cores = np.bincount(node_of, minlength=cluster.nodes).astype(float)
@@ -32,14 +43,15 @@ def first_fit_of(simulator, cluster, workload, j, moment):
     return np.inf
 
 
-def late_heads(simulator, cluster, workload):
+def late_heads(simulator, cluster, workload, clock):
     """Jobs of a run under FCFS that started after what was reserved for them when they became the head."""
     start = simulator.simulation.tasks["start"]
     found = []
     for j in range(1, len(workload)):
         moment = max(workload.submit[j], start[:j].max())
-        if start[j] > moment and start[j] > first_fit_of(simulator, cluster, workload, j, moment) + 1e-6:
-            found.append(j)
+        if start[j] > moment + MESSAGE:
+            promised = first_fit_of(simulator, cluster, workload, j, moment, clock == "one-by-one")
+            found += [j] if start[j] > promised + MESSAGE else []
     return found
 
 
@@ -59,15 +71,16 @@ def world(seed):
     return cluster, workload
 
 
-def held(run, worlds, name):
+def held(run, worlds, names, clocks=CLOCKS[:1]):
     waited = 0
-    for seed in range(worlds):
+    for number, seed in enumerate(worlds):
         cluster, workload = world(seed)
-        simulator = run(cluster, workload, name)
+        name, clock = names[number // len(clocks) % len(names)], clocks[number % len(clocks)]
+        simulator = run(cluster, workload, name, clock)
         keep = ~np.isnan(simulator.simulation.tasks["start"])
         if not keep.all():
             continue  # a job that no set of nodes could hold was rejected
-        assert late_heads(simulator, cluster, workload) == [], f"world {seed}"
+        assert late_heads(simulator, cluster, workload, clock) == [], f"world {seed}, {name}, {clock}"
         waited += int((simulator.simulation.tasks["start"] > workload.submit).sum())
     return waited
 
@@ -79,11 +92,28 @@ def test_a_job_that_takes_the_gpus_node_does_not_delay_the_head():
 
 
 def test_no_head_starts_later_than_promised():
-    assert held(step_baseline, 150, "fcfs+easy") > 100
+    assert held(step_baseline, range(150), ["fcfs+easy"], CLOCKS) > 100
+
+
+CHUNKS, WORLDS = 10, 500  # with all placements, modes and clocks, which `make test-all` runs
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_head_starts_later_than_promised_with_any_mode_placement_and_clock(chunk):
+    assert held(step_baseline, range(chunk * WORLDS, (chunk + 1) * WORLDS), NAMES, CLOCKS) > 500
+
+
+@pytest.mark.parametrize("clock", CLOCKS[1:])
+def test_a_job_that_ends_at_this_very_moment_is_not_taken_to_run_on(clock):
+    # at 9 jobs 0 and 1 end and 3 comes: if one of them were taken to run on, 3 could start for its second before 2
+    four = platform((1000.0, [(4, 1.0, 100.0, 1e6)]))
+    workload = jobs(submit=[0, 2, 3, 9], seconds=[9.0, 7.0, 5.0, 1.0], size=[2, 1, 4, 1])
+    start = step_baseline(four, workload, "fcfs+easy", clock).simulation.tasks["start"]
+    assert np.rint(start).tolist() == [0, 2, 9, 14]
 
 
 @pytest.mark.parametrize(
     "name", ["fcfs+easy", "fcfs+easy-low_power", "fcfs+easysjf-best_fit", "fcfs+easyfcfs-first_fit"]
 )
 def test_no_head_starts_later_than_promised_in_thousands_of_worlds_in_a_compiled_run(name):
-    assert held(run_baseline, 5000, name) > 1000
+    assert held(run_baseline, range(5000), [name]) > 1000

@@ -52,7 +52,7 @@ def changed_text(rng, text, comma=" "):
         elif kind == 4:
             del words[:]
         else:
-            words = [changed_bytes(rng, lines[at].encode(), 2).decode(errors="replace")]
+            words = [changed_bytes(rng, lines[at].encode(errors="surrogatepass"), 2).decode(errors="replace")]
         lines[at] = comma.join(words)
     return "\n".join(lines)
 

@@ -357,8 +357,15 @@ FLAGS = {
     "predict": ["--cores", "--split", "--predictors", "--quantile"],
     "clean": ["--soft"],
     "example": ["--force"],
-    "schema": [],
+    "schema": ["--save"],
+    "report": ["--output"],
+    "export": ["--output"],
+    "convert": ["--batsim"],
+    "sweep": ["--workers", "--chunk", "--engine", "--slurm"],
+    "whatif": ["--cores", "--now", "--change", "--machine"],
+    "reproduce": ["--seeds", "--tier", "--scale", "--processes"],
 }
+WRITTEN = ("--output", "--save", "--csv")  # in the folder of the case, for root may write elsewhere
 
 
 def command_line(rng, good, folder):
@@ -377,11 +384,18 @@ def command_line(rng, good, folder):
         "clean": [folder],
         "example": ["no-such", folder / "example"],
         "schema": [],
+        "report": [good / "run"],
+        "export": ["perfetto", good / "run"],
+        "convert": [good / "machine.json", folder / rng.choice(["x.xml", "x.swf", odd_word(rng).replace("/", "")])],
+        "sweep": ["status", folder],
+        "whatif": ["--jobs", good / "trace.swf", "--policies", "no-such", "--output", folder / "answer"],
+        "reproduce": ["--list"],
     }[name]
     more = []
     for _ in range(rng.randint(0, 3)):
         flag = rng.choice(FLAGS[name] + ["--no-such", "-x"])
-        more += [flag, odd_word(rng).replace("\0", "")]
+        word = odd_word(rng).replace("\0", "")
+        more += [flag, folder / word.lstrip("/") if flag in WRITTEN else word]
     return command(name, *fixed, *more, "-q")
 
 

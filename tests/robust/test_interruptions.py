@@ -1,7 +1,7 @@
 """Commands that are interrupted at any moment, two at once, a full disk, a folder that nobody may write.
 
 What is left is whole or can be gone on with: a run that ``run.json`` calls complete has all its files, a training
-resumes, a comparison ends as one that was never interrupted.
+resumes, a comparison, a sweep or a reproduction ends as one that was never interrupted.
 """
 
 import json
@@ -18,13 +18,16 @@ from robust_inputs import ROOT, told, trace, write_inputs
 
 RUN = [sys.executable, "-m", "hdeeprm_like"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-MOMENTS = 100
+MOMENTS = 34  # for each command
+COMMANDS = ("launch", "train", "compare", "sweep", "reproduce")
 
 
 def start(arguments, cwd):
     return subprocess.Popen(
         [*RUN, *map(str, arguments)], cwd=cwd, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # A shell lets what it runs in the background ignore Ctrl+C, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
@@ -33,7 +36,9 @@ def commands(folder):
     launch = f"launch -q --runs 400 --options {folder}/options.json"
     train = f"train -q --episodes 30 --options {folder}/learning.json --agent {agent}"
     compare = f"compare -q --processes 1 --windows 40x100 --policies fcfs,sjf+easy --trace {folder}/trace.swf"
-    found = {"launch": launch, "train": train, "compare": compare}
+    sweep = f"sweep -q --workers 2 {folder}/grid.json"
+    found = {"launch": launch, "train": train, "compare": compare, "sweep": sweep}
+    found["reproduce"] = "reproduce -q --resume R01 R05 R07"
     return {name: [*text.split(), "--output", output] for name, text in found.items()}
 
 
@@ -42,7 +47,8 @@ def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
     learning = json.loads((write_inputs(folder) / "learning.json").read_text())
     learning["training"] = {"checkpoint_every": 2, "evaluate_every": 4, "evaluation_episodes": 1}
-    write_inputs(folder, **{"learning.json": learning, "trace.swf": trace(3000)})
+    grid = {"compare": f"{folder}/trace.swf", "policies": ["fcfs", "sjf+easy"], "windows": "200x100"}
+    write_inputs(folder, **{"learning.json": learning, "trace.swf": trace(3000), "grid.json": grid})
     return folder
 
 
@@ -73,7 +79,7 @@ def check(name, folder, reference):
         if record is not None and record["status"] == "complete":
             assert sorted(path.name for path in output.iterdir() if path.name[0] != ".") == sorted(record["files"])
     elif name == "train" and (output / "checkpoint.pt").exists():
-        arguments = ["train", "--resume", output, "-q"]
+        arguments = ["train", "--resume", output, "-q", "--trust"]
     elif name == "train":
         subprocess.run(["rm", "-rf", output], check=True)  # killed before anything could be gone on with
     status, error = told(*arguments)
@@ -85,6 +91,12 @@ def assert_same(name, output, reference):
     if name == "compare":
         ours, theirs = (pd.read_csv(place / "results.csv") for place in (output, reference))
         pd.testing.assert_frame_equal(ours, theirs)
+    elif name == "sweep":
+        assert results_of_sweep(output) == results_of_sweep(reference)
+    elif name == "reproduce":
+        ours, theirs = (pd.read_csv(place / "results.csv").drop(columns="cpu_seconds") for place in (output, reference))
+        pd.testing.assert_frame_equal(ours, theirs)
+        assert (output / "report.html").stat().st_size > 10_000
     else:
         files = ("out_jobs.csv",) if name == "launch" else ("rewards.log", "losses.log", "evaluations.csv")
         for file in files:
@@ -93,10 +105,19 @@ def assert_same(name, output, reference):
     assert not left
 
 
+def results_of_sweep(output):
+    """The figures of each task, which must have been played once."""
+    files = (output / "results").glob("*.jsonl")
+    lines = [json.loads(line) for path in files for line in path.read_text().splitlines() if line.endswith("}")]
+    found = {line["key"]: line["figures"] for line in lines}
+    assert len(found) == len(lines)
+    return found
+
+
 @pytest.mark.parametrize("moment", range(MOMENTS))
-def test_what_a_signal_leaves_at_any_moment_is_whole_or_goes_on(inputs, whole, tmp_path, moment):
-    rng = random.Random(moment)
-    name, number = list(whole)[moment % 3], SIGNALS[moment // 3 % 3]
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_a_signal_leaves_at_any_moment_is_whole_or_goes_on(inputs, whole, tmp_path, name, moment):
+    rng, number = random.Random(f"{name} {moment}"), SIGNALS[moment % 3]
     reference, seconds = whole[name]
     folder = tmp_path
     for path in inputs.iterdir():
@@ -106,7 +127,7 @@ def test_what_a_signal_leaves_at_any_moment_is_whole_or_goes_on(inputs, whole, t
     deadline = time.monotonic() + 60
     while not (folder / "out").exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
-    time.sleep(rng.random() * max(0.5, seconds / 2))
+    time.sleep(rng.random() * max(0.5, seconds / 2))  # the other half is what passes before there is a folder
     process.send_signal(number)
     _, error = process.communicate(timeout=60)
     assert process.returncode in (0, 130, -number), error
@@ -129,7 +150,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", place], check=True)
 
 
-@pytest.mark.parametrize("name", ["launch", "train", "compare"])
+@pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("free", [0, 4, 12])
 def test_a_full_disk_is_told_in_one_line_and_what_was_there_stays(inputs, small_disk, name, free):
     before = small_disk / "mine.txt"

@@ -207,3 +207,18 @@ def test_digits_are_not_echoed_whole(tmp_path):
     line = refused("launch", "--options", folder / "options.json")
     assert "0" * 100 not in line
     assert len(line) <= LONGEST
+
+
+def test_nothing_is_put_in_the_place_of_a_device_or_a_pipe(tmp_path):
+    place = tmp_path / "out.swf"
+    os.mkfifo(place)
+    (tmp_path / "trace.swf").write_text(trace())
+    for words in (["cut", tmp_path / "trace.swf", "--first", "2", "-o"], ["schema", "--save"]):
+        assert "out.swf: is a device, a pipe or a socket" in refused(*words, place)
+        assert place.is_fifo()
+
+
+def test_an_ending_that_tells_no_format_is_told_with_the_name(tmp_path):
+    (tmp_path / "trace.swf").write_text(trace())
+    line = refused("convert", tmp_path / "trace.swf", tmp_path / "x.nothing")
+    assert f"{tmp_path / 'x.nothing'}: a name that ends in .json" in line

@@ -1,5 +1,7 @@
 """When the running jobs are expected to end and to release their cores."""
 
+import numpy as np
+
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_column, copy_jobs, job_at
@@ -7,6 +9,7 @@ from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import Tables
 
 OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
+AT_ONCE = 0.1  # s by which messages, or others' events at the same moment, may let us hear later of a job's end
 
 
 @inlined
@@ -17,14 +20,24 @@ def expected_finish(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 @compiled
 def expected_end(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when a running job is expected to end; an overdue one in a second."""
-    end, now = expected_finish(tables, plans, k, j), tables.clock[0].now
-    return float(end if end > now else now + OVERDUE)
+    """Return when a running job is expected to end, which is after now."""
+    return float(later_than_now(expected_finish(tables, plans, k, j), tables.clock[0].now))
+
+
+@inlined
+def later_than_now(end: float, now: float) -> float:
+    """Return when a job that still runs will end: at once if it should have just now, an overdue one in a second.
+
+    Else a job of less than a second could start on what the head of the queue is about to get, and delay it.
+    """
+    if end > now:
+        return end
+    return float(np.nextafter(now, np.inf) if end > now - AT_ONCE else now + OVERDUE)
 
 
 @compiled
 def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
-    """Tell whether a running job has outrun its expected end."""
+    """Tell whether a running job has reached its expected end."""
     v = plans.plans[k].ends
     if tables.running.lists[v].jobs == 0:
         return False
