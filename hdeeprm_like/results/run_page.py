@@ -12,6 +12,7 @@ from hdeeprm_like.results import html, plots, report
 from hdeeprm_like.results.html import Html
 from hdeeprm_like.results.html.gantt import SCRIPT, STYLE, gantt_of
 from hdeeprm_like.results.pictures import COLOURS, log_scale, picture
+from hdeeprm_like.results.plots.curves import POINTS, PROGRESS, learning_curves
 from hdeeprm_like.results.power import ENERGY
 from hdeeprm_like.results.run_reader import JOBS, Run, open_runs
 from hdeeprm_like.types import Floats, Ints
@@ -73,6 +74,13 @@ def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
 
 def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
     """Yield what is told of learning."""
+    learned = {name: run for name, run in runs.items() if run.has(PROGRESS)}
+    if learned:
+        with picture(place / "curves.svg", width=15.0, height=4.2) as figure:
+            learning_curves(figure, learned)
+        told = "Means of trainings that differ in their seed only, with bands of one standard deviation; long logs are "
+        told += f"drawn as {POINTS} means."
+        yield html.section("Learning curves", html.picture_of(place / "curves.svg", told))
     for number, (name, run) in enumerate(runs.items()):
         drawn = []
         for log, (kind, caption) in LEARNING.items():
