@@ -14,6 +14,7 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.results.perfetto import lanes_of
 from hdeeprm_like.results.pictures import picture
 from hdeeprm_like.results.plots.curves import learning_curves
+from hdeeprm_like.results.run_page import waits_by_kind
 from hdeeprm_like.results.run_reader import open_runs
 
 CHROMIUM = shutil.which("chromium")
@@ -57,7 +58,13 @@ def test_a_report_of_two_runs_tells_figures_waits_and_holds_all_that_it_needs(sm
     page = tmp_path / "report.html"
     assert main(["report", str(small), str(other), "-o", str(page), "--quiet"]) == 0
     text = page.read_text()
-    for shown in ("bounded slowdown", "By size", "Users with the most core time", "<h2>Jobs of other</h2>"):
+    for shown in (
+        "bounded slowdown",
+        "By size",
+        "Mean wait (h) by size and run time",
+        "Users with the most core time",
+        "<h2>Jobs of other</h2>",
+    ):
         assert shown in text
     assert not re.search(r'(src|href)="(?!data:|#)', re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
 
@@ -98,6 +105,23 @@ def test_a_training_has_a_page(tmp_path):
     assert "<h2>Learning curves</h2>" in (tmp_path / "page.html").read_text()
     (folder / "evaluations.csv").write_text("episode,reward\n0,no\n")
     assert main(["report", str(folder), "-o", str(tmp_path / "page.html"), "--quiet"]) == 2
+
+
+def test_waits_stand_by_size_and_run_time(tmp_path):
+    lines = [COLUMNS]
+    for job, (size, wait, lasts) in enumerate([(1, 3600, 59), (1, 7200, 59), (2, 0, 3600), (6, 1800, 90_000)]):
+        start, cores = wait, f"0-{size - 1}" if size > 1 else "0"
+        lines.append(
+            f"{job},w0,0,{size},{start},{start + lasts},{wait},{lasts},{cores},1,p,1,COMPLETED_SUCCESSFULLY,1,1,-1,"
+        )
+    (tmp_path / "out_jobs.csv").write_text("\n".join(lines) + "\n")
+    text = re.sub(r' class="[^"]*"', "", str(waits_by_kind(open_runs([tmp_path])[tmp_path.name])))
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in text.split("<tr>")[2:]]
+    assert rows == [
+        ["1", "1.50", "-", "-", "-", "-"],
+        ["2 to 4", "-", "-", "-", "0.00", "-"],
+        ["5 to 8", "-", "-", "-", "-", "0.50"],
+    ]
 
 
 def test_a_folder_without_jobs_or_logs_is_refused_in_one_line(tmp_path, capsys):

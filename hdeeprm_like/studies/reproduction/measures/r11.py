@@ -19,7 +19,7 @@ from hdeeprm_like.studies.reproduction.measures.learning import (
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 KINDS = ("image", "compact", "sparse", "reduced")
-EPISODES = {False: 200, True: 1000}  # held-out, by whether the budget is the full one
+EPISODES = {False: 100, True: 1000}  # held-out, by whether the budget is the full one
 FULL = {"training": {"episodes": 24000}}  # some 3e6 steps
 SHORT, LONG = 20, 60  # horizons
 SOURCE = 9  # the scenario whose agent plays all others, too
