@@ -33,8 +33,8 @@ def run_rewarded(experiment: Experiment) -> tuple[Simulator, DecisionSystem]:
     if experiment.options.whole:
         raise OptionsError("--log-decisions: whole: baselines that put each job whole on one node are not rewarded")
     policies = classic_policies(*experiment.options.classic_pair).policies
-    as_pair = {"actions": "policies", "pairs": policies, "void": False, "masked": True, "opens": "waiting"}
-    space = replace(experiment.space, **as_pair, step=0.0, jump=False, until=0.0, placed=0)
+    as_pair = replace(experiment.space, actions="policies", pairs=policies, void=False, masked=True, opens="waiting")
+    space = replace(as_pair, step=0.0, jump=False, until=0.0, placed=0)
     jobs = experiment.workload
     system = space.system(space.state(experiment.platform, jobs, experiment.policy_seed))
     simulator = Simulator(system.state, jobs)

@@ -30,7 +30,8 @@ def measure(place: Place) -> Findings:
 
     def column(split: str, figure: str) -> np.ndarray:
         """Return the mean over the seeds for each start."""
-        return np.mean([[row[figure] for row in own] for own in table[split]], axis=0)
+        means: np.ndarray = np.mean([[row[figure] for row in own] for own in table[split]], axis=0)
+        return means
 
     found = Findings(
         {
