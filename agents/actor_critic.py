@@ -7,7 +7,7 @@ from so many decisions of every episode, and from what the critic expects to fol
 
 | option | default | meaning |
 |---|---|---|
-| ``hidden`` | 64 | units of the input layer and each hidden layer |
+| ``hidden`` | 64 | units of the input layer and each hidden layer; a list has those of each, the shared one first |
 | ``lr`` | 0.001 | learning rate |
 | ``gamma`` | 0.99 | discount of one decision |
 | ``gae_lambda`` | 1.0 | trace of the advantages; 1: whole returns, 0: one-step errors (dissertation equation 2.14) |
@@ -20,6 +20,7 @@ from so many decisions of every episode, and from what the critic expects to fol
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -49,7 +50,7 @@ class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
         gamma: float,
         action_size: int,
         observation_size: int,
-        hidden: int = 64,
+        hidden: int | Sequence[int] = 64,
         gae_lambda: float = 1.0,
         entropy: float = 0.0,
         value_coefficient: float = 1.0,
@@ -63,11 +64,12 @@ class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
         self.entropy = entropy
         self.value_coefficient = value_coefficient
         self.max_grad_norm = max_grad_norm
-        self.input = nn.Linear(observation_size, hidden)
-        self.actor = nn.ModuleList([nn.Linear(hidden, hidden) for _ in range(3)])
-        self.critic = nn.ModuleList([nn.Linear(hidden, hidden) for _ in range(3)])
-        self.policy = nn.Linear(hidden, action_size)
-        self.value = nn.Linear(hidden, 1)
+        units = [hidden] * 4 if isinstance(hidden, int) else list(hidden)
+        self.input = nn.Linear(observation_size, units[0])
+        self.actor = nn.ModuleList(nn.Linear(*sizes) for sizes in pairwise(units))
+        self.critic = nn.ModuleList(nn.Linear(*sizes) for sizes in pairwise(units))
+        self.policy = nn.Linear(units[-1], action_size)
+        self.value = nn.Linear(units[-1], 1)
 
     def forward_policy(self, observation: Tensor) -> Tensor:
         """Return (B, A) probabilities."""

@@ -5,14 +5,15 @@ on the policy loss: minus log probability x discounted and standardized return.
 
 | option | default | meaning |
 |---|---|---|
-| ``hidden`` | 16 | units of the input layer and each of the three hidden layers |
+| ``hidden`` | 16 | units of the input layer and each of the three hidden layers; a list has those of each layer |
 | ``lr`` | 0.001 | learning rate |
 | ``gamma`` | 0.99 | discount of one decision |
 | ``baseline`` | ``"none"`` | ``"mean"`` subtracts each step's mean return over the batch (dissertation algorithm 1) |
 | ``entropy`` | 0.0 | weight of the entropy bonus (dissertation equation 2.16) |
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import torch.nn.functional as F
@@ -36,16 +37,15 @@ class Reinforce(PolicyLearningAgent):
         gamma: float,
         action_size: int,
         observation_size: int,
-        hidden: int = 16,
+        hidden: int | Sequence[int] = 16,
         baseline: str = "none",
         entropy: float = 0.0,
     ) -> None:
         self.baseline = baseline
         self.entropy = entropy
-        self.layers = nn.ModuleList(
-            [nn.Linear(observation_size, hidden)] + [nn.Linear(hidden, hidden) for _ in range(3)]
-        )
-        self.output = nn.Linear(hidden, action_size)
+        units = [hidden] * 4 if isinstance(hidden, int) else list(hidden)
+        self.layers = nn.ModuleList(nn.Linear(*sizes) for sizes in pairwise([observation_size, *units]))
+        self.output = nn.Linear(units[-1], action_size)
 
     def forward_policy(self, observation: Tensor) -> Tensor:
         """Return (B, A) probabilities."""

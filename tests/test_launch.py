@@ -267,3 +267,30 @@ def test_overrides_are_relative_to_the_current_folder_and_the_file_to_itself(tmp
     experiment = load_experiment(Path("../exp.json"), Overrides(platform=Path("p.json")))
     assert experiment.platform.cores == 4
     assert len(experiment.workload) == 60
+
+
+def test_a_classic_run_is_the_same_when_its_decisions_are_rewarded_and_kept(tmp_path):
+    options = experiment_file(tmp_path)
+    plain = launched(options, tmp_path / "plain")
+    logged = launched(options, tmp_path / "logged", "--log-decisions", "-nr", "2")
+    assert {name for name in logged if name not in plain} == {"decisions.jsonl", "rewards.log"}
+    for name in ("out_jobs.csv", "out_machine_states.csv", "out_consumed_energy.csv", "overutilizations.json"):
+        assert logged[name] == plain[name]
+    decisions = [json.loads(line) for line in logged["decisions.jsonl"].decode().splitlines()]
+    assert {one["name"] for one in decisions} == {"random-random"}
+    rewards = [float(line) for line in logged["rewards.log"].decode().split()]
+    assert rewards == [pytest.approx(sum(one["reward"] for one in decisions))] * 2
+    assert logged["run.json"]["reward"] == rewards[-1] < 0.0
+
+
+def test_what_cannot_be_rewarded_in_a_classic_run_is_one_line(tmp_path, capsys):
+    options = experiment_file(tmp_path, "first-high_gflops")
+    line = ["launch", "-o", str(options), "--output", str(tmp_path / "run"), "--log-decisions"]
+    assert main([*line, "--simulator", "batsim"]) == 2
+    assert "needs --simulator embedded" in capsys.readouterr().err
+    content = json.loads(options.read_text())
+    content["pybatsim"]["agent"] = {"type": "CLASSIC"}
+    options.write_text(json.dumps({**content, "policy": "fcfs+easy", "whole": True}))
+    assert main(line) == 2
+    assert "--log-decisions: whole" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

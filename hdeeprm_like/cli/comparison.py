@@ -34,8 +34,8 @@ def add_compare(commands: Commands) -> None:
         "--tests",
         choices=("friedman", "anova"),
         default="friedman",
-        help="Friedman's and Wilcoxon's, which pair the windows; anova adds ANOVA and Welch's, which do not "
-        "(default friedman)",
+        help="Friedman's and Wilcoxon's, which pair the windows; anova adds ANOVA and Welch's, which do not, and the "
+        "paired t-test (default friedman)",
     )
     added.add_argument(
         "--output",
@@ -46,6 +46,7 @@ def add_compare(commands: Commands) -> None:
     )
     add_trust_flag(added)
     added.add_argument("--all", action="store_true", help="also print all the other figures")
+    added.add_argument("--report", action="store_true", help="also write report.html, one page of all that was found")
     added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="at most so many at a time")
 
 
@@ -111,6 +112,10 @@ def run_compare(options: argparse.Namespace) -> None:
         whole=options.whole,
     )
     summary, tests = compare(comparison, options.output, options.processes, progress=not options.quiet)
+    if options.report:
+        from hdeeprm_like.studies.compare.page import write_comparison_page
+
+        write_comparison_page(options.output, options.output / "report.html")
     if not options.quiet:
         write_text(summary, tests, options)
 

@@ -44,7 +44,8 @@ def add_launch(commands: Commands) -> None:
     added.add_argument(
         "--log-decisions",
         action="store_true",
-        help="write decisions.jsonl: what a LEARNING agent saw, did and got in the last run, and what was short then",
+        help="write decisions.jsonl: what the agent saw, did and got in the last run, and what was short then; of a "
+        "CLASSIC agent also rewards.log",
     )
     batsim = added.add_argument_group("with Batsim")
     batsim.add_argument(
@@ -77,9 +78,12 @@ def run_launch(options: argparse.Namespace) -> int | None:
         from hdeeprm_like.cli.learning import new_learner
 
         learner = new_learner(experiment, options)
-    elif options.agent or options.input_model or options.output_model or options.log_decisions:
+    elif options.agent or options.input_model or options.output_model:
+        raise OptionsError(f"{options.options}: pybatsim.agent.type: --agent and models are for LEARNING agents")
+    elif options.log_decisions and (with_batsim or experiment.options.network):
         raise OptionsError(
-            f"{options.options}: pybatsim.agent.type: --agent, models and --log-decisions are for LEARNING agents"
+            f"{options.options}: pybatsim.agent.type: --log-decisions of a CLASSIC agent needs --simulator embedded "
+            "without network"
         )
     from hdeeprm_like.launch.in_process import launch_classic
 
@@ -87,12 +91,12 @@ def run_launch(options: argparse.Namespace) -> int | None:
     if not with_batsim:
         refuse_batsim_flags(options)
     if not (with_batsim or experiment.options.network):
+        how = {"progress": not options.quiet, "log_decisions": options.log_decisions}
         if learner is None:
-            run = launch_classic(experiment, output, options.runs, progress=not options.quiet)
+            run = launch_classic(experiment, output, options.runs, **how)
         else:
             from hdeeprm_like.launch.learned import launch_learner
 
-            how = {"progress": not options.quiet, "log_decisions": options.log_decisions}
             run = launch_learner(learner, output, options.runs, **how)
     else:
         run = run_with_batsim(options, experiment, output, learner)

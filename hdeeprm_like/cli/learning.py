@@ -48,6 +48,7 @@ def add_train(commands: Commands) -> None:
     added.add_argument(
         "--envs", type=at_most(ENVS), metavar="N", help="episodes at once, instead of the options file's"
     )
+    added.add_argument("--report", action="store_true", help="also write report.html, one page of how it went")
     add_input_flags(added)
     add_trust_flag(added)
     add_agent_flags(added)
@@ -82,6 +83,10 @@ def run_train(options: argparse.Namespace) -> int:
         episodes = train_learner(learner, output, how, options.resume is not None, progress=not options.quiet)
     except KeyboardInterrupt:
         return interrupted(output)
+    if options.report:
+        from hdeeprm_like.results.run_page import write_run_page
+
+        write_run_page([output], output / "report.html")
     if not options.quiet:
         sys.stdout.write(f"{episodes} episodes learned from; the agent is in {output}\n")
     return 0
@@ -105,6 +110,8 @@ def is_evolution(folder: Path | None) -> bool:
 
 def run_evolution(options: argparse.Namespace) -> int:
     """Evolve a learned policy, from the beginning or from where it was left."""
+    if options.report:
+        raise OptionsError("train --method evolution: --report is for agents that learn by their own loss")
     for name in ("agent", "episodes", "envs", "platform", "trace", "workload", "seed", "device", "input_model"):
         if getattr(options, name) is not None:
             raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: its options file tells all that")

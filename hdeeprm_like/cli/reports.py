@@ -5,12 +5,13 @@ import sys
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, command
+from hdeeprm_like.errors import OptionsError
 
 
 def add_report(commands: Commands) -> None:
     """Add ``report``."""
     added = command(commands, "report", "write what runs and trainings left as one HTML page", run_report)
-    added.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="runs, or trainings")
+    added.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="runs or trainings, or one comparison")
     added.add_argument(
         "--output", "-o", type=Path, default=Path("report.html"), metavar="F.html", help="default report.html"
     )
@@ -19,8 +20,15 @@ def add_report(commands: Commands) -> None:
 def run_report(options: argparse.Namespace) -> None:
     """Write the page."""
     from hdeeprm_like.results.run_page import write_run_page
+    from hdeeprm_like.studies.compare.page import is_comparison, write_comparison_page
 
-    write_run_page(options.folders, options.output)
+    compared = [folder for folder in options.folders if is_comparison(folder)]
+    if compared and len(options.folders) > 1:
+        raise OptionsError(f"report: {compared[0]} is a comparison, which has a page of its own; name it alone")
+    if compared:
+        write_comparison_page(compared[0], options.output)
+    else:
+        write_run_page(options.folders, options.output)
     if not options.quiet:
         sys.stdout.write(f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB\n")
 

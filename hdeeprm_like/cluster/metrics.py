@@ -199,6 +199,26 @@ def steady_utilization(submit: Floats, start: Floats, finish: Floats, size: Ints
     return float(np.sum(inside * size)) / available if available > 0.0 else float("nan")
 
 
+def utilization_to_last_start(submit: Floats, start: Floats, run: Floats, size: Ints, cores: int) -> float:
+    """Core seconds of all jobs over those of the machine until the last job starts.
+
+    What runs after that counts above the line and not below it, so it is larger than `utilization`, and may exceed 1.
+
+    Args:
+        submit, start, run: (J,) s. size: (J,) cores. cores: of the machine.
+
+    Returns:
+        At least 0; NaN without jobs or where all start at once.
+
+    Source: Zhang et al., "RLScheduler: An Automated HPC Batch Job Scheduler Using Reinforcement Learning", 2020, as its
+    code has it.
+    """
+    if not len(submit):
+        return float("nan")
+    available = float(start.max() - submit.min()) * cores
+    return float(np.sum(run * size)) / available if available > 0.0 else float("nan")
+
+
 def throughput(submit: Floats, finish: Floats) -> float:
     """Jobs finished per s from the first submission to the last finish; NaN without jobs or where no time passes."""
     if not len(submit):

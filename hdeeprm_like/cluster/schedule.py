@@ -182,6 +182,12 @@ FIGURES: dict[str, Figure] = {
         lambda s: metrics.steady_utilization(s.submit, s.start, s.finish, s.size, s.cores),
         more_is_better=True,
     ),
+    "utilization_to_last_start": Figure(
+        "RLScheduler's utilization",
+        "%",
+        lambda s: metrics.utilization_to_last_start(s.submit, s.start, s.run_time, s.size, s.cores),
+        more_is_better=True,
+    ),
     "makespan": Figure("Makespan", "s", lambda s: metrics.makespan(s.finish), batsim="makespan"),
     "throughput": Figure(
         "Throughput", "1/h", lambda s: PER_HOUR * metrics.throughput(s.submit, s.finish), more_is_better=True

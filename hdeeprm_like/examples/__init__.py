@@ -52,6 +52,7 @@ def trained(name: str, agent: str, shows: str, files: Mapping[str, str]) -> Exam
     return Example(shows, sources, commands, "learn")
 
 
+DISSERTATION = tuple(f"dissertation-5-{name}" for name in ("1-pg", "1-a2c", "1-ppo", "2"))
 EXAMPLES: Mapping[str, Example] = {
     "gaia": Example(
         "the thesis' two experiments: first arrived or shortest job first, 1000 jobs on 2280 cores of Gaia",
@@ -129,6 +130,17 @@ EXAMPLES: Mapping[str, Example] = {
         "ppo",
         "PPO chooses a job and a machine for it (Hutchison et al.), nine machines, two of them with GPUs",
         {"nine_machines.csv": "platforms/nine_machines.csv"},
+    ),
+    "dissertation": trained(
+        "dissertation-5-5",
+        "ppo",
+        "the published numbers of Cunha's dissertation, tables 5.1, 5.2 and 5.5: policy gradient, A2C and PPO",
+        {
+            **{f"{name}.json": f"agents/{name}.json" for name in DISSERTATION},
+            "reinforce.py": "agents/reinforce.py",
+            "actor_critic.py": "agents/actor_critic.py",
+            **{name: f"platforms/{name}" for name in ("pool_10_10.csv", "pool_64.csv", "pool_256.csv")},
+        },
     ),
     "kernel": trained(
         "kernel",

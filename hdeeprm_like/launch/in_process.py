@@ -55,11 +55,14 @@ def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, floa
     return simulator, time.perf_counter() - begin
 
 
-def launch_classic(experiment: Experiment, output: Path, runs: int = 1, progress: bool = True) -> dict[str, Any]:
+def launch_classic(
+    experiment: Experiment, output: Path, runs: int = 1, progress: bool = True, log_decisions: bool = False
+) -> dict[str, Any]:
     """Simulate an experiment and write its directory; nothing of it appears before all of it is there.
 
     Args:
         runs: simulations, one after the other; each is the same, and the last one's files stay.
+        log_decisions: whether decisions are rewarded and written down, too, see `launch.rewarded`.
 
     Returns:
         The content of ``run.json``.
@@ -69,18 +72,31 @@ def launch_classic(experiment: Experiment, output: Path, runs: int = 1, progress
     """
     with staged(output) as stage:
         begin = time.perf_counter()
-        makespans = []
+        makespans, rewards = [], []
         for _ in range(runs):
-            simulator, seconds = run_classic(experiment, progress)
+            if log_decisions:
+                from hdeeprm_like.launch.rewarded import run_rewarded
+
+                begun = time.perf_counter()
+                simulator, system = run_rewarded(experiment)
+                seconds = time.perf_counter() - begun
+                rewards.append(system.episode.reward)
+            else:
+                simulator, seconds = run_classic(experiment, progress)
             record = Record(simulator, experiment.workload)
             schedule = record.schedule(scheduling_time=0.0, simulation_time=seconds)
             makespans.append(schedule["makespan"])
         record.write(stage, schedule)
         with replacing(stage / "makespans.log") as file:
             file.writelines(f"{makespan:f}\n" for makespan in makespans)
+        if log_decisions:
+            from hdeeprm_like.launch.rewarded import write_rewards
+
+            write_rewards(stage, rewards, system)
         write_inputs(experiment, stage)
         run = {
             **description(experiment, runs),
+            **({"reward": rewards[-1]} if rewards else {}),
             "wall_seconds": round(time.perf_counter() - begin, 6),
             "metrics": {name: value for name, value in schedule.items() if value == value},
             "rejected": rejections(record),

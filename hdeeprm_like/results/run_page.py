@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,13 @@ from hdeeprm_like.results import html, plots, report
 from hdeeprm_like.results.html import Html
 from hdeeprm_like.results.html.gantt import SCRIPT, STYLE, gantt_of
 from hdeeprm_like.results.pictures import COLOURS, log_scale, picture
+from hdeeprm_like.results.plots.curves import POINTS, PROGRESS, learning_curves
 from hdeeprm_like.results.power import ENERGY
 from hdeeprm_like.results.run_reader import JOBS, Run, open_runs
 from hdeeprm_like.types import Floats, Ints
 
 SIZES = (1, 2, 5, 9, 17, 33, 65, 129, 257, 1025)  # cores at which a row of the table begins
+LASTS = {"1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "6 h": 21600.0}  # s, where a column of run times begins
 USERS = 20  # those with the most core time
 HOUR = 3600.0
 LEARNING = {
@@ -66,11 +69,20 @@ def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
         if run.has(ENERGY):
             plots.draw("power", run.folder, place / "power.png")
             pictures.append(html.picture_of(place / "power.png", "Power of all cores."))
-        yield html.section(f"Jobs of {name}", *pictures, waits_by_size(run), waits_by_user(run), gantt_of(run))
+        yield html.section(
+            f"Jobs of {name}", *pictures, waits_by_size(run), waits_by_kind(run), waits_by_user(run), gantt_of(run)
+        )
 
 
 def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
     """Yield what is told of learning."""
+    learned = {name: run for name, run in runs.items() if run.has(PROGRESS)}
+    if learned:
+        with picture(place / "curves.svg", width=15.0, height=4.2) as figure:
+            learning_curves(figure, learned)
+        told = "Means of trainings that differ in their seed only, with bands of one standard deviation; long logs are "
+        told += f"drawn as {POINTS} means."
+        yield html.section("Learning curves", html.picture_of(place / "curves.svg", told))
     for number, (name, run) in enumerate(runs.items()):
         drawn = []
         for log, (kind, caption) in LEARNING.items():
@@ -85,14 +97,36 @@ def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
 def waits_by_size(run: Run) -> Html:
     """Return how long jobs of which sizes wait."""
     jobs, ran = run.jobs, run.jobs.ran
-    group = np.searchsorted(SIZES, jobs.size[ran], side="right") - 1
-    ends = [*SIZES[1:], None]
+    group, names = size_groups(jobs.size[ran])
+    columns = jobs.wait[ran], jobs.run[ran], jobs.size[ran]
+    rows = [[name, *row_of(*columns, group == number)] for number, name in names.items()]
+    return html.table(["cores", *COLUMNS], rows, "By size", numbers=range(1, 1 + len(COLUMNS)))
+
+
+def waits_by_kind(run: Run) -> Html:
+    """Return the mean wait of jobs by size and run time."""
+    jobs, ran = run.jobs, run.jobs.ran
+    group, names = size_groups(jobs.size[ran])
+    lasts = np.searchsorted(list(LASTS.values()), jobs.run[ran], side="right")
     rows = []
+    for number, name in names.items():
+        cells = [jobs.wait[ran][(group == number) & (lasts == place)] for place in range(1 + len(LASTS))]
+        rows.append([name, *(f"{waits.mean() / HOUR:,.2f}" if len(waits) else "-" for waits in cells)])
+    bounds = list(LASTS)
+    titles = [f"below {bounds[0]}", *(f"{low} to {high}" for low, high in pairwise(bounds)), f"{bounds[-1]} and more"]
+    return html.table(["cores", *titles], rows, "Mean wait (h) by size and run time", numbers=range(1, 1 + len(titles)))
+
+
+def size_groups(size: Ints) -> tuple[Ints, dict[int, str]]:
+    """Return (J,) the group of each job by its cores, and what those that occur are called."""
+    group = np.searchsorted(SIZES, size, side="right") - 1
+    ends = [*SIZES[1:], None]
+    names = {}
     for number in np.unique(group).tolist():
         low, high = SIZES[number], ends[number]
-        name = f"{low} and more" if high is None else str(low) if high == low + 1 else f"{low} to {high - 1}"
-        rows.append([name, *row_of(jobs.wait[ran], jobs.run[ran], jobs.size[ran], group == number)])
-    return html.table(["cores", *COLUMNS], rows, "By size", numbers=range(1, 1 + len(COLUMNS)))
+        alone = str(low) if high == low + 1 else f"{low} to {(high or 0) - 1}"
+        names[number] = f"{low} and more" if high is None else alone
+    return group, names
 
 
 COLUMNS = ("jobs", "core hours", "mean wait (h)", "longest wait (h)", "mean bounded slowdown")

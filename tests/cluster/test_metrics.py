@@ -80,6 +80,14 @@ def test_steady_utilization_leaves_out_how_the_machine_fills_and_drains():
     assert metrics.steady_utilization(submit, start, finish, size, cores=1) == pytest.approx(40 / 80)
 
 
+def test_rlschedulers_utilization_ends_with_the_last_start_and_may_exceed_one():
+    submit, start, run = floats(0, 0), floats(0, 10), floats(10, 90)
+    found = metrics.utilization_to_last_start(submit, start, run, np.array([1, 2]), cores=2)
+    assert found == (10 * 1 + 90 * 2) / (10 * 2)
+    assert np.isnan(metrics.utilization_to_last_start(submit, submit, run, np.array([1, 2]), cores=2))
+    assert np.isnan(metrics.utilization_to_last_start(*[np.zeros(0)] * 4, cores=2))
+
+
 def test_throughput_is_jobs_over_the_time_from_first_submission_to_last_finish():
     assert metrics.throughput(SUBMIT, FINISH) == 3 / 20
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import play_episodes
+
+AGENTS = Path(__file__).parents[2] / "agents"
 
 APPENDIX_G = """
 import torch.nn as nn
@@ -228,3 +231,13 @@ def test_agents_that_do_not_learn_do_without_torch():
 
 
 assert len(NAMES) == ACTIONS
+
+
+@pytest.mark.parametrize(("name", "weights"), [("reinforce", 7 * 20 + 21 * 3), ("actor_critic", 7 * 20 + 21 * 4)])
+def test_a_list_of_units_is_one_layer_each(name, weights):
+    agent_class = load_agent_class(str(AGENTS / f"{name}.py"))
+    agent = build_agent(agent_class, {"gamma": 0.9, "hidden": [20]}, (6,), 3)
+    assert sum(one.numel() for one in agent.parameters()) == weights
+    deeper = build_agent(agent_class, {"gamma": 0.9, "hidden": [16] * 4}, (6,), 3)
+    as_before = build_agent(agent_class, {"gamma": 0.9, "hidden": 16}, (6,), 3)
+    assert all(map(torch.equal, deeper.state_dict().values(), as_before.state_dict().values()))

@@ -12,6 +12,10 @@ import pytest
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.results.perfetto import lanes_of
+from hdeeprm_like.results.pictures import picture
+from hdeeprm_like.results.plots.curves import learning_curves
+from hdeeprm_like.results.run_page import waits_by_kind
+from hdeeprm_like.results.run_reader import open_runs
 
 CHROMIUM = shutil.which("chromium")
 COLUMNS = "job_id,workload_name,submission_time,requested_number_of_resources,starting_time,finish_time,"
@@ -54,9 +58,70 @@ def test_a_report_of_two_runs_tells_figures_waits_and_holds_all_that_it_needs(sm
     page = tmp_path / "report.html"
     assert main(["report", str(small), str(other), "-o", str(page), "--quiet"]) == 0
     text = page.read_text()
-    for shown in ("bounded slowdown", "By size", "Users with the most core time", "<h2>Jobs of other</h2>"):
+    for shown in (
+        "bounded slowdown",
+        "By size",
+        "Mean wait (h) by size and run time",
+        "Users with the most core time",
+        "<h2>Jobs of other</h2>",
+    ):
         assert shown in text
     assert not re.search(r'(src|href)="(?!data:|#)', re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
+
+
+def left_training(folder, seed, episodes, lr=0.1):
+    """A folder with the logs of a training."""
+    folder.mkdir()
+    rewards = np.random.default_rng(seed).normal(size=episodes).tolist()
+    (folder / "options.json").write_text(json.dumps({"seed": seed, "pybatsim": {"agent": {"lr": lr}}}))
+    lines = [f"{number},{20 + number},{reward}" for number, reward in enumerate(rewards, start=1)]
+    (folder / "progress.csv").write_text("\n".join(["episode,decisions,reward", *lines]) + "\n")
+    (folder / "evaluations.csv").write_text("episode,reward,mean_slowdown\n0,-3,5\n10,-2,4\n")
+    (folder / "rewards.log").write_text("".join(f"{reward}\n" for reward in rewards))
+    return folder
+
+
+def test_trainings_that_differ_in_their_seed_are_one_curve_with_a_band(tmp_path, monkeypatch):
+    folders = [left_training(tmp_path / f"run-{seed}", seed, 300) for seed in (1, 2)]
+    folders.append(left_training(tmp_path / "other", 1, 30, lr=0.2))
+    drawn = []
+    monkeypatch.setattr("hdeeprm_like.results.pictures._write", lambda figure, save: drawn.append(figure))
+    with picture(tmp_path / "curves.svg") as figure:
+        learning_curves(figure, open_runs(folders))
+    reward, *others = drawn[0].axes
+    assert [axes.get_title() for axes in others] == [
+        "decisions of an episode",
+        "reward when evaluated",
+        "mean slowdown when evaluated",
+    ]
+    assert [line.get_label() for line in reward.lines] == ["run-1 and others, 2 seeds", "other"]
+    assert len(reward.collections) == 1  # the band
+    assert others[2].lines[0].get_ydata().tolist() == [5.0, 4.0]
+
+
+def test_a_training_has_a_page(tmp_path):
+    folder = left_training(tmp_path / "run", 1, 30)
+    assert main(["report", str(folder), "-o", str(tmp_path / "page.html"), "--quiet"]) == 0
+    assert "<h2>Learning curves</h2>" in (tmp_path / "page.html").read_text()
+    (folder / "evaluations.csv").write_text("episode,reward\n0,no\n")
+    assert main(["report", str(folder), "-o", str(tmp_path / "page.html"), "--quiet"]) == 2
+
+
+def test_waits_stand_by_size_and_run_time(tmp_path):
+    lines = [COLUMNS]
+    for job, (size, wait, lasts) in enumerate([(1, 3600, 59), (1, 7200, 59), (2, 0, 3600), (6, 1800, 90_000)]):
+        start, cores = wait, f"0-{size - 1}" if size > 1 else "0"
+        lines.append(
+            f"{job},w0,0,{size},{start},{start + lasts},{wait},{lasts},{cores},1,p,1,COMPLETED_SUCCESSFULLY,1,1,-1,"
+        )
+    (tmp_path / "out_jobs.csv").write_text("\n".join(lines) + "\n")
+    text = re.sub(r' class="[^"]*"', "", str(waits_by_kind(open_runs([tmp_path])[tmp_path.name])))
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in text.split("<tr>")[2:]]
+    assert rows == [
+        ["1", "1.50", "-", "-", "-", "-"],
+        ["2 to 4", "-", "-", "-", "0.00", "-"],
+        ["5 to 8", "-", "-", "-", "-", "0.50"],
+    ]
 
 
 def test_a_folder_without_jobs_or_logs_is_refused_in_one_line(tmp_path, capsys):

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from hdeeprm_like.studies.compare import run as comparing
 from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.run import Comparison, compare, inputs_of
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
+from hdeeprm_like.studies.compare.significance import paired
 from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of
 from hdeeprm_like.studies.compare.windows import schedule, schedules
 
@@ -267,10 +269,19 @@ def test_equal_policies_do_not_differ_and_far_ones_do():
             **{name: [*range(8), *range(8), *range(100, 108)] for name in TESTED},
         }
     )
-    tests = p_values_of(table, unpaired=True).set_index(["figure", "first", "second", "test"]).p
+    tests = p_values_of(table, published=True).set_index(["figure", "first", "second", "test"]).p
     assert tests["wait", "a", "b", "Wilcoxon"] == tests["wait", "a", "b", "Welch"] == 1.0
     assert tests["wait", "a", "c", "Wilcoxon"] == pytest.approx(2 / 2**8)  # all eight differences have one sign
     assert tests["wait", "", "", "ANOVA"] < 1e-10
+    assert tests["wait", "a", "b", "paired t"] == 1.0
+    assert tests["wait", "a", "c", "paired t"] == 0.0  # the same difference in every window
+
+
+def test_the_paired_t_test_is_that_of_scipy():
+    from scipy.stats import ttest_rel
+
+    first, second = np.random.default_rng(4).normal(size=(2, 3, 9))
+    assert paired(first, second) == pytest.approx(ttest_rel(first, second, axis=1).pvalue)
 
 
 def test_a_reference_must_be_compared(trace, tmp_path):
@@ -282,7 +293,7 @@ def test_a_reference_must_be_compared(trace, tmp_path):
 
 def test_anova_stays_behind_an_option(trace, tmp_path):
     _, tests = compare(comparison(trace, tests="anova"), tmp_path / "out", progress=False)
-    assert set(tests.test) == {"Friedman", "Wilcoxon", "ANOVA", "Welch"}
+    assert set(tests.test) == {"Friedman", "Wilcoxon", "ANOVA", "Welch", "paired t"}
 
 
 @pytest.fixture
@@ -376,6 +387,23 @@ def test_the_command_compares_with_a_reference_over_windows_that_share_no_job(tr
     assert "mean over 4 windows of 20 jobs" in told
     assert main([*line, "--output", str(tmp_path / "out")]) == 0
     assert "which has the lowest mean bounded slowdown:\n" in capsys.readouterr().out
+
+
+def test_a_comparison_is_a_page_that_needs_nothing_beside_it(trace, tmp_path, capsys):
+    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easy,saf+easy", "--windows", "disjoint:4x20"]
+    assert main([*line, "--output", str(tmp_path / "out"), "--report", "-q"]) == 0
+    text = (tmp_path / "out" / "report.html").read_text()
+    for shown in ("4 windows of 20 jobs of t.swf on 8 cores", "Against ", "Friedman", "<td>sjf+easy</td>"):
+        assert shown in text
+    assert not re.search(r'(src|href)="(?!data:|#)', text)
+    assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "again.html"), "-q"]) == 0
+    assert (tmp_path / "again.html").read_text() == text
+    assert main(["report", str(tmp_path / "out"), str(tmp_path), "-o", str(tmp_path / "two.html")]) == 2
+    (tmp_path / "out" / "summary.csv").unlink()
+    assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "less.html")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 2
+    assert "has no summary.csv" in said
 
 
 def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys):

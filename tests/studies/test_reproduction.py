@@ -102,6 +102,14 @@ def test_a_tier_holds_those_below_it_and_ids_are_taken_in_any_case():
         chosen(["R77"], "quick")
 
 
+def test_what_is_quoted_for_a_reason_of_its_own_asks_for_no_trace(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    place = Place(experiment("R14"), Settings(tmp_path))
+    told = {number.key: run.missing(place, number) for number in place.experiment.numbers}
+    assert told["hpc2n_smdp"] == "input missing: hdeeprm-like fetch-trace HPC2N-2002-2.2-cln"
+    assert told["hpc2n_rls"] == told["lublin_1_rls"] == ""
+
+
 # the command
 
 

@@ -28,18 +28,19 @@ def log_axis(axes: "Axes", values: Floats) -> None:
 
 
 def draw_boxes(table: pd.DataFrame, save: Path) -> None:
-    """Draw the mean, 95th percentile and maximum of the bounded slowdown, and the utilization, a box per policy."""
+    """Draw bounded slowdowns, waits and the utilization of the windows, a box per policy."""
     policies = list(dict.fromkeys(table["policy"]))
     panels = {
         "bounded_slowdown": "Mean bounded slowdown",
         "bounded_slowdown_p95": "95th percentile of it",
+        "wait": "Mean wait (hours)",
         "wait_max": "Longest wait (hours)",
         "utilization": "Utilization (%)",
     }
-    with picture(save, width=13.0, height=2.0 + 0.38 * len(policies)) as figure:
+    with picture(save, width=15.0, height=2.0 + 0.38 * len(policies)) as figure:
         grid = figure.subplots(1, len(panels), sharey=True)
         for axes, (name, title) in zip(grid, panels.items(), strict=True):
-            scale = {"wait_max": 1 / 3600.0, "utilization": 100.0}.get(name, 1.0)
+            scale = {"wait": 1 / 3600.0, "wait_max": 1 / 3600.0, "utilization": 100.0}.get(name, 1.0)
             values = [scale * table.loc[table["policy"] == policy, name].to_numpy(np.float64) for policy in policies]
             boxes = axes.boxplot(values, orientation="horizontal", widths=0.6, patch_artist=True)
             for box in boxes["boxes"]:

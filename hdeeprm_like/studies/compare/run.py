@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RESULTS, SUMMARY, TESTS, RECORD = "results.csv", "summary.csv", "tests.csv", "compare.json"
+BOXES, RANKING = "boxplot.png", "ranking.png"
 POLICY, WINDOW = "policy", "window"
 Tests: TypeAlias = Literal["friedman", "anova"]
 SMALL = 500_000  # jobs to schedule up to which starting processes does not pay
@@ -59,7 +60,7 @@ class Comparison:
         clock: one of `run.simulator.CLOCKS`. platform: the file of a machine, in place of a pool.
         jobs_by: as of `formats.windows.window`.
         reference: the policy that all are compared with; None for the best, see `statistics.best_of`.
-        tests: ``"anova"`` adds the unpaired tests to ``"friedman"`` and Wilcoxon's.
+        tests: ``"anova"`` adds those that papers take to ``"friedman"`` and Wilcoxon's, see `statistics.p_values_of`.
         whole: whether baselines put each job whole on one node of the machine.
     """
 
@@ -164,13 +165,13 @@ def compare(
         done = read_results(output, record)
         write_json(output / RECORD, record)
         table = pd.DataFrame(results_of(inputs, done, output / RESULTS, processes, progress))
-        tests = p_values_of(table, unpaired=comparison.tests == "anova")
+        tests = p_values_of(table, published=comparison.tests == "anova")
         summary = summary_of(table, tests, reference)
         for frame, name in ((summary, SUMMARY), (tests, TESTS)):
             with replacing(output / name) as file:
                 frame.to_csv(file, index=False)
-        draw_boxes(table, output / "boxplot.png")
-        draw_ranking(table, output / "ranking.png")
+        draw_boxes(table, output / BOXES)
+        draw_ranking(table, output / RANKING)
     return summary, tests
 
 

@@ -117,6 +117,28 @@ def welch(first: Floats, second: Floats) -> Floats:
     return p
 
 
+def paired(first: Floats, second: Floats) -> Floats:
+    """Return the p-values of Student's t-test of the differences, two-sided.
+
+    Args:
+        first, second: (pairs, n) values that belong together.
+
+    Returns:
+        (pairs,) 1 where the samples are equal, NaN where n is 1.
+
+    Source: Student, "The probable error of a mean", 1908.
+    """
+    from scipy.special import stdtr
+
+    differences, size = first - second, first.shape[1]
+    if size < 2:
+        return np.full(len(first), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = differences.mean(axis=1) / np.sqrt(variance(differences) / size)
+    p: Floats = 2.0 * stdtr(size - 1.0, -np.abs(t))
+    return np.where(differences.any(axis=1), p, 1.0)
+
+
 def variance(samples: Floats) -> Floats:
     """Return the (rows,) unbiased variance of each row of (rows, n) samples."""
     size = samples.shape[1]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.studies.compare.bootstrap import intervals
-from hdeeprm_like.studies.compare.significance import anova, friedman, holm, welch, wilcoxon
+from hdeeprm_like.studies.compare.significance import anova, friedman, holm, paired, welch, wilcoxon
 from hdeeprm_like.types import Floats
 
 RANKED_BY = "bounded_slowdown"  # the lowest mean of it makes the reference where none is named
@@ -97,7 +97,7 @@ def p_against(tests: pd.DataFrame, policies: list[str], reference: str, found_by
     return [by_policy.get(policy, np.nan) for policy in policies]
 
 
-def p_values_of(table: pd.DataFrame, unpaired: bool = False) -> pd.DataFrame:
+def p_values_of(table: pd.DataFrame, published: bool = False) -> pd.DataFrame:
     """Return one row per figure and pair of policies, after a row per figure on all policies at once.
 
     Columns: ``figure``, ``first``, ``second``, ``difference`` of the means (second less first), ``test``, ``p`` and
@@ -106,11 +106,11 @@ def p_values_of(table: pd.DataFrame, unpaired: bool = False) -> pd.DataFrame:
     two windows, and Friedman's for fewer than three policies.
 
     Args:
-        unpaired: adds ANOVA over all and Welch's t-test of the pairs, which take the windows of each policy for others
-            than those of the next. That is how the KSU paper compares schedulers (III.C).
+        published: adds what the papers take: ANOVA over all and Welch's t-test of the pairs, which take the windows of
+            each policy for others than those of the next, and the paired t-test (KSU, III.C; dissertation, 5.3).
 
-    Sources: Friedman, 1937; Wilcoxon, 1945; Welch, 1947; which to take: Demsar, "Statistical comparisons of classifiers
-    over multiple data sets", 2006.
+    Sources: Friedman, 1937; Wilcoxon, 1945; Welch, 1947; Student, 1908; which to take: Demsar, "Statistical
+    comparisons of classifiers over multiple data sets", 2006.
     """
     rows: list[dict[str, Any]] = []
     policies = policies_in(table)
@@ -118,13 +118,14 @@ def p_values_of(table: pd.DataFrame, unpaired: bool = False) -> pd.DataFrame:
     firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
     for name in TESTED:
         values = values_of(table, name)
-        over_all = {"Friedman": friedman(values)} | ({"ANOVA": anova(values)} if unpaired else {})
+        over_all = {"Friedman": friedman(values)} | ({"ANOVA": anova(values)} if published else {})
         for test, p in over_all.items() if len(policies) > 1 else ():
             all_of = {"figure": name, "first": "", "second": "", "difference": np.nan}
             rows.append({**all_of, "test": test, "p": p, "p_holm": p})
         of_pairs = {"Wilcoxon": np.array(wilcoxon(values[firsts], values[seconds]))}
-        if unpaired:
+        if published:
             of_pairs["Welch"] = welch(values[firsts], values[seconds])
+            of_pairs["paired t"] = paired(values[firsts], values[seconds])
         corrected = {test: holm(found) for test, found in of_pairs.items()}
         means = values.mean(axis=1)
         for place, (first, second) in enumerate(pairs):

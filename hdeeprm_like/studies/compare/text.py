@@ -15,7 +15,12 @@ SHOWN_P = 0.0001  # smaller ones are only said to be smaller
 
 
 def format_summary(summary: pd.DataFrame, energy: bool = False) -> str:
-    """Return the main figures of a summary as text; mean and tail stand side by side, so that starvation shows.
+    """Return the main figures of a summary as text; *energy* is that of `summary_lines`."""
+    return aligned(summary_lines(summary, energy))
+
+
+def summary_lines(summary: pd.DataFrame, energy: bool = False) -> list[list[str]]:
+    """Return titles and then a line for each policy; mean and tail stand side by side, so that starvation shows.
 
     Args:
         energy: shows it, too, which on a pool of cores says nothing that the utilization does not.
@@ -37,7 +42,7 @@ def format_summary(summary: pd.DataFrame, energy: bool = False) -> str:
             f"{100 * row['utilization']:.1f} %",
         ]
         lines.append(line + [f"{known(row['energy'] / scale, ',.2f')} {unit}"] * energy)
-    return aligned(lines)
+    return lines
 
 
 def format_differences(summary: pd.DataFrame, tests: pd.DataFrame, named: bool) -> str:
@@ -47,13 +52,25 @@ def format_differences(summary: pd.DataFrame, tests: pd.DataFrame, named: bool) 
         tests: of `statistics.p_values_of`.
         named: whether the user has named the reference.
     """
-    reference = summary["reference"].iloc[0]
+    lines = difference_lines(summary)
+    if len(lines) == 1:
+        return ""
     why = "" if named else ", which has the lowest mean bounded slowdown"
     pairs = "pairs with the reference" if named else "all pairs"
+    text = f"against {summary['reference'].iloc[0]}{why}:\n{aligned(lines)}"
+    if summary["windows"].iloc[0] > 1:
+        text += f"intervals by the bootstrap over the windows; p of Wilcoxon's test, by Holm's method over {pairs}\n"
+    over_all = tests[(tests["test"] == "Friedman") & tests["p"].notna()]
+    told = [f"{FIGURES[row['figure']].title.lower()} {p_value(row['p'])}" for row in records(over_all)]
+    return text + (f"p of Friedman's test over all policies: {', '.join(told)}\n" if told else "")
+
+
+def difference_lines(summary: pd.DataFrame) -> list[list[str]]:
+    """Return titles and then a line for each policy but the reference."""
     titles = ["bounded slowdown", "95 % interval", "ratio", "95 % interval", "p", "mean wait", "95 % interval", "p"]
     lines = [["policy", *titles]]
     for row in records(summary):
-        if row[POLICY] == reference:
+        if row[POLICY] == row["reference"]:
             continue
         lines.append(
             [
@@ -68,14 +85,7 @@ def format_differences(summary: pd.DataFrame, tests: pd.DataFrame, named: bool) 
                 p_value(row["wait_p"]),
             ]
         )
-    if len(lines) == 1:
-        return ""
-    text = f"against {reference}{why}:\n{aligned(lines)}"
-    if summary["windows"].iloc[0] > 1:
-        text += f"intervals by the bootstrap over the windows; p of Wilcoxon's test, by Holm's method over {pairs}\n"
-    over_all = tests[(tests["test"] == "Friedman") & tests["p"].notna()]
-    told = [f"{FIGURES[row['figure']].title.lower()} {p_value(row['p'])}" for row in records(over_all)]
-    return text + (f"p of Friedman's test over all policies: {', '.join(told)}\n" if told else "")
+    return lines
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -59,15 +59,19 @@ def report(results: Sequence[Result], folder: Path) -> Html:
 def header(results: Sequence[Result]) -> Html:
     """Tell what was run, on what and how long."""
     counts = Counter(row["verdict"] for result in results for row in result["numbers"])
-    made = results[-1]["made"] if results else {}
     minutes = sum(result["cpu_seconds"] for result in results) / 60
     scales = sorted({result["scale"] for result in results})
-    told = f"hdeeprm_like {made.get('version')}, Python {made.get('python')}, {made.get('machine')}, {made.get('date')}"
+    machines = sorted({origin_of(result) for result in results})
     return html.joined(
         (
             html.paragraph(
-                f"{len(results)} experiments in {minutes:.1f} CPU minutes ({told}); budgets: {', '.join(scales)}. "
+                f"{len(results)} experiments in {minutes:.1f} CPU minutes; budgets: {', '.join(scales)}. "
                 f"Each published number stands beside ours, with an interval and a verdict."
+            ),
+            html.paragraph("Made with:"),
+            html.items(
+                f"{', '.join(result['id'] for result in results if origin_of(result) == made)}: {made}"
+                for made in machines
             ),
             html.paragraph(
                 html.joined((of_verdict(verdict, counts) for verdict in claims.VERDICTS if counts[verdict]), " ")
@@ -75,6 +79,12 @@ def header(results: Sequence[Result]) -> Html:
             html.items(f"{letter}: {name}" for letter, name in DOCUMENTS.items()),
         )
     )
+
+
+def origin_of(result: Result) -> str:
+    """Return with what and when a result was made."""
+    made = result["made"]
+    return f"hdeeprm_like {made['version']}, Python {made['python']}, {made['machine']}, {made['date']}"
 
 
 def of_verdict(verdict: str, counts: Mapping[str, int] | None = None) -> Html:
@@ -120,7 +130,8 @@ def details_of(result: Result, folder: Path) -> Html:
         for name, caption in one.pictures.items()
         if (path := folder / one.id / name).exists()
     ]
-    cost = f"{result['cpu_seconds']:.0f} CPU seconds, budget {result['scale']}, {result['seeds']} repetitions"
+    repetitions = "1 repetition" if result["seeds"] == 1 else f"{result['seeds']} repetitions"
+    cost = f"{result['cpu_seconds'] / 60:.1f} CPU minutes, budget {result['scale']}, {repetitions}. {origin_of(result)}"
     parts = [
         html.paragraph(f"{one.document}, {one.shows}. {cost}."),
         html.section("What the document did", html.paragraph(one.did), level=3),

@@ -122,8 +122,8 @@ def rows_of(place: Place, findings: Findings) -> list[dict[str, Any]]:
 
 
 def missing(place: Place, number: Number) -> str:
-    """Return how to get the trace that a number lacks, empty if it lacks none."""
-    needed = number.needs or "".join(place.experiment.traces[:1])
+    """Return how to get the trace that a number lacks, empty if it lacks none or is quoted for a reason of its own."""
+    needed = number.needs or ("" if number.reason else "".join(place.experiment.traces[:1]))
     lacks = needed and place.trace(needed) is None
     return f"input missing: hdeeprm-like fetch-trace {needed}" if lacks else ""
 

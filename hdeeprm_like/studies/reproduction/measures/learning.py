@@ -1,6 +1,7 @@
 """What the experiments with learning agents share: training that goes on when it was killed, and what it leaves."""
 
 import csv
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,16 +48,22 @@ def trained(place: Place, base: str, name: str, seed: int, **changes: Any) -> Tr
     folder = place.folder / "runs" / f"{name}-{seed}"
     if is_complete(folder):
         return Trained(folder)
-    before = cpu_seconds()
     if (folder / RECORD).exists():
         learner, how = resume_learner(folder, None, None)
         train_learner(learner, folder, how, resume=True, progress=False)
     else:
+        before = cpu_seconds()
         learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / "ppo.py")))
         how = training_options(learner.experiment, None, None)
         train_learner(learner, folder, how, resume=False, progress=False)
-    place.part(f"cpu-{name}-{seed}", lambda: round(cpu_seconds() - before, 1))
+        place.part(f"cpu-{name}-{seed}", lambda: round(cpu_seconds() - before, 1))
     return Trained(folder)
+
+
+def cpu_of_training(place: Place, agent: Trained) -> float:
+    """Return the CPU time of a training in s, NaN for one that was cut and went on, whose first part nobody knows."""
+    found: float | None = place.part(f"cpu-{agent.folder.name}", lambda: None)
+    return math.nan if found is None else found
 
 
 def is_complete(folder: Path) -> bool:

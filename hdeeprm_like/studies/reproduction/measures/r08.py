@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.cluster.schedule import Schedule, figures
+from hdeeprm_like.cluster.schedule import figures
 from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
@@ -26,6 +26,7 @@ POLICIES = {  # what a row of the table is taken to be
     "dot": "tetris",
     "greedy": "sjf+greedy",
 }
+TOLD = {"bsld": "bounded_slowdown", "util": "utilization", "util_rls": "utilization_to_last_start"}  # figures
 SHOWN = {"sjf": "shortest first", "packing": "packing", "actual": "actual", "dot": "dot product", "greedy": "skipping"}
 
 
@@ -63,7 +64,7 @@ def measure(place: Place) -> Findings:
             if f"{key}_{policy}_bsld" in keys(place):
                 found.values |= {f"{key}_{policy}_bsld": told["bsld"], f"{key}_{policy}_util": told["util_rls"]}
             row = [key, POLICIES[policy], len(told["bsld"])]
-            for figure in ("bsld", "util", "util_rls"):
+            for figure in TOLD:
                 mean, low, high, std = student(told[figure])
                 row += [f"{mean:.3f} ± {std:.3f}", f"{low:.3f} to {high:.3f}"]
             rows.append(row)
@@ -102,27 +103,20 @@ def of_windows(path: Path, cores: int, tens: bool = False) -> dict[str, dict[str
     trace = with_requested_times(whole)
     random = np.random.default_rng(1)
     begins = disjoint_begins(whole, JOBS, 10) if tens else window_begins(whole, JOBS, WINDOWS, random)
-    found: dict[str, Any] = {policy: {"bsld": [], "util": [], "util_rls": []} for policy in POLICIES}
+    found: dict[str, Any] = {policy: {figure: [] for figure in TOLD} for policy in POLICIES}
     for begin in begins:
         jobs = window(jobs_from(trace, begin), cores)
         for policy, name in POLICIES.items():
             played = schedule(pool(cores), jobs, policy_named(name))
             row = figures(played)
-            values = {"bsld": row["bounded_slowdown"], "util": row["utilization"], "util_rls": to_last_start(played)}
-            for figure, value in values.items():
-                found[policy][figure].append(value)
+            for figure, name_of in TOLD.items():
+                found[policy][figure].append(row[name_of])
     return found
 
 
 def jobs_from(trace: Trace, begin: int) -> Trace:
     """Return the jobs of one window."""
     return take(trace, np.arange(begin, begin + JOBS))
-
-
-def to_last_start(played: Schedule) -> float:
-    """Return the core seconds of all jobs over those of the machine until the last one starts, as RLScheduler does."""
-    lasts = float(played.start.max() - played.submit.min())
-    return float((played.run_time * played.size).sum()) / (lasts * played.cores)
 
 
 def draw(place: Place, boxes: dict[str, Any]) -> None:

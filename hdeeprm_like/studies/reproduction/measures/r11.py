@@ -1,38 +1,40 @@
 """R11: four decision processes in Mao's scenarios."""
 
+import math
 from itertools import product
 
 import numpy as np
 
+from hdeeprm_like.experiment import episodes_of, load_experiment
 from hdeeprm_like.results.pictures import COLOURS, picture
-from hdeeprm_like.studies.reproduction.measures.learning import evaluations, held_out, progress, trained
+from hdeeprm_like.studies.compare.policies import Trained
+from hdeeprm_like.studies.reproduction.measures.learning import (
+    cpu_of_training,
+    evaluations,
+    held_out,
+    played,
+    progress,
+    trained,
+)
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 KINDS = ("image", "compact", "sparse", "reduced")
-EPISODES = {False: 200, True: 1000}  # held-out, by whether the budget is the full one
+EPISODES = {False: 100, True: 1000}  # held-out, by whether the budget is the full one
 FULL = {"training": {"episodes": 24000}}  # some 3e6 steps
-HORIZON = 20
+SHORT, LONG = 20, 60  # horizons
+SOURCE = 9  # the scenario whose agent plays all others, too
+LEVEL = 0.01  # of the tests between horizons
+
+Slowdowns = dict[tuple[str, int], np.ndarray]
 
 
 def measure(place: Place) -> Findings:
     """Train all in the scenarios of the budget."""
-    scenarios = range(1, 11) if place.full else (1, 9)
-    changes = FULL if place.full else {}
-    agents = {
-        (kind, scenario): [
-            trained(place, f"{kind}-{scenario}-{HORIZON}", f"{kind}-{scenario}", seed, **changes)
-            for seed in place.seeds
-        ]
-        for kind, scenario in product(KINDS, scenarios)
-    }
-    slowdowns = {
-        key: np.array([
-            place.part(f"held-out-{agent.folder.name}", lambda agent=agent: held_out(agent, EPISODES[place.full]))[  # type: ignore[misc]
-                "mean_slowdown"]
-            for agent in own
-        ])
-        for key, own in agents.items()
-    }  # fmt: skip
+    scenarios = range(1, 11) if place.full else (1, SOURCE)
+    for kind in KINDS:  # so that no training whose CPU time is measured compiles
+        trained(place, f"{kind}-1-{SHORT}", f"compile-{kind}", 0, training={"episodes": 8})
+    agents = {(kind, s): agents_of(place, kind, s, SHORT) for kind, s in product(KINDS, scenarios)}
+    slowdowns = {key: np.array([slowdowns_of(place, agent) for agent in own]) for key, own in agents.items()}
     found = Findings()
     for scenario in scenarios:
         difference = slowdowns["reduced", scenario].mean(axis=0) - slowdowns["image", scenario].mean(axis=0)
@@ -42,15 +44,84 @@ def measure(place: Place) -> Findings:
         for one, other in zip(agents["compact", 9], agents["image", 9], strict=True)
     ]
     for kind in ("image", "compact"):
-        times = [
-            np.mean(
-                [progress(agent, "seconds").sum() / progress(agent, "decisions").sum() for agent in agents[kind, s]]
-            )
-            for s in (1, 9)
-        ]
-        found.values[f"time_{kind}"] = float(times[1] / times[0])
+        large, small = (min(cpu_of_decision(place, agent) for agent in agents[kind, s]) for s in (SOURCE, 1))
+        found.values[f"time_{kind}"] = None if math.isnan(large / small) else large / small
+    transfer(place, agents["reduced", SOURCE], slowdowns, found)
+    if place.full:
+        found.values["horizons"] = share_told_apart(place, slowdowns)
     rows = [[kind, scenario, f"{values.mean():.3f}"] for (kind, scenario), values in slowdowns.items()]
     found.table("Mean slowdown of held-out episodes", ["MDP", "scenario", "slowdown"], rows)
+    draw(place, agents)
+    return found
+
+
+def agents_of(place: Place, kind: str, scenario: int, horizon: int) -> list[Trained]:
+    """Return the agents of a decision process, one for each seed."""
+    base, changes = f"{kind}-{scenario}-{horizon}", FULL if place.full else {}
+    name = f"{kind}-{scenario}" if horizon == SHORT else base
+    return [trained(place, base, name, seed, **changes) for seed in place.seeds]
+
+
+def slowdowns_of(place: Place, agent: Trained) -> list[float]:
+    """Return the mean slowdown of each held-out episode of the agent's own scenario."""
+    found: dict[str, list[float]] = place.part(
+        f"held-out-{agent.folder.name}", lambda: held_out(agent, EPISODES[place.full])
+    )
+    return found["mean_slowdown"]
+
+
+def transfer(place: Place, travelled: list[Trained], slowdowns: Slowdowns, found: Findings) -> None:
+    """Let agents of one scenario play the episodes of the others, beside those that learned there."""
+    rows, better = [], []
+    for scenario in sorted({own for _, own in slowdowns} - {SOURCE}):
+        other = load_experiment(place.options(f"reduced-{scenario}-{SHORT}"))
+        jobs = [episodes_of(other)[2](number) for number in range(EPISODES[place.full])]
+        there = np.array([
+            place.part(
+                f"transfer-{agent.folder.name}-{scenario}",
+                lambda agent=agent, jobs=jobs, other=other: [  # type: ignore[misc]
+                    float(np.mean(1.0 + one.wait / one.run_time))
+                    for one in (played(agent, other.platform, part) for part in jobs)
+                ],
+            )
+            for agent in travelled
+        ])  # fmt: skip
+        difference = there.mean(axis=0) - slowdowns["reduced", scenario].mean(axis=0)
+        if scenario == 1:
+            found.values["transfer_1"] = difference
+        better.append(difference.mean() < 0.0)
+        rows.append([scenario, f"{there.mean():.3f}", f"{slowdowns['reduced', scenario].mean():.3f}"])
+    if place.full:
+        found.values["transfer"] = 100.0 * float(np.mean(better))
+    found.table(f"Mean slowdown of the agent of scenario {SOURCE} elsewhere", ["scenario", "it", "own"], rows)
+
+
+def share_told_apart(place: Place, slowdowns: Slowdowns) -> float:
+    """Return the percentage of decision processes and scenarios where a horizon of 60 steps does not do as 20 do."""
+    from scipy.stats import ttest_rel
+
+    apart = []
+    for (kind, scenario), short in slowdowns.items():
+        long = np.array([slowdowns_of(place, agent) for agent in agents_of(place, kind, scenario, LONG)])
+        apart.append(ttest_rel(short.mean(axis=0), long.mean(axis=0)).pvalue <= LEVEL)
+    return 100.0 * float(np.mean(apart))
+
+
+def cpu_of_decision(place: Place, agent: Trained) -> float:
+    """Return the CPU time of a training for each decision learned from, in s."""
+    return cpu_of_training(place, agent) / float(progress(agent, "decisions").sum())
+
+
+def until_gained(agent: Trained) -> float:
+    """Return after how many episodes an agent has 90 % of what it gains in all."""
+    episodes, rewards = evaluations(agent, "reward")
+    goal = rewards[0] + 0.9 * (rewards.max() - rewards[0])
+    return float(max(episodes[np.argmax(rewards >= goal)], episodes[1]))
+
+
+def draw(place: Place, agents: dict[tuple[str, int], list[Trained]]) -> None:
+    """Draw what agents were worth while they learned."""
+    scenarios = sorted({scenario for _, scenario in agents})
     with picture(place.folder / "curves.svg", width=12.0) as figure:
         grid = figure.subplots(1, len(scenarios), squeeze=False)[0]
         for axes, scenario in zip(grid, scenarios, strict=True):
@@ -61,11 +132,3 @@ def measure(place: Place) -> Findings:
             axes.set_xlabel("episodes learned from")
         grid[0].set_ylabel("mean slowdown")
         grid[0].legend()
-    return found
-
-
-def until_gained(agent: object) -> float:
-    """Return after how many episodes an agent has 90 % of what it gains in all."""
-    episodes, rewards = evaluations(agent, "reward")  # type: ignore[arg-type]
-    goal = rewards[0] + 0.9 * (rewards.max() - rewards[0])
-    return float(max(episodes[np.argmax(rewards >= goal)], episodes[1]))

@@ -39,9 +39,8 @@ def by_agent(windows: list[Window], cores: int, agent: Trained) -> dict[str, lis
 
 def both(schedules: list[Schedule]) -> dict[str, list[float]]:
     """Return bounded slowdown, and utilization as RLScheduler has it, of each schedule."""
-    lasts = [float(one.start.max() - one.submit.min()) for one in schedules]
-    used = [float((one.run_time * one.size).sum()) for one in schedules]
+    own = [figures(one) for one in schedules]
     return {
-        "bsld": [figures(one)["bounded_slowdown"] for one in schedules],
-        "util": [work / (time * one.cores) for work, time, one in zip(used, lasts, schedules, strict=True)],
+        "bsld": [one["bounded_slowdown"] for one in own],
+        "util": [one["utilization_to_last_start"] for one in own],
     }

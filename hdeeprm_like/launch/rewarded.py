@@ -1,0 +1,49 @@
+"""A classic agent whose decisions are rewarded and kept, which launches leave out unless they are asked for it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from hdeeprm_like.decision.presets import classic_policies
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.experiment import Experiment
+from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
+from hdeeprm_like.run.python_loop import play
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.types import Bools, Floats
+
+REWARDS = "rewards.log"
+
+
+class OneAction:
+    """Takes the first action, whatever it sees."""
+
+    def act(self, observation: Floats, mask: Bools) -> int:
+        """Return its number."""
+        return 0
+
+
+def run_rewarded(experiment: Experiment) -> tuple[Simulator, DecisionSystem]:
+    """Simulate an experiment under its policy pair or baseline, with the observation and the rewards of its options.
+
+    Raises:
+        OptionsError: jobs are to be put whole on one node, which no decision space of pairs does.
+    """
+    if experiment.options.whole:
+        raise OptionsError("--log-decisions: whole: baselines that put each job whole on one node are not rewarded")
+    policies = classic_policies(*experiment.options.classic_pair).policies
+    as_pair = replace(experiment.space, actions="policies", pairs=policies, void=False, masked=True, opens="waiting")
+    space = replace(as_pair, step=0.0, jump=False, until=0.0, placed=0)
+    jobs = experiment.workload
+    system = space.system(space.state(experiment.platform, jobs, experiment.policy_seed))
+    simulator = Simulator(system.state, jobs)
+    play(simulator, system, OneAction())
+    return simulator, system
+
+
+def write_rewards(folder: Path, rewards: list[float], last: DecisionSystem) -> None:
+    """Write the sum of the rewards of each simulation, and the decisions of the last one."""
+    with replacing(folder / REWARDS) as file:
+        file.writelines(f"{reward}\n" for reward in rewards)
+    write_decisions(folder / DECISIONS, last)

@@ -1,0 +1,101 @@
+"""A comparison as one HTML page, from the files in its folder."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from hdeeprm_like.cluster.schedule import FIGURES
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.results import html
+from hdeeprm_like.results.html import Html
+from hdeeprm_like.results.report import labelled
+from hdeeprm_like.studies.compare.run import BOXES, POLICY, RANKING, RECORD, SUMMARY, TESTS
+from hdeeprm_like.studies.compare.text import difference_lines, known, p_value, records, summary_lines
+
+
+def is_comparison(folder: Path) -> bool:
+    """Return whether a folder holds a comparison."""
+    return (folder / RECORD).exists()
+
+
+def write_comparison_page(folder: Path, save: Path) -> None:
+    """Write the report of a comparison into one file.
+
+    Raises:
+        ResultsError: the folder holds no finished comparison, or the file cannot be written.
+    """
+    missing = [name for name in (RECORD, SUMMARY, TESTS, BOXES, RANKING) if not (folder / name).exists()]
+    if missing:
+        raise ResultsError(f"{folder}: has no {missing[0]}; end the comparison with `hdeeprm-like compare`")
+    summary, tests = pd.read_csv(folder / SUMMARY), pd.read_csv(folder / TESTS)
+    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    energy = "platform" in record
+    html.write_page(
+        save,
+        html.page(
+            f"Comparison on {record['trace']}",
+            html.paragraph(
+                f"{summary['windows'].iloc[0]} windows of {record['jobs']:,} jobs of {record['trace']} on "
+                f"{record['cores']:,} cores, {record['clock']} clock; figures are means over the windows, "
+                "maxima those of all."
+            ),
+            html.section("Figures", lines_as_table(summary_lines(summary, energy)), all_figures(summary)),
+            differences(summary),
+            html.section(
+                "Windows",
+                html.picture_of(folder / BOXES, "How the windows spread; each box holds the middle half of them."),
+                html.picture_of(folder / RANKING, "Mean rank of each policy over the windows; 1 is the best."),
+            ),
+            html.section("Tests", html.details("All tests of all pairs", tests_as_table(tests))),
+        ),
+    )
+
+
+def lines_as_table(lines: list[list[str]]) -> Html:
+    """Return titles and lines of cells as a table."""
+    return html.table(lines[0], lines[1:], numbers=range(1, len(lines[0])))
+
+
+def all_figures(summary: pd.DataFrame) -> Html:
+    """Return every figure of every policy."""
+    names = [name for name in FIGURES if name in summary]
+    table = labelled(summary.set_index(POLICY)[names].T)
+    rows = [
+        [name, *(known(value, ",.5g") for value in values)]
+        for name, values in zip(table.index, table.to_numpy(), strict=True)
+    ]
+    shown = html.table(["figure", *table.columns], rows, numbers=range(1, 1 + len(table.columns)))
+    return html.details("All figures", shown)
+
+
+def differences(summary: pd.DataFrame) -> Html:
+    """Return how the policies differ from the reference, nothing where there is but one."""
+    lines = difference_lines(summary)
+    if len(lines) == 1:
+        return Html()
+    return html.section(
+        f"Against {summary['reference'].iloc[0]}",
+        lines_as_table(lines),
+        html.paragraph(
+            "Differences and ratios window by window, with intervals by the bootstrap over the windows; p is that of "
+            "Wilcoxon's test, corrected by Holm's method."
+        ),
+    )
+
+
+def tests_as_table(tests: pd.DataFrame) -> Html:
+    """Return the tests, a row each."""
+    rows = [
+        [
+            FIGURES[row["figure"]].title,
+            row["test"],
+            "all policies" if pd.isna(row["first"]) else f"{row['first']}, {row['second']}",
+            known(row["difference"], "+,.5g"),
+            p_value(row["p"]),
+            p_value(row["p_holm"]),
+        ]
+        for row in records(tests)
+    ]
+    titles = ["figure", "test", "of", "difference", "p", "p by Holm's method"]
+    return html.table(titles, rows, numbers=(3, 4, 5))
