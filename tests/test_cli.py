@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.cli.main import main
+from hdeeprm_like.cli.main import heeding_termination, main
 from hdeeprm_like.options import Options, schema
 
 ROOT = Path(__file__).parent.parent
@@ -364,6 +364,28 @@ def test_the_status_after_ctrl_c_is_told_wherever_it_came(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(CTRL_C_IN_A_TEXT)
     path = f"{tmp_path}{os.pathsep}{ROOT}"
     assert subprocess.run(PROGRAM, env={**os.environ, "PYTHONPATH": path}, check=False).returncode == 130
+
+
+def test_ctrl_c_where_nothing_can_be_raised_comes_again():
+    class Dying:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    def dies_and_waits():
+        Dying()
+        time.sleep(30)
+
+    with heeding_termination(), pytest.raises(KeyboardInterrupt):
+        dies_and_waits()
+
+
+def test_ctrl_c_while_a_class_is_made_is_told_as_everywhere(monkeypatch, capsys):
+    def interrupted(*_):
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr("hdeeprm_like.cli.results.run_schema", interrupted)
+    assert main(["schema"]) == 130
+    assert capsys.readouterr().err == "hdeeprm-like: interrupted; nothing half-written is left\n"
 
 
 # answers

@@ -65,7 +65,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except HDeepRMError as error:
         return refuse(str(error))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Python 3.11 makes a RuntimeError of whatever comes while a class is made, as in an import
+        if not isinstance(error if isinstance(error, KeyboardInterrupt) else error.__cause__, KeyboardInterrupt):
+            raise
         sys.stderr.write(f"{PROGRAM}: interrupted; nothing half-written is left\n")
         return INTERRUPTED
     except ModuleNotFoundError as error:
@@ -90,13 +93,24 @@ def heeding_termination() -> Iterator[None]:
     def end(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
+    def again(unraisable: "sys.UnraisableHookArgs") -> None:
+        # Ctrl-C came where Python can raise nothing, as in a function that C calls: the same once more, a little later
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            later = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM))
+            later.daemon = True
+            later.start()
+        else:
+            hook(unraisable)
+
     if threading.current_thread() is not threading.main_thread():  # others may not handle signals
         yield
         return
-    before = signal.signal(signal.SIGTERM, end)
+    before, hook = signal.signal(signal.SIGTERM, end), sys.unraisablehook
+    sys.unraisablehook = again
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         signal.signal(signal.SIGTERM, before)
 
 

@@ -141,7 +141,7 @@ def test_an_interrupt_while_playing_keeps_every_episode_learned_from(tmp_path):
 SCRIPT = f"""
 import sys, time
 from pathlib import Path
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parents[1])!r}]
 import test_training
 from toy import Walk
 def slow(number):
