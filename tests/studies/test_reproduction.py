@@ -18,6 +18,7 @@ from hdeeprm_like.studies.reproduction import claims, run
 from hdeeprm_like.studies.reproduction.claims import judged, prediction, student
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
+from hdeeprm_like.studies.reproduction.report import origin_of, report
 
 CHROMIUM = shutil.which("chromium")
 
@@ -240,6 +241,16 @@ def test_the_page_needs_no_scripts_and_nothing_beside_it(results):
     text = (results / "report.html").read_text()
     assert "<script" not in text
     assert all(address.startswith("data:") for address in read(text).loaded)
+
+
+def test_results_of_several_machines_each_tell_their_own(results):
+    told = json.loads((results / "results.json").read_text())["results"]
+    told[1]["made"] |= {"machine": "aarch64, 72 processors", "date": "2030-01-02"}
+    text = str(report(told, results))
+    assert f"<li>R01, R07: {origin_of(told[0])}</li>" in text
+    assert f"<li>R04: {origin_of(told[1])}</li>" in text
+    section = text[text.index('<section id="R04">') :]
+    assert "aarch64, 72 processors, 2030-01-02" in section[: section.index("What the document did")]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page is not opened in a browser")
