@@ -9,10 +9,8 @@ from hdeeprm_like.types import Records
 
 def countable(platform: Platform, jobs: Workload | None) -> bool:
     """Tell whether it makes no difference which cores the jobs have; those that are not known must ask for no more."""
-    asked = jobs is not None and (
-        jobs.demands is not None or jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any()
-    )
-    return platform.processors == 1 and not asked
+    asked = jobs is not None and (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
+    return platform.processors == 1 and platform.partitions is None and not asked
 
 
 def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:

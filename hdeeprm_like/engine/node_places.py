@@ -15,14 +15,19 @@ from hdeeprm_like.engine.tables import Tables
 @compiled
 def look_at_nodes(tables: Tables) -> None:
     """Write what is free on each node now."""
-    sets = tables.node_sets
     for n in range(len(tables.nodes)):
-        node, left, free = tables.nodes[n], tables.node_loads[n], 0
-        for p in range(node.first_processor, node.first_processor + node.processors):
-            free += tables.loads[p].free
-        sets.cores[n] = free
-        sets.memory[n] = left.free_memory + node.memory * ROUNDING
-        sets.gpus[n] = left.free_gpus + node.gpus * ROUNDING
+        look_at_node(tables, n)
+
+
+@inlined
+def look_at_node(tables: Tables, n: int) -> None:
+    """Write what is free on a node now."""
+    sets, node, left, free = tables.node_sets, tables.nodes[n], tables.node_loads[n], 0
+    for p in range(node.first_processor, node.first_processor + node.processors):
+        free += tables.loads[p].free
+    sets.cores[n] = free
+    sets.memory[n] = left.free_memory + node.memory * ROUNDING
+    sets.gpus[n] = left.free_gpus + node.gpus * ROUNDING
 
 
 @inlined
@@ -203,10 +208,23 @@ def spread(tables: Tables, j: int) -> None:
                 left -= taken
 
 
-@inlined
-def may_run_on(tables: Tables, j: int, n: int) -> bool:
-    """Tell whether a node belongs to the set of a job."""
-    return bool(tables.node_sets.members[tables.node_sets.demands[j].set, n] == 1)
+@compiled
+def node_has_room(tables: Tables, n: int, j: int) -> bool:
+    """Tell whether a node belongs to the set of a job and can take all of its cores now; one of whole nodes is idle."""
+    demand = tables.node_sets.demands[j]
+    if tables.node_sets.members[demand.set, n] == 0 or demand.nodes > 1:
+        return False
+    look_at_node(tables, n)
+    return bool(room_on(tables, n, j) >= demand.asked)
+
+
+@compiled
+def pick_node(tables: Tables, n: int, j: int) -> None:
+    """Pick a node that has room for all cores of a job."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    for other in range(len(tables.nodes)):
+        sets.picked[other] = 0
+    sets.picked[n] = tables.nodes[n].cores if demand.exclusive == 1 else demand.asked
 
 
 @compiled

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand, demands_of
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import core_pstates, lifecycle
 from hdeeprm_like.engine.job_rows import countable, fill_jobs
-from hdeeprm_like.engine.node_sets import most_cores, new_node_sets
+from hdeeprm_like.engine.node_sets import NumberedSets, add_demand, most_cores, new_node_sets
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
 from hdeeprm_like.engine.processor_index import rank_all
 from hdeeprm_like.engine.running_jobs import BY_START
@@ -27,6 +28,7 @@ from hdeeprm_like.engine.tables import (
     new_tables,
 )
 from hdeeprm_like.engine.words import cores_in
+from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
 
 AT_ONCE = 1 << 20  # stretches that the allocation has room for from the beginning, if the jobs may take so many
@@ -52,6 +54,7 @@ class Request(NamedTuple):
     Attributes:
         submit: s. size: cores. time: s. ops: flop per core. memory: MB per core. bandwidth: GB/s per core.
         gpus: per core. user: a number for who submits it, -1 where nobody knows.
+        demand: what it asks for on a platform with partitions.
     """
 
     submit: float
@@ -62,6 +65,7 @@ class Request(NamedTuple):
     bandwidth: float
     gpus: float = 0.0
     user: int = -1
+    demand: Demand = NO_DEMAND
 
 
 @dataclass
@@ -159,7 +163,8 @@ class State:
         self.needs = needs
         self.knows_run_times = jobs is not None
         rows = 1 if log else 0
-        node_sets = new_node_sets(platform, jobs)
+        self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
+        node_sets = new_node_sets(platform, jobs, self._sets, whole)
         self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows, node_sets)
         self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
         self.tables.clock["places"] = self._places if named else 0
@@ -218,10 +223,22 @@ class State:
         """Make room for a job that is submitted next after those known; return its row.
 
         Where cores are counted it must ask for cores alone.
+
+        Raises:
+            WorkloadError: it asks for a partition that there is not.
+            OptionsError: it asks for several nodes, and one is to take all of its cores.
         """
-        row = self.known
+        row, demand = self.known, request.demand
+        if self._sets is not None:
+            demands, size = demands_of([demand]), np.array([request.size])
+            found = self._sets.rows(demands, size, bool(self.tables.clock["whole"][0]))
+            self._places += int(most_cores(self.platform, demands, size)[0])
+            add_demand(self.tables.node_sets, row, found, self._sets, self._places)
+        elif demand is not NO_DEMAND and (why := demand.refusal()) is not None:
+            raise WorkloadError(why)
+        else:
+            self._places += min(request.size, self.platform.cores)
         self.known += 1
-        self._places += min(request.size, self.platform.cores)
         before = len(self.tables.jobs)
         make_room(self.tables, self.known, 0)
         self.tables.clock["places"] = self._places if self.named else 0
@@ -234,6 +251,10 @@ class State:
         job["user"] = request.user
         job["start"] = job["finish"] = job["run_time"] = np.nan
         return row
+
+    def gets_whole_nodes(self, job: int) -> bool:
+        """Tell whether a job gets all cores of its nodes, more perhaps than it asks for."""
+        return self._sets is not None and bool(self.tables.node_sets.demands["exclusive"][job])
 
     def receive(self, instant: Instant) -> None:
         """Move to the next instant."""

@@ -114,12 +114,16 @@ class SlurmRows(Bundle):
 
 
 def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
-    """Return the plans of baselines that have reserved nothing; absent without partitions."""
+    """Return the plans of baselines that have reserved nothing; absent without partitions.
+
+    Args:
+        jobs: 0 where nobody knows.
+    """
     if not isinstance(sets, NodeSets):
         return absent(NodePlans)
     count, nodes = sets.members.shape
     partitions = len(sets.partition_nodes)
-    most = min(jobs, MOST_RESERVATIONS) + partitions
+    most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions
     return NodePlans(
         state=np.zeros(1, NODE_STATE),
         begins=np.zeros(most),
@@ -129,6 +133,13 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
         free=np.zeros(count, np.int64),
         idle=np.zeros(count, np.int64),
     )
+
+
+def make_room_for_sets(plans: NodePlans, sets: NodeSets) -> None:
+    """Let there be room for all sets of nodes; under Batsim they become known on the way."""
+    count = len(sets.members)
+    if count > len(plans.free):
+        plans.free, plans.idle = np.zeros(count, np.int64), np.zeros(count, np.int64)
 
 
 def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmRows:
