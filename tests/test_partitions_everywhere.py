@@ -135,6 +135,15 @@ def test_every_driver_gives_the_same_schedule(play, files):
     assert np.abs(np.array(play(files)) - list(STARTS.values())).max() < 1e-3
 
 
+def test_gpus_are_taken_on_each_node():
+    machine = replace(cluster(), node_gpus=np.array([2.0, 2.0, 2.0, 0.0]))
+    demands = [Demand(nodes=2, gpus_per_node=2.0), Demand(gpus_per_node=2.0), Demand(gpus_per_node=1.0), Demand()]
+    asked = jobs(submit=[0.0, 1.0, 2.0, 3.0], seconds=[100.0, 10.0, 10.0, 10.0], size=[3, 1, 1, 4])
+    found = hdrm.simulate(machine, replace(asked, demands=demands_of(demands)), "fcfs+easy", clock="textbook")
+    assert found.start.tolist() == [0.0, 1.0, 11.0, 3.0]
+    assert found.simulator.state.node_free_gpus.tolist() == [2.0, 2.0, 2.0, 0.0]
+
+
 def test_agents_that_choose_nodes_are_shown_those_of_the_partition(files):
     state = State(cluster(), asking(), whole=False, log=False)
     assert state.tables.node_sets.members[state.tables.node_sets.demands["set"][0]].tolist() == [0, 0, 1, 1]

@@ -56,6 +56,7 @@ class Demand(NamedTuple):
         partition: its name, empty for the default one. constraint: features joined by ``&`` or ``|``.
         nodes: how many nodes exactly, 0 for any number. task: cores that must be on one node.
         exclusive: whether it gets whole nodes.
+        gpus_per_node: GPUs on each of its nodes, however many of its cores are there; 0 where GPUs go with cores.
         account, qos: names, empty where nobody knows. nice: what is taken off its priority.
     """
 
@@ -64,6 +65,7 @@ class Demand(NamedTuple):
     nodes: int = 0
     task: int = 1
     exclusive: bool = False
+    gpus_per_node: float = 0.0
     account: str = ""
     qos: str = ""
     nice: float = 0.0
@@ -71,7 +73,7 @@ class Demand(NamedTuple):
     def refusal(self) -> str | None:
         """Return why a platform without partitions cannot serve it; None if it can."""
         asked = self._asdict()
-        for name in ("partition", "constraint", "nodes", "exclusive"):
+        for name in ("partition", "constraint", "nodes", "exclusive", "gpus_per_node"):
             if asked[name]:
                 return f"asks for {name} {asked[name]!r:.60}; {NONE_TOLD}"
         return f"asks for {self.task} cores on one node; {NONE_TOLD}" if self.task > 1 else None
@@ -89,6 +91,7 @@ class Demands:
     nodes: Ints
     task: Ints
     exclusive: Bools
+    gpus_per_node: Floats
     account: tuple[str, ...]
     qos: tuple[str, ...]
     nice: Floats
@@ -106,6 +109,7 @@ class Demands:
             nodes=self.nodes[rows],
             task=self.task[rows],
             exclusive=self.exclusive[rows],
+            gpus_per_node=self.gpus_per_node[rows],
             account=of(self.account),
             qos=of(self.qos),
             nice=self.nice[rows],
@@ -120,8 +124,8 @@ class Demands:
 def demands_of(jobs: Sequence[Demand]) -> Demands:
     """Return the demands of some jobs as columns."""
     found: dict[str, Any] = {name: tuple([getattr(one, name) for one in jobs]) for name in Demand._fields}
-    for name, kind in (("nodes", np.int64), ("task", np.int64), ("exclusive", np.bool_), ("nice", np.float64)):
-        found[name] = np.array(found[name], kind)
+    for name in ("nodes", "task", "exclusive", "gpus_per_node", "nice"):
+        found[name] = np.array(found[name], type(getattr(NO_DEMAND, name)))
     return Demands(**found)
 
 

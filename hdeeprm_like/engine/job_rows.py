@@ -18,6 +18,8 @@ def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
     rows["submit"], rows["size"] = jobs.submit, jobs.size
     rows["requested_time"], rows["requested_ops"] = jobs.requested_time, jobs.requested_ops
     rows["memory"], rows["bandwidth"], rows["gpus"] = jobs.memory, jobs.bandwidth, jobs.gpus
+    if jobs.demands is not None:
+        rows["gpus"][jobs.demands.gpus_per_node > 0] = 0.0  # those that a job has on each node do not go with cores
     rows["user"] = jobs.user
     rows["start"] = rows["finish"] = np.nan
     times = np.where(jobs.delay >= 0.0, jobs.delay, jobs.ops / reference_flops)

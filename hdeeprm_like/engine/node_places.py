@@ -44,6 +44,8 @@ def room_on(tables: Tables, n: int, j: int) -> int:
     """Return how many cores of a node a job can have by what is free there, in whole tasks."""
     sets, job, demand = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j]
     cores = sets.cores[n]
+    if demand.gpus > sets.gpus[n]:
+        return 0
     if demand.exclusive == 1:
         if cores < tables.nodes[n].cores:
             return 0
@@ -251,6 +253,26 @@ def has_nodes_when_idle(tables: Tables, j: int) -> bool:
     as_idle(tables)
     allow_set(tables, j)
     return pick_nodes(tables, j)
+
+
+@inlined
+def book_gpus(tables: Tables, j: int) -> None:
+    """Take the GPUs that a job has on each of the picked nodes."""
+    sets, gpus = tables.node_sets, tables.node_sets.demands[j].gpus
+    if gpus > 0.0:
+        for n in range(len(tables.nodes)):
+            if sets.picked[n] > 0:
+                tables.node_loads[n].free_gpus -= gpus
+
+
+@inlined
+def release_gpus(tables: Tables, j: int) -> None:
+    """Give back the GPUs that a job had on each of its nodes; those of an idle node are all free already."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    if demand.gpus > 0.0:
+        for i in range(demand.first_hold, demand.first_hold + demand.held):
+            if tables.node_loads[sets.hold_node[i]].busy > 0:
+                tables.node_loads[sets.hold_node[i]].free_gpus += demand.gpus
 
 
 @inlined

@@ -25,6 +25,7 @@ DEMAND = np.dtype(
         ("held", "i4"),  # nodes that a started job has: NodeSets.hold_node[first_hold : first_hold + held],
         ("first_hold", "i8"),  # and cores on each of them in hold_cores
         ("asked", "i8"),  # cores that it asks for; those of whole nodes may be more
+        ("gpus", "f8"),  # on each of its nodes, besides those that go with its cores
     ],
     align=True,
 )
@@ -108,6 +109,7 @@ class NumberedSets:
         rows["partition"] = np.array(self.partition)[rows["set"]]
         rows["nodes"], rows["task"], rows["asked"] = demands.nodes, np.maximum(demands.task, 1), sizes
         rows["exclusive"] = demands.exclusive | self._partitions.exclusive[rows["partition"]]
+        rows["gpus"] = demands.gpus_per_node
         if whole and len(rows) and demands.nodes.max() > 1:
             raise OptionsError(f"a job asks for {demands.nodes.max()} nodes, but one is to take all of its cores")
         if whole:

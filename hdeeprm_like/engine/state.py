@@ -247,7 +247,8 @@ class State:
         job = self.tables.jobs[row]
         job["submit"], job["size"] = request.submit, request.size
         job["requested_time"], job["requested_ops"] = request.time, request.ops
-        job["memory"], job["bandwidth"], job["gpus"] = request.memory, request.bandwidth, request.gpus
+        job["memory"], job["bandwidth"] = request.memory, request.bandwidth
+        job["gpus"] = 0.0 if demand.gpus_per_node > 0 else request.gpus
         job["user"] = request.user
         job["start"] = job["finish"] = job["run_time"] = np.nan
         return row

@@ -7,6 +7,7 @@
 | ``nodes`` | how many nodes exactly; left out for any number |
 | ``cores_per_task`` | cores that must be on one node; a job has ``res`` over this many tasks |
 | ``exclusive`` | true for whole nodes |
+| ``gpus_per_node`` | GPUs on each node, in place of ``gpus`` of the profile, which go with the cores |
 | ``account``, ``qos``, ``nice`` | for Slurm's priorities |
 
 Batsim does not look at them.
@@ -38,12 +39,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
 
 
+def _is_amount(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
 KEYS: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {  # key: name in `Demand`, what it is, in words
     "partition": ("partition", _is_text, "a text"),
     "constraint": ("constraint", _is_text, "a text"),
     "nodes": ("nodes", _is_count, "a whole number from 1 on"),
     "cores_per_task": ("task", _is_count, "a whole number from 1 on"),
     "exclusive": ("exclusive", _is_bool, "true or false"),
+    "gpus_per_node": ("gpus_per_node", _is_amount, "a number above 0"),
     "account": ("account", _is_text, "a text"),
     "qos": ("qos", _is_text, "a text"),
     "nice": ("nice", _is_number, "a number"),

@@ -8,19 +8,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from hdeeprm_like.cluster.partitions import Demands, no_demands
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.types import Floats
 
 Words: TypeAlias = Mapping[str, Sequence[str]]  # a column of texts, (J,) empty where nobody knows, by its name
 
 WORDS = ("Partition", "Constraints", "Account", "QOS", "User")
-GPUS = "GPUs"
+GPUS, NODES = "GPUs", "Nodes"  # of the whole job, and on how many nodes it ran
 
 
 def words_of_trace(trace: Trace) -> dict[str, list[str]]:
-    """Return `WORDS` of the jobs of a trace, and `GPUS` if they are known.
+    """Return `WORDS` of the jobs of a trace, and `GPUS` and `NODES` if they are known.
 
     They come from ``jobs.extra.csv``; what is not there from the numbers of the trace and their names in its header.
 
@@ -34,7 +37,7 @@ def words_of_trace(trace: Trace) -> dict[str, list[str]]:
         if not any(words[name]):
             names = _names_in(trace.header, "Group" if name == "Account" else name)
             words[name] = [names.get(value, str(value)) if value >= 0 else "" for value in column.tolist()]
-    return words | {name: more[name] for name in (GPUS,) if name in more}
+    return words | {name: more[name] for name in (GPUS, NODES) if name in more}
 
 
 def words_of_csv(path: Path, more: Sequence[str] = ()) -> dict[str, list[str]]:
@@ -43,11 +46,14 @@ def words_of_csv(path: Path, more: Sequence[str] = ()) -> dict[str, list[str]]:
     Raises:
         WorkloadError: it cannot be read.
     """
-    return _columns(path, (*WORDS, *more))
+    return _columns(path, (*WORDS, GPUS, NODES, *more))
 
 
 def demands_told(words: Words, jobs: int) -> Demands:
-    """Return what jobs ask for by the words of their log."""
+    """Return what jobs ask for by the words of their log.
+
+    GPUs are taken to be asked for on each node, as ``--gres`` does, where the log tells on how many nodes a job ran.
+    """
     nothing = ("",) * jobs
 
     def told(name: str) -> tuple[str, ...]:
@@ -59,7 +65,28 @@ def demands_told(words: Words, jobs: int) -> Demands:
         constraint=told("Constraints"),
         account=told("Account"),
         qos=told("QOS"),
+        gpus_per_node=gpus_by_node(words, jobs),
     )
+
+
+def gpus_by_node(words: Words, jobs: int) -> Floats:
+    """Return (J,) GPUs on each node, 0 where the log does not tell."""
+    if GPUS not in words or NODES not in words:
+        return np.zeros(jobs)
+    gpus, nodes = numbers_in(words[GPUS]), numbers_in(words[NODES])
+    return np.where(nodes >= 1.0, gpus / np.maximum(nodes, 1.0), 0.0)
+
+
+def numbers_in(texts: Sequence[str], otherwise: float = 0.0) -> Floats:
+    """Return numbers, and another where nothing is told.
+
+    Raises:
+        WorkloadError: a text is no number.
+    """
+    try:
+        return np.array([float(text) if text else otherwise for text in texts])
+    except ValueError as error:
+        raise WorkloadError(f"the columns beside the log: {error}; a number is needed") from None
 
 
 def demands_of_trace(trace: Trace) -> Demands:
@@ -104,7 +131,7 @@ def _beside(trace: Trace) -> dict[str, list[str]]:
 @lru_cache(maxsize=2)
 def _read_beside(file: Path, changed: int) -> dict[str, list[str]]:
     """Return the columns of a file beside a trace; many windows of one trace read it once."""
-    return _columns(file, ("Job", *WORDS, GPUS))
+    return _columns(file, ("Job", *WORDS, GPUS, NODES))
 
 
 def _columns(path: Path, names: Sequence[str]) -> dict[str, list[str]]:

@@ -105,13 +105,12 @@ def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
 @inlined
 def release(tables: Tables, j: int) -> bool:
     """Take a running job off the nodes that are looked at; return whether one of them is allowed."""
-    sets, job, helps = tables.node_sets, tables.jobs[j], False
-    first = sets.demands[j].first_hold
-    for i in range(first, first + sets.demands[j].held):
+    sets, job, demand, helps = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j], False
+    for i in range(demand.first_hold, demand.first_hold + demand.held):
         n, cores = sets.hold_node[i], sets.hold_cores[i]
         sets.cores[n] += cores
         sets.memory[n] += cores * job.memory
-        sets.gpus[n] += cores * job.gpus
+        sets.gpus[n] += cores * job.gpus + demand.gpus
         helps = helps or sets.allowed[n] == 1
     return helps
 

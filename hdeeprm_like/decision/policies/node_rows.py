@@ -219,7 +219,9 @@ def tres(platform: Platform, jobs: Workload, sets: NodeSets, weights: Mapping[st
     members = sets.partition_nodes.astype(np.float64)
     cores = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes)
     has = {"cpu": members @ cores, "mem": members @ platform.node_memory, "gres/gpu": members @ platform.node_gpus}
-    asks = {"cpu": jobs.size, "mem": jobs.memory * jobs.size, "gres/gpu": jobs.gpus_of_job}
+    each = sets.demands["gpus"]
+    gpus = np.where(each > 0, each * np.maximum(sets.demands["nodes"], 1), jobs.gpus_of_job)
+    asks = {"cpu": jobs.size, "mem": jobs.memory * jobs.size, "gres/gpu": gpus}
     total = np.zeros(len(jobs))
     for name, weight in weights.items():
         key = name.lower()

@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.formats.log_words import GPUS, WORDS, demands_told, words_of_csv, words_of_trace
+from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_told, numbers_in, words_of_csv, words_of_trace
 from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
@@ -98,7 +98,7 @@ def _of_trace(path: Path, machine: Platform) -> Log:
     jobs = replace(
         jobs,
         memory=np.floor(memory),
-        gpus=np.zeros(len(jobs)) if gpus is None or not machine.node_gpus.any() else _numbers(gpus) / jobs.size,
+        gpus=np.zeros(len(jobs)) if gpus is None or not machine.node_gpus.any() else numbers_in(gpus) / jobs.size,
     )
     wait = np.where(trace.wait >= 0.0, trace.wait, np.nan)
     notes = (f"{len(whole) - len(trace):,} jobs that ran for no time are left out",) if len(whole) > len(trace) else ()
@@ -122,7 +122,7 @@ def _of_csv(path: Path, machine: Platform) -> Log:
     ran = jobs.ops > 0.0
     epoch, wait = 0.0, np.full(len(jobs), np.nan)
     if "Submitted" in told and "Started" in told:
-        submitted, started = _numbers(told["Submitted"], np.nan), _numbers(told["Started"], np.nan)
+        submitted, started = numbers_in(told["Submitted"], np.nan), numbers_in(told["Started"], np.nan)
         if np.isfinite(submitted).any():
             epoch = float(np.nanmax(submitted - jobs.submit))  # jobs may arrive later than submitted, never earlier
             wait = started - (epoch + jobs.submit)
@@ -138,15 +138,9 @@ def _of_csv(path: Path, machine: Platform) -> Log:
         gpus=jobs.gpus if machine.node_gpus.any() else np.zeros(len(jobs)),
     )
     words = {name: told.get(name, [UNKNOWN] * len(jobs)) for name in WORDS}
+    words |= {name: told[name] for name in (GPUS, NODES) if name in told}
     log = Log(jobs, wait, epoch, words)
     return log if ran.all() else log.take(np.flatnonzero(ran))
-
-
-def _numbers(texts: Sequence[str], otherwise: float = 0.0) -> Floats:
-    try:
-        return np.array([float(text) if text else otherwise for text in texts])
-    except ValueError as error:
-        raise WorkloadError(f"the columns beside the log: {error}; a number is needed") from None
 
 
 def with_demands(log: Log, machine: Platform) -> Log:
@@ -157,10 +151,13 @@ def with_demands(log: Log, machine: Platform) -> Log:
     """
     partitions = machine.partitions
     if partitions is None:
-        return log
+        return replace(log, jobs=replace(log.jobs, demands=None))
     for name in dict.fromkeys(log.words["Partition"]):
         partitions.number_of(name)
-    return replace(log, jobs=replace(log.jobs, demands=demands_told(log.words, len(log.jobs))))
+    demands = demands_told(log.words, len(log.jobs))
+    if not machine.node_gpus.any():
+        demands = replace(demands, gpus_per_node=np.zeros(len(log.jobs)))
+    return replace(log, jobs=replace(log.jobs, demands=demands))
 
 
 def in_one_partition(machine: Platform) -> Platform:
@@ -187,8 +184,8 @@ def in_one_partition(machine: Platform) -> Platform:
 
 def asking_for_all(log: Log) -> Log:
     """Return a log whose jobs ask for the only partition of a machine."""
-    demands = demands_told({name: log.words[name] for name in ("Account", "QOS")}, len(log.jobs))
-    return replace(log, jobs=replace(log.jobs, demands=demands))
+    words = {name: column for name, column in log.words.items() if name not in ("Partition", "Constraints")}
+    return replace(log, jobs=replace(log.jobs, demands=demands_told(words, len(log.jobs))))
 
 
 USUAL = {
