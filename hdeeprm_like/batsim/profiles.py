@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim.codec import Submission, number, shown
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.engine.state import Request
+from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.errors import ProtocolError
 
 

@@ -152,7 +152,8 @@ class Conversation:
             self._rows[identifier] = self.system.state.append(request)
         except WorkloadError as error:
             raise ProtocolError(f"job {shown(identifier)}: {error}") from None
-        if self.system.state.gets_whole_nodes(self._rows[identifier]):
+        sets = self.system.state.tables.node_sets
+        if self.system.state.platform.partitions is not None and sets.demands["exclusive"][self._rows[identifier]]:
             raise ProtocolError(f"job {shown(identifier)} gets whole nodes; Batsim gives no more cores than asked for")
         self.identifiers.append(identifier)
         self._submitted_now += 1

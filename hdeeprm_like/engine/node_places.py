@@ -53,6 +53,8 @@ def room_on(tables: Tables, n: int, j: int) -> int:
         fits = places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus) >= min(needed, float(cores))
         return int(cores) if fits else 0
     room = int(places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus))
+    if demand.gpus > 0.0 and demand.nodes == 1:
+        room = min(room, demand.asked)  # as Slurm sees it, so that the first node comes before the fullest
     return int(room - room % demand.task)
 
 

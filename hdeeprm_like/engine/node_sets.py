@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.cluster.partitions import Demands, Partitions, has_features, no_demands
+from hdeeprm_like.cluster.partitions import Demand, Demands, Partitions, demands_of, has_features, no_demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
@@ -70,6 +70,7 @@ class NumberedSets:
 
     Attributes:
         partition: (S,) number of that of each set. members: (S,) of (N,) which nodes belong to each.
+        nodes: that all jobs may hold together which have become known on the way.
     """
 
     def __init__(self, partitions: Partitions) -> None:
@@ -77,6 +78,7 @@ class NumberedSets:
         self._numbers: dict[tuple[str, str], int] = {}
         self.partition: list[int] = []
         self.members: list[Bools] = []
+        self.nodes = 0
         self.number_of("", "")
 
     def number_of(self, partition: str, constraint: str) -> int:
@@ -180,18 +182,27 @@ def refuse_demands(ids: Sequence[str], demands: Demands) -> None:
             raise WorkloadError(f"job {name.partition('!')[2][:40]}: {why}")
 
 
-def add_demand(sets: NodeSets, row: int, found: Records, numbered: NumberedSets, places: int) -> None:
-    """Note what a job asks for that has just become known.
+def add_demand(
+    sets: NodeSets, numbered: NumberedSets, platform: Platform, row: int, size: int, demand: Demand, whole: bool
+) -> int:
+    """Note what a job asks for that has just become known; return the most cores that it can get.
 
     Args:
-        row: of the job; it may be one more than there are. found: (1,) DEMAND, of a set that may be new in *numbered*.
-        places: nodes that all jobs may hold together.
+        row: of the job; there may be none yet. size: cores that it asks for.
+        whole: whether one node takes all cores of a job.
+
+    Raises:
+        WorkloadError: there is no such partition.
+        OptionsError: it asks for several nodes, and one is to take all of its cores.
     """
+    asked, sizes = demands_of([demand]), np.array([size])
     if row >= len(sets.demands):
         sets.demands = np.concatenate([sets.demands, np.zeros(row + 1, DEMAND)])
-    sets.demands[row] = found[0]
+    sets.demands[row] = numbered.rows(asked, sizes, whole)[0]
     if len(numbered.members) > len(sets.members):
         sets.members = numbered.columns
-    if places > len(sets.hold_node):
-        more = np.zeros(places, np.int32)
+    numbered.nodes += min(max(size, demand.nodes), platform.nodes)
+    if numbered.nodes >= len(sets.hold_node):
+        more = np.zeros(numbered.nodes + 1, np.int32)
         sets.hold_node, sets.hold_cores = (np.concatenate([old, more]) for old in (sets.hold_node, sets.hold_cores))
+    return int(most_cores(platform, asked, sizes)[0])

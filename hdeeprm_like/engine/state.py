@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand, demands_of
+from hdeeprm_like.cluster.partitions import NO_DEMAND
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import core_pstates, lifecycle
-from hdeeprm_like.engine.job_rows import countable, fill_jobs
+from hdeeprm_like.engine.job_rows import Request, countable, fill_job, fill_jobs
 from hdeeprm_like.engine.node_sets import NumberedSets, add_demand, most_cores, new_node_sets
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
 from hdeeprm_like.engine.processor_index import rank_all
@@ -46,26 +46,6 @@ class Instant(NamedTuple):
     completed: Sequence[int]
     submitted: int
     arrivals_over: bool
-
-
-class Request(NamedTuple):
-    """What a job asks for, as its row in ``Tables.jobs`` says it.
-
-    Attributes:
-        submit: s. size: cores. time: s. ops: flop per core. memory: MB per core. bandwidth: GB/s per core.
-        gpus: per core. user: a number for who submits it, -1 where nobody knows.
-        demand: what it asks for on a platform with partitions.
-    """
-
-    submit: float
-    size: int
-    time: float
-    ops: float
-    memory: float
-    bandwidth: float
-    gpus: float = 0.0
-    user: int = -1
-    demand: Demand = NO_DEMAND
 
 
 @dataclass
@@ -147,7 +127,7 @@ class State:
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")
             limits = jobs.limits()
-        self.platform, self.jobs = platform, jobs
+        self.platform, self.jobs, self._whole = platform, jobs, whole
         self.limits = limits
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
@@ -229,33 +209,20 @@ class State:
             OptionsError: it asks for several nodes, and one is to take all of its cores.
         """
         row, demand = self.known, request.demand
-        if self._sets is not None:
-            demands, size = demands_of([demand]), np.array([request.size])
-            found = self._sets.rows(demands, size, bool(self.tables.clock["whole"][0]))
-            self._places += int(most_cores(self.platform, demands, size)[0])
-            add_demand(self.tables.node_sets, row, found, self._sets, self._places)
-        elif demand is not NO_DEMAND and (why := demand.refusal()) is not None:
+        if self._sets is None and demand is not NO_DEMAND and (why := demand.refusal()) is not None:
             raise WorkloadError(why)
-        else:
-            self._places += min(request.size, self.platform.cores)
+        most = min(request.size, self.platform.cores)
+        if self._sets is not None:
+            most = add_demand(self.tables.node_sets, self._sets, self.platform, row, request.size, demand, self._whole)
+        self._places += most
         self.known += 1
         before = len(self.tables.jobs)
         make_room(self.tables, self.known, 0)
         self.tables.clock["places"] = self._places if self.named else 0
         if len(self.tables.jobs) > before:
             self._enough = lifecycle.entries_of_an_instant(self.tables)
-        job = self.tables.jobs[row]
-        job["submit"], job["size"] = request.submit, request.size
-        job["requested_time"], job["requested_ops"] = request.time, request.ops
-        job["memory"], job["bandwidth"] = request.memory, request.bandwidth
-        job["gpus"] = 0.0 if demand.gpus_per_node > 0 else request.gpus
-        job["user"] = request.user
-        job["start"] = job["finish"] = job["run_time"] = np.nan
+        fill_job(self.tables.jobs[row], request)
         return row
-
-    def gets_whole_nodes(self, job: int) -> bool:
-        """Tell whether a job gets all cores of its nodes, more perhaps than it asks for."""
-        return self._sets is not None and bool(self.tables.node_sets.demands["exclusive"][job])
 
     def receive(self, instant: Instant) -> None:
         """Move to the next instant."""

@@ -43,7 +43,7 @@ from hdeeprm_like.types import Bools, Floats, Ints
 LINE, WORD = 64, 16  # bytes that the blocks of runs and the columns in them begin at multiples of
 LEAST_JOBS = 2
 NO_PARTITIONS = (
-    "runs side by side know no partitions; use gymnasium.make, or gymnasium.make_vec(..., vectorization_mode='async')"
+    "runs side by side know no partitions; use gymnasium.make, or gymnasium.make_vec(..., vectorization_mode='sync')"
 )
 
 

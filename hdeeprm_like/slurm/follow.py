@@ -30,8 +30,9 @@ from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.ranking import Ranked
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.cores import set_available
+from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
-from hdeeprm_like.engine.state import Instant, Request, State
+from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.words import of_cores
 from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job, Node
 
