@@ -12,6 +12,7 @@ from hdeeprm_like.cluster.partitions import Demand, Demands, Partitions, demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
+from hdeeprm_like.engine.words import BITS
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
@@ -31,12 +32,13 @@ DEMAND = np.dtype(
 )
 
 
-class NodeSets(Bundle, shared=("members", "rank", "partition_nodes")):
-    """Where jobs may run; J jobs, N nodes, S sets, Q partitions.
+class NodeSets(Bundle, shared=("members", "member_bits", "rank", "partition_nodes")):
+    """Where jobs may run; J jobs, N nodes, S sets, Q partitions, W words of 64 nodes.
 
     Attributes:
         demands: (J,) DEMAND.
         members: (S, N) 1 where a node belongs to a set. partition_nodes: (Q, N) the same for partitions.
+        member_bits: (S, W) the members of each set as bits.
         rank: (N,) the weight of each node, as a number from 0 on.
         hold_node, hold_cores: nodes of the started jobs, one job after the other, and the cores there.
         holds: (1,) how many of these are used.
@@ -47,6 +49,7 @@ class NodeSets(Bundle, shared=("members", "rank", "partition_nodes")):
 
     demands: Records
     members: Ints
+    member_bits: Ints
     partition_nodes: Ints
     rank: Ints
     hold_node: Ints
@@ -148,6 +151,7 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
     return NodeSets(
         demands=rows,
         members=numbered.columns,
+        member_bits=bits_of(numbered.columns),
         partition_nodes=np.ascontiguousarray(platform.partitions.nodes, np.int8),
         rank=weights.astype(np.int32),
         hold_node=np.zeros(places, np.int32),
@@ -160,6 +164,15 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
         room=np.zeros(nodes, np.int64),
         picked=np.zeros(nodes, np.int64),
     )
+
+
+def bits_of(members: Ints) -> Ints:
+    """Return (S, W) what is 1 in (S, N) as bits, 64 nodes in each word."""
+    words = -(-members.shape[1] // BITS)
+    padded = np.zeros((len(members), words * BITS), np.uint8)
+    padded[:, : members.shape[1]] = members
+    packed: Ints = np.packbits(padded, axis=1, bitorder="little").view(np.int64)
+    return packed
 
 
 def most_cores(platform: Platform, demands: Demands | None, sizes: Ints) -> Ints:
@@ -201,6 +214,7 @@ def add_demand(
     sets.demands[row] = numbered.rows(asked, sizes, whole)[0]
     if len(numbered.members) > len(sets.members):
         sets.members = numbered.columns
+        sets.member_bits = bits_of(sets.members)
     numbered.nodes += min(max(size, demand.nodes), platform.nodes)
     if numbered.nodes >= len(sets.hold_node):
         more = np.zeros(numbered.nodes + 1, np.int32)

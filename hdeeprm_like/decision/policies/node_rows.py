@@ -24,10 +24,11 @@ NODE_STATE = np.dtype(
 
 
 class NodePlans(Bundle):
-    """Reservations of whole nodes; N nodes, S sets, Q partitions, R reservations.
+    """Reservations of whole nodes; S sets, Q partitions, R reservations, W words of 64 nodes.
 
     Attributes:
-        state: (1,) NODE_STATE. begins, ends: (R,) s. reserved: (R, N) 1 for the nodes of each.
+        state: (1,) NODE_STATE. begins, ends: (R,) s. reserved: (R, W) bits, the nodes of each.
+        bits: (W,) scratch: some nodes.
         taken: (Q,) jobs of each partition that have a reservation in this pass over the queue.
         free, idle: (S,) cores of each set that are free now, and those of them on nodes without jobs.
     """
@@ -36,6 +37,7 @@ class NodePlans(Bundle):
     begins: Floats
     ends: Floats
     reserved: Ints
+    bits: Ints
     taken: Ints
     free: Ints
     idle: Ints
@@ -121,14 +123,15 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
     """
     if not isinstance(sets, NodeSets):
         return absent(NodePlans)
-    count, nodes = sets.members.shape
+    count, words = sets.member_bits.shape
     partitions = len(sets.partition_nodes)
     most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions
     return NodePlans(
         state=np.zeros(1, NODE_STATE),
         begins=np.zeros(most),
         ends=np.zeros(most),
-        reserved=np.zeros((most, nodes), np.int8),
+        reserved=np.zeros((most, words), np.int64),
+        bits=np.zeros(words, np.int64),
         taken=np.zeros(partitions, np.int64),
         free=np.zeros(count, np.int64),
         idle=np.zeros(count, np.int64),
