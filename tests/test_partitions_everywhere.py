@@ -124,7 +124,7 @@ def through_gymnasium(files):
 
 
 def over_messages(files):
-    ours = talk(load_platform(files / "platform.json"), baseline("fcfs+easy"))
+    ours = talk(load_platform(files / "platform.xml"), baseline("fcfs+easy"))
     assert play_on_server(ours, files)[1]
     rows = jobs_of(files / "out_jobs.csv")
     return [float(rows[f"w0!{name}"]["starting_time"]) for name in STARTS]
