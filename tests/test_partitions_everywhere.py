@@ -19,6 +19,7 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ProtocolError, WorkloadError
 from hdeeprm_like.formats.open import load_platform, load_workload, write
+from hdeeprm_like.launch.in_process import NO_NODES, rejected_jobs
 
 NODE = (1000.0, [(4, 1.0, 4.0, 10.0)])
 STARTS = {"1": 0.0, "2": 100.0, "3": 100.0, "4": 3.0, "5": 3.0}  # on paper, first come first served with EASY
@@ -104,6 +105,15 @@ def test_jobs_run_on_the_nodes_of_their_partition(files, tmp_path):
     assert cores["2"].startswith("8-")
     assert cores["4"] == "0-1"
     assert cores["5"] == "4-7"
+
+
+def test_a_job_that_no_node_of_its_partition_serves_is_rejected_with_the_reason(files, tmp_path):
+    content = json.loads((files / "workload.json").read_text())
+    (tmp_path / "workload.json").write_text(json.dumps(content | {"jobs": [*content["jobs"], {
+        **content["jobs"][0], "id": 6, "constraint": "ib"}]}))  # fmt: skip
+    found = hdrm.simulate(files / "platform.json", tmp_path / "workload.json", "fcfs+easy")
+    assert found.not_run == ("w0!6",)
+    assert rejected_jobs(found.simulator.state, found.workload.ids) == {"w0!6": NO_NODES}
 
 
 def in_process(files):
