@@ -19,7 +19,8 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.presets import NO_LIMITS, PRESETS, policy_named
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine import compiled
-from hdeeprm_like.engine.state import Instant, Request, State
+from hdeeprm_like.engine.job_rows import Request
+from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.run.loop import advance
 from hdeeprm_like.run.schedules import run_to_end

@@ -19,7 +19,9 @@ from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.swf import Trace, convert, knows_memory
 from hdeeprm_like.formats.windows import Window, usable, window, with_requested_times
@@ -139,7 +141,6 @@ def experiment_of(
     platform_path = named[0] or named_path(path, named[1], "platform_file_path", "--platform")
     types = [path.parent / name for name in options.type_file_paths]
     platform = readers.platform(platform_path, types)
-    tell_of_partitions(platform, platform_path)
     if options.nb_resources not in (None, platform.cores):
         message = f"{path}: nb_resources: {options.nb_resources}, but {platform_path} has {platform.cores} cores"
         if overrides.platform is None:
@@ -235,13 +236,15 @@ def load_jobs(
         if own:
             raise OptionsError(f"{path}: workload.model and workload_file_path exclude one another")
         workload = made_jobs(path, options, platform)
-        check_sizes(path, workload, platform)
+        check_jobs(path, workload, platform)
         return Experiment(options, Path(), Path(options.workload.model), platform, workload)
     source = source or named_path(path, options.workload_file_path, "workload_file_path", "--trace or --workload")
     if overrides.workload or (not overrides.trace and has_ending_of(source, "workload")):
         flops, network = platform.reference_flops, options.network or overrides.network
         workload = load_workload(source, reference_flops=flops, capacity=platform.cores, network=network)
-        check_sizes(source, workload, platform)
+        if platform.partitions is None and source.name.endswith((".csv", ".csv.gz")):
+            workload = replace(workload, demands=None)  # a log tells where jobs ran; they did not ask this platform
+        check_jobs(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
     trace = readers.trace(source)
     how = options.workload
@@ -262,7 +265,9 @@ def load_jobs(
         max_bandwidth=how.max_bandwidth,
         missing_memory=missing_memory,
         runtimes=how.runtimes,
+        demands=None if platform.partitions is None else demands_of_trace(trace),
     )
+    check_demands(source, workload, platform)
     if how.estimates is not None:
         estimates = estimates_named(how.estimates, where=f"{path}: workload.estimates")
         workload = estimate_workload(workload, estimates, generator(options.seed, ESTIMATES))
@@ -277,12 +282,6 @@ def load_jobs(
 def warn_once(message: str) -> None:
     """Tell the user something that is not said again however often the same file is read."""
     log.warning("%s", message)
-
-
-def tell_of_partitions(platform: Platform, path: Path) -> None:
-    """Warn that whoever reads the jobs of a workload or a trace takes no notice of the partitions of a machine."""
-    if platform.partitions is not None:
-        warn_once(f"{path}: its partitions count for nothing here: every job may run on every node; whatif heeds them")
 
 
 def platform_from(platform: AnyPlatform) -> Platform:
@@ -328,8 +327,8 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:
     return Window(workload, 0.0)
 
 
-def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
-    """Refuse a workload with a job that asks for more cores than there are.
+def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:
+    """Refuse a workload with a job that asks for more cores than there are, or for a partition that there is not.
 
     A job that only lacks memory is left to the decision system, which rejects it.
     """
@@ -339,6 +338,21 @@ def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
         raise WorkloadError(
             f"{path}: job {job} asks for {workload.size[largest]} cores; the platform has {platform.cores}"
         )
+    check_demands(path, workload, platform)
+
+
+def check_demands(path: Path, workload: Workload, platform: Platform) -> None:
+    """Refuse a workload with a job that asks for a partition that there is not, or for nodes without partitions."""
+    if workload.demands is None:
+        return
+    try:
+        if platform.partitions is None:
+            refuse_demands(workload.ids, workload.demands)
+        else:
+            for name in dict.fromkeys(workload.demands.partition):
+                platform.partitions.number_of(name)
+    except WorkloadError as error:
+        raise WorkloadError(f"{path}: {error}") from None
 
 
 def made_jobs(path: Path, options: Options, platform: Platform, episode: int = 0) -> Workload:

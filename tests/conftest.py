@@ -30,6 +30,7 @@ MORE = {
     r"studies/test_compare.*sees_its_machine": "trains an agent on a machine for it",
     r"robust/test_trainings.*no_worker_outlives.*\[(2|9)\]": "another signal",
     r"test_golden_slurm": "compiles a baseline on partitions, and plays 22 recorded queues",
+    r"test_partitions_everywhere.*(nodes|every_driver|gpus_are)": "compiles a baseline for each driver",
     r"test_docs.*site_is_built": "builds the site; `make docs` does so too",
     r"studies/test_sweep.py.*killed_sweep.*\[1\]": "kills and resumes; moment 0 stays",
 }

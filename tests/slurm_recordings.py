@@ -111,7 +111,6 @@ def workload(rows: list[dict[str, str]], platform: Platform, machine: object) ->
         bandwidth=np.zeros(count),
         walltime=np.full(count, np.inf),
         capacity=platform.cores,
-        gpus=column("gpus_per_node") * np.maximum(nodes, 1) / size,
         user=np.array([users.index(row["user"]) for row in rows]),
         demands=Demands(
             partition=tuple(row["partition"] for row in rows),
@@ -121,6 +120,7 @@ def workload(rows: list[dict[str, str]], platform: Platform, machine: object) ->
             nodes=nodes,
             task=task,
             exclusive=exclusive,
+            gpus_per_node=column("gpus_per_node"),
             nice=column("nice"),
         ),
     )

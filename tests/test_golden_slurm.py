@@ -4,8 +4,8 @@ Given the dates at which Slurm's threads looked, the model decides as Slurm does
 scheduler decides, and whatever comes a tenth of a second later changes all that follows: Slurm's own second run of the
 same jobs has 59 to 100 % of the starts of the first. Without the dates the model is about as like Slurm as that.
 
-The bounds are what was reached, rounded; they tell when it gets worse. The queues `gpus` and `shapes` are not retold:
-GPUs of a job are counted for each core, not for each node, and a node that a job has just left is still completing.
+The bounds are what was reached, rounded; they tell when it gets worse. The queue `shapes` is not retold: a node that a
+job has just left is still completing.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.whatif.fidelity import rank_correlation
 
-RETOLD = ("cores", "fairshare", "linear", "shallow", "usual")
-BOUNDS = {"gpus": (0.6, 0.1, 0.9), "shapes": (0.54, 0.11, 0.8), "tiers": (0.91, 0.05, 0.99)}
+RETOLD = ("cores", "fairshare", "gpus", "linear", "shallow", "usual")
+BOUNDS = {"shapes": (0.54, 0.11, 0.8), "tiers": (0.91, 0.05, 0.99)}
 OWN_CLOCK = {
     "cores": (0.63, 0.06, 0.87),
     "fairshare": (0.66, 0.02, 0.83),
@@ -41,6 +41,7 @@ JUDGED_EARLIER = {
     "usual": (0.79, 0.17, 0.80),
 }
 WORSE = {
+    ("gpus", "wait"): "0.233 on its own clock; at Slurm's dates all starts are right, so it is the dates",
     ("cores", "wait"): "0.049",
     ("linear", "wait"): "0.015",
     ("linear", "order"): "0.919",
@@ -48,8 +49,8 @@ WORSE = {
 }
 
 
-def marked(name, figure):
-    found = WORSE.get((name, figure))
+def marked(name, figure, among):
+    found = WORSE.get((name, figure)) if name in among else None
     marks = [pytest.mark.xfail(reason=f"is {found}", strict=True, raises=AssertionError)] if found else []
     return pytest.param(name, figure, marks=marks)
 
@@ -75,6 +76,7 @@ def test_jobs_start_when_slurm_started_them(name, tmp_path):
     assert order >= 0.99
 
 
+NAMES = {"gpus": (3, 4, 5, 0, 1, 2)}  # the place of each node among the names, where the platform has another order
 COMPLETING = "0.93: a job left 19 ms before the scheduler looked; its core was still completing, and later jobs moved"
 MOVED = pytest.mark.xfail(reason=COMPLETING, strict=True, raises=AssertionError)
 
@@ -84,7 +86,12 @@ def test_jobs_run_where_slurm_ran_them(name, tmp_path):
     told = recording(name, tmp_path)
     simulator = simulated(told)
     sets = simulator.state.tables.node_sets
-    places = [sets.hold_cores[row["first_hold"] : row["first_hold"] + row["held"]].tolist() for row in sets.demands]
+    names = NAMES.get(name, range(told.platform.nodes))
+    places = []
+    for row in sets.demands:
+        held = slice(row["first_hold"], row["first_hold"] + row["held"])
+        cores = zip(sets.hold_node[held].tolist(), sets.hold_cores[held].tolist(), strict=True)
+        places.append([count for _, count in sorted(cores, key=lambda one: names[one[0]])])
     assert np.mean([ours == real for ours, real in zip(places, told.cores, strict=True)]) >= 0.95
 
 
@@ -98,23 +105,26 @@ def test_other_queues_are_as_like_slurm_as_they_were(name, bounds, tmp_path):
     assert order >= least_order
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_on_its_own_clock_the_model_is_about_as_like_slurm_as_slurm_is(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "figure"), [marked(name, figure, ("gpus",)) for name in RUNS for figure in ("starts", "wait", "order")]
+)
+def test_on_its_own_clock_the_model_is_about_as_like_slurm_as_slurm_is(name, figure, tmp_path):
     told = recording(name, tmp_path, dates=False)
-    share, error, order = agreement(told, simulated(told))
-    least, most, least_order = OWN_CLOCK[name]
-    assert share >= least
-    assert error <= most
-    assert order >= least_order
+    assert_no_worse(agreement(told, simulated(told)), OWN_CLOCK[name], figure)
 
 
 @pytest.mark.parametrize(
-    ("name", "figure"), [marked(name, figure) for name in JUDGED_EARLIER for figure in ("starts", "wait", "order")]
+    ("name", "figure"),
+    [marked(name, figure, JUDGED_EARLIER) for name in JUDGED_EARLIER for figure in ("starts", "wait", "order")],
 )
 def test_earlier_recordings_are_retold_no_worse_than_before(name, figure, tmp_path):
     told = recording(name, tmp_path, of=EARLIER)
-    share, error, order = agreement(told, simulated(told))
-    least, most, least_order = JUDGED_EARLIER[name]
+    assert_no_worse(agreement(told, simulated(told)), JUDGED_EARLIER[name], figure)
+
+
+def assert_no_worse(found, bounds, figure):
+    share, error, order = found
+    least, most, least_order = bounds
     if figure == "starts":
         assert share >= least
     elif figure == "wait":

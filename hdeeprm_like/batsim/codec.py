@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import ProtocolError
 
@@ -25,6 +26,7 @@ class Submission(NamedTuple):
         submit: s. size: cores. walltime: s, None without limit.
         profile: its name in the workload. forwarded: the profile itself if it came with the job, else None.
         user: a number for who submits it, -1 where the job does not tell.
+        demand: what it asks for on a platform with partitions.
     """
 
     identifier: str
@@ -34,6 +36,7 @@ class Submission(NamedTuple):
     profile: str
     forwarded: Any
     user: int = -1
+    demand: Demand = NO_DEMAND
 
 
 class Cores(Protocol):

@@ -23,6 +23,7 @@ from hdeeprm_like.batsim.codec import Cores, Host, Listener, Submission, WireEve
 from hdeeprm_like.cluster.workload import user_number
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.formats.demands_json import demand_in
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +190,8 @@ def _submission(identifier: str, job: Mapping[str, Any], forwarded: Any) -> Subm
         raise ProtocolError("profile must be a name")
     walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
     submit, user = number(job.get("subtime"), "subtime"), user_number(job.get("user"))
-    return Submission(identifier, submit, size, walltime, profile, forwarded, user)
+    demand = demand_in(job, "job", ProtocolError)
+    return Submission(identifier, submit, size, walltime, profile, forwarded, user, demand)
 
 
 def _complete(data: Content, listener: Listener) -> None:

@@ -26,6 +26,7 @@ from hdeeprm_like.cluster.workload import user_number
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.batsim5_json import extra_data, profile_as_batsim4, profile_of_message
+from hdeeprm_like.formats.demands_json import demand_in
 from hdeeprm_like.formats.platform_properties import SPEED
 
 log = logging.getLogger(__name__)
@@ -156,9 +157,10 @@ def _submission(identifier: str, job: Mapping[str, Any], data: Content) -> Submi
     if told is not None and not isinstance(told, dict):
         raise ProtocolError("profile must be an object")
     forwarded = None if told is None else profile_as_batsim4(profile_of_message(told))
-    submit, user = number(data.get("submission_time"), "submission_time"), user_number(extra_data(job).get("user"))
+    extra, submit = extra_data(job), number(data.get("submission_time"), "submission_time")
+    user, demand = user_number(extra.get("user")), demand_in(extra, "extra_data", ProtocolError)
     name = profile.removeprefix(f"{identifier.partition('!')[0]}!")
-    return Submission(identifier, round(submit, DECIMALS), size, walltime, name, forwarded, user)
+    return Submission(identifier, round(submit, DECIMALS), size, walltime, name, forwarded, user, demand)
 
 
 def _complete(data: Content, listener: Listener) -> None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim.codec import Submission, number, shown
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.engine.state import Request
+from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.errors import ProtocolError
 
 
@@ -55,7 +55,8 @@ class Profiles:
         size = submission.size
         time, ops = filled(figures, size, submission.walltime, reference_flops)
         gpus = figures.gpus / size
-        return Request(submission.submit, size, time, ops, figures.memory, figures.bandwidth, gpus, submission.user)
+        asked = figures.memory, figures.bandwidth, gpus, submission.user, submission.demand
+        return Request(submission.submit, size, time, ops, *asked)
 
     def _figures(self, submission: Submission) -> ProfileFigures:
         workload, name = submission.identifier.partition("!")[0], submission.profile

@@ -19,7 +19,7 @@ from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.state import Commands, Instant
-from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.errors import ProtocolError, WorkloadError
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +147,13 @@ class Conversation:
         if identifier in self._rows:
             raise ProtocolError(f"job {shown(identifier)} has been submitted before")
         request = self._profiles.request(submission, self._reference_flops)
-        self._rows[identifier] = self.system.state.append(request)
+        try:
+            self._rows[identifier] = self.system.state.append(request)
+        except WorkloadError as error:
+            raise ProtocolError(f"job {shown(identifier)}: {error}") from None
+        sets = self.system.state.tables.node_sets
+        if self.system.state.platform.partitions is not None and sets.demands["exclusive"][self._rows[identifier]]:
+            raise ProtocolError(f"job {shown(identifier)} gets whole nodes; Batsim gives no more cores than asked for")
         self.identifiers.append(identifier)
         self._submitted_now += 1
 

@@ -1,13 +1,15 @@
 """Partitions: sets of nodes, possibly overlapping, that jobs ask for, and what else jobs ask for besides cores."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.types import Bools, Floats, Ints
+
+NONE_TOLD = "the platform tells of no partitions (key 'slurm')"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,24 +49,51 @@ class Partitions:
         return self.names.index(first)
 
 
-@dataclass(frozen=True, eq=False)
-class Demands:
-    """What jobs ask for besides cores, memory and GPUs, and who they belong to; all (J,).
+class Demand(NamedTuple):
+    """What a job asks for besides cores, memory and GPUs, and who it belongs to.
 
     Attributes:
         partition: its name, empty for the default one. constraint: features joined by ``&`` or ``|``.
-        account, qos: names, empty where nobody knows.
         nodes: how many nodes exactly, 0 for any number. task: cores that must be on one node.
-        exclusive: whether a job gets whole nodes. nice: what is taken off its priority.
+        exclusive: whether it gets whole nodes.
+        gpus_per_node: GPUs on each of its nodes, however many of its cores are there; 0 where GPUs go with cores.
+        account, qos: names, empty where nobody knows. nice: what is taken off its priority.
     """
+
+    partition: str = ""
+    constraint: str = ""
+    nodes: int = 0
+    task: int = 1
+    exclusive: bool = False
+    gpus_per_node: float = 0.0
+    account: str = ""
+    qos: str = ""
+    nice: float = 0.0
+
+    def refusal(self) -> str | None:
+        """Return why a platform without partitions cannot serve it; None if it can."""
+        asked = self._asdict()
+        for name in ("partition", "constraint", "nodes", "exclusive", "gpus_per_node"):
+            if asked[name]:
+                return f"asks for {name} {asked[name]!r:.60}; {NONE_TOLD}"
+        return f"asks for {self.task} cores on one node; {NONE_TOLD}" if self.task > 1 else None
+
+
+NO_DEMAND = Demand()
+
+
+@dataclass(frozen=True, eq=False)
+class Demands:
+    """The demands of jobs as columns; all (J,), see `Demand`."""
 
     partition: tuple[str, ...]
     constraint: tuple[str, ...]
-    account: tuple[str, ...]
-    qos: tuple[str, ...]
     nodes: Ints
     task: Ints
     exclusive: Bools
+    gpus_per_node: Floats
+    account: tuple[str, ...]
+    qos: tuple[str, ...]
     nice: Floats
 
     def take(self, rows: Ints) -> "Demands":
@@ -74,15 +103,35 @@ class Demands:
         def of(column: tuple[str, ...]) -> tuple[str, ...]:
             return tuple([column[row] for row in chosen])
 
-        names = of(self.partition), of(self.constraint), of(self.account), of(self.qos)
-        return Demands(*names, self.nodes[rows], self.task[rows], self.exclusive[rows], self.nice[rows])
+        return Demands(
+            partition=of(self.partition),
+            constraint=of(self.constraint),
+            nodes=self.nodes[rows],
+            task=self.task[rows],
+            exclusive=self.exclusive[rows],
+            gpus_per_node=self.gpus_per_node[rows],
+            account=of(self.account),
+            qos=of(self.qos),
+            nice=self.nice[rows],
+        )
+
+    def each(self) -> Iterator[Demand]:
+        """Yield those of each job."""
+        columns = (getattr(self, name) for name in Demand._fields)
+        return map(Demand._make, zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns), strict=True))
+
+
+def demands_of(jobs: Sequence[Demand]) -> Demands:
+    """Return the demands of some jobs as columns."""
+    found: dict[str, Any] = {name: tuple([getattr(one, name) for one in jobs]) for name in Demand._fields}
+    for name in ("nodes", "task", "exclusive", "gpus_per_node", "nice"):
+        found[name] = np.array(found[name], type(getattr(NO_DEMAND, name)))
+    return Demands(**found)
 
 
 def no_demands(jobs: int) -> Demands:
     """Return those of jobs that ask for nothing of the kind."""
-    empty = ("",) * jobs
-    none = np.zeros(jobs, np.int64)
-    return Demands(empty, empty, empty, empty, none, np.ones(jobs, np.int64), np.zeros(jobs, np.bool_), np.zeros(jobs))
+    return demands_of([NO_DEMAND] * jobs)
 
 
 def has_features(features: frozenset[str], constraint: str) -> bool:

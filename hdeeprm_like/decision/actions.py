@@ -12,6 +12,7 @@ import numpy as np
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, MODES, Baseline
 from hdeeprm_like.decision.policies.baselines import decide_by
+from hdeeprm_like.decision.policies.node_rows import NodePlans, make_room_for_sets
 from hdeeprm_like.decision.policies.own_times import OwnTimes
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.decision.policies.plans import Plans, make_room, needs_of, new_plans, predictors_of
@@ -277,6 +278,8 @@ class PolicyActions:
             self._plans = state, new_plans(state, self.baselines), OwnTimes(state, self.baselines)
         _, plans, own_times = self._plans
         make_room(plans, len(state.tables.jobs))
+        if isinstance(plans.node_plans, NodePlans):
+            make_room_for_sets(plans.node_plans, state.tables.node_sets)
         own_times.write(plans.history)
         return plans
 

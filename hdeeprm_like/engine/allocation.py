@@ -7,7 +7,7 @@ from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, note_room, release, touch
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
-from hdeeprm_like.engine.node_places import has_nodes, note_holds
+from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import (
     BEST_FIT,
@@ -177,6 +177,7 @@ def book_picked(tables: Tables, j: int) -> None:
         size += sets.picked[n]
     tables.jobs[j].size = size
     note_holds(tables, j)
+    book_gpus(tables, j)
     for n in range(len(tables.nodes)):
         p, left = tables.nodes[n].first_processor, sets.picked[n]
         while left > 0:

@@ -6,7 +6,7 @@ Compiled functions on ``Tables``.
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.node_places import has_nodes, may_run_on
+from hdeeprm_like.engine.node_places import has_nodes, node_has_room
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.processor_index import node_fits, places
 from hdeeprm_like.engine.tables import Tables
@@ -14,26 +14,34 @@ from hdeeprm_like.types import Ints
 
 
 @by_type
-def may_use(tables: BundleType, j: object, n: object) -> object:
-    """Tell whether a job may run on a node by its partition and constraint."""
-    return uses_any if no_partitions(tables) else may_run_on
+def node_fits_job(tables: BundleType, first_processor: object, n: object, j: object) -> object:
+    """Tell whether a node can take all cores of a job now."""
+    return fits_any_node if no_partitions(tables) else fits_node_of_set
 
 
 @inlined
-def uses_any(tables: Tables, j: int, n: int) -> bool:
-    """Tell that a job may run on all nodes."""
-    return True
+def fits_any_node(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
+    """Tell whether a node can take all cores of a job now that may run on all nodes."""
+    job, free = tables.jobs[j], 0
+    for p in range(first_processor[n], first_processor[n + 1]):
+        free += tables.loads[p].free
+    return bool(job.size <= free and node_fits(tables, n, job.size * job.memory, job.size * job.gpus))
+
+
+@inlined
+def fits_node_of_set(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
+    """Tell whether a node can take all cores of a job now, and the job may run there."""
+    return node_has_room(tables, n, j)
 
 
 @compiled
 def fits_on(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
-    """Tell whether a node can take all cores of a job now."""
-    job, free = tables.jobs[j], 0
-    for p in range(first_processor[n], first_processor[n + 1]):
-        free += tables.loads[p].free
-    if not may_use(tables, j, n):
-        return False
-    return bool(job.size <= free and node_fits(tables, n, job.size * job.memory, job.size * job.gpus))
+    """Tell whether a node can take all cores of a job now.
+
+    Args:
+        first_processor: (N + 1,) where the processors of each node begin.
+    """
+    return bool(node_fits_job(tables, first_processor, n, j))
 
 
 @compiled

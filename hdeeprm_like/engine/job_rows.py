@@ -1,18 +1,48 @@
 """What a workload asks for, as rows of the record that the engine keeps of jobs."""
 
+from typing import NamedTuple
+
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.types import Records
 
 
+class Request(NamedTuple):
+    """What a job asks for, as its row in ``Tables.jobs`` says it.
+
+    Attributes:
+        submit: s. size: cores. time: s. ops: flop per core. memory: MB per core. bandwidth: GB/s per core.
+        gpus: per core. user: a number for who submits it, -1 where nobody knows.
+        demand: what it asks for on a platform with partitions.
+    """
+
+    submit: float
+    size: int
+    time: float
+    ops: float
+    memory: float
+    bandwidth: float
+    gpus: float = 0.0
+    user: int = -1
+    demand: Demand = NO_DEMAND
+
+
+def fill_job(job: Records, request: Request) -> None:
+    """Write what a job asks for that has just become known into its row."""
+    job["submit"], job["size"] = request.submit, request.size
+    job["requested_time"], job["requested_ops"] = request.time, request.ops
+    job["memory"], job["bandwidth"], job["user"] = request.memory, request.bandwidth, request.user
+    job["gpus"] = 0.0 if request.demand.gpus_per_node > 0 else request.gpus
+    job["start"] = job["finish"] = job["run_time"] = np.nan
+
+
 def countable(platform: Platform, jobs: Workload | None) -> bool:
     """Tell whether it makes no difference which cores the jobs have; those that are not known must ask for no more."""
-    asked = jobs is not None and (
-        jobs.demands is not None or jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any()
-    )
-    return platform.processors == 1 and not asked
+    asked = jobs is not None and (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
+    return platform.processors == 1 and platform.partitions is None and not asked
 
 
 def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
@@ -20,6 +50,8 @@ def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
     rows["submit"], rows["size"] = jobs.submit, jobs.size
     rows["requested_time"], rows["requested_ops"] = jobs.requested_time, jobs.requested_ops
     rows["memory"], rows["bandwidth"], rows["gpus"] = jobs.memory, jobs.bandwidth, jobs.gpus
+    if jobs.demands is not None:
+        rows["gpus"][jobs.demands.gpus_per_node > 0] = 0.0  # those that a job has on each node do not go with cores
     rows["user"] = jobs.user
     rows["start"] = rows["finish"] = np.nan
     times = np.where(jobs.delay >= 0.0, jobs.delay, jobs.ops / reference_flops)

@@ -10,7 +10,7 @@ from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, forget_touched, release, touch_all
-from hdeeprm_like.engine.node_places import has_nodes_when_idle
+from hdeeprm_like.engine.node_places import has_nodes_when_idle, release_gpus
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.processor_index import counts_cores, places, rank, rank_picks
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
@@ -221,7 +221,19 @@ def end_job(tables: Tables, j: int) -> None:
             cores += count
             first, left, p = first + count, left - count, p + 1
     free_processor(tables, j, last, cores, available)
+    release_of_nodes(tables, j)
     rank_picks(tables, 0, picks)
+
+
+@by_type
+def release_of_nodes(tables: BundleType, j: object) -> object:
+    """Release what a job holds of whole nodes, beside what goes with its cores."""
+    return holds_cores_only if no_partitions(tables) else release_gpus
+
+
+@inlined
+def holds_cores_only(tables: Tables, j: int) -> None:
+    """Release nothing: all that a job holds goes with its cores."""
 
 
 @compiled

@@ -15,14 +15,19 @@ from hdeeprm_like.engine.tables import Tables
 @compiled
 def look_at_nodes(tables: Tables) -> None:
     """Write what is free on each node now."""
-    sets = tables.node_sets
     for n in range(len(tables.nodes)):
-        node, left, free = tables.nodes[n], tables.node_loads[n], 0
-        for p in range(node.first_processor, node.first_processor + node.processors):
-            free += tables.loads[p].free
-        sets.cores[n] = free
-        sets.memory[n] = left.free_memory + node.memory * ROUNDING
-        sets.gpus[n] = left.free_gpus + node.gpus * ROUNDING
+        look_at_node(tables, n)
+
+
+@inlined
+def look_at_node(tables: Tables, n: int) -> None:
+    """Write what is free on a node now."""
+    sets, node, left, free = tables.node_sets, tables.nodes[n], tables.node_loads[n], 0
+    for p in range(node.first_processor, node.first_processor + node.processors):
+        free += tables.loads[p].free
+    sets.cores[n] = free
+    sets.memory[n] = left.free_memory + node.memory * ROUNDING
+    sets.gpus[n] = left.free_gpus + node.gpus * ROUNDING
 
 
 @inlined
@@ -39,6 +44,8 @@ def room_on(tables: Tables, n: int, j: int) -> int:
     """Return how many cores of a node a job can have by what is free there, in whole tasks."""
     sets, job, demand = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j]
     cores = sets.cores[n]
+    if demand.gpus > sets.gpus[n]:
+        return 0
     if demand.exclusive == 1:
         if cores < tables.nodes[n].cores:
             return 0
@@ -46,6 +53,8 @@ def room_on(tables: Tables, n: int, j: int) -> int:
         fits = places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus) >= min(needed, float(cores))
         return int(cores) if fits else 0
     room = int(places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus))
+    if demand.gpus > 0.0 and demand.nodes == 1:
+        room = min(room, demand.asked)  # as Slurm sees it, so that the first node comes before the fullest
     return int(room - room % demand.task)
 
 
@@ -203,10 +212,23 @@ def spread(tables: Tables, j: int) -> None:
                 left -= taken
 
 
-@inlined
-def may_run_on(tables: Tables, j: int, n: int) -> bool:
-    """Tell whether a node belongs to the set of a job."""
-    return bool(tables.node_sets.members[tables.node_sets.demands[j].set, n] == 1)
+@compiled
+def node_has_room(tables: Tables, n: int, j: int) -> bool:
+    """Tell whether a node belongs to the set of a job and can take all of its cores now; one of whole nodes is idle."""
+    demand = tables.node_sets.demands[j]
+    if tables.node_sets.members[demand.set, n] == 0 or demand.nodes > 1:
+        return False
+    look_at_node(tables, n)
+    return bool(room_on(tables, n, j) >= demand.asked)
+
+
+@compiled
+def pick_node(tables: Tables, n: int, j: int) -> None:
+    """Pick a node that has room for all cores of a job."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    for other in range(len(tables.nodes)):
+        sets.picked[other] = 0
+    sets.picked[n] = tables.nodes[n].cores if demand.exclusive == 1 else demand.asked
 
 
 @compiled
@@ -233,6 +255,26 @@ def has_nodes_when_idle(tables: Tables, j: int) -> bool:
     as_idle(tables)
     allow_set(tables, j)
     return pick_nodes(tables, j)
+
+
+@inlined
+def book_gpus(tables: Tables, j: int) -> None:
+    """Take the GPUs that a job has on each of the picked nodes."""
+    sets, gpus = tables.node_sets, tables.node_sets.demands[j].gpus
+    if gpus > 0.0:
+        for n in range(len(tables.nodes)):
+            if sets.picked[n] > 0:
+                tables.node_loads[n].free_gpus -= gpus
+
+
+@inlined
+def release_gpus(tables: Tables, j: int) -> None:
+    """Give back the GPUs that a job had on each of its nodes; those of an idle node are all free already."""
+    sets, demand = tables.node_sets, tables.node_sets.demands[j]
+    if demand.gpus > 0.0:
+        for i in range(demand.first_hold, demand.first_hold + demand.held):
+            if tables.node_loads[sets.hold_node[i]].busy > 0:
+                tables.node_loads[sets.hold_node[i]].free_gpus += demand.gpus
 
 
 @inlined

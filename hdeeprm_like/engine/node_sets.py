@@ -1,14 +1,19 @@
 """The sets of nodes that jobs may run on, where a platform has partitions; absent where it has none.
 
-Each pair of partition and constraint that occurs is a *set* of nodes with a number.
+Each pair of partition and constraint that occurs is a *set* of nodes with a number. Jobs that name no partition are of
+the default one.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.cluster.partitions import Demands, Partitions, has_features
+from hdeeprm_like.cluster.partitions import Demand, Demands, Partitions, demands_of, has_features, no_demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
+from hdeeprm_like.engine.words import BITS
+from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 DEMAND = np.dtype(
@@ -21,17 +26,19 @@ DEMAND = np.dtype(
         ("held", "i4"),  # nodes that a started job has: NodeSets.hold_node[first_hold : first_hold + held],
         ("first_hold", "i8"),  # and cores on each of them in hold_cores
         ("asked", "i8"),  # cores that it asks for; those of whole nodes may be more
+        ("gpus", "f8"),  # on each of its nodes, besides those that go with its cores
     ],
     align=True,
 )
 
 
-class NodeSets(Bundle, shared=("members", "rank", "partition_nodes")):
-    """Where jobs may run; J jobs, N nodes, S sets, Q partitions.
+class NodeSets(Bundle, shared=("members", "member_bits", "rank", "partition_nodes")):
+    """Where jobs may run; J jobs, N nodes, S sets, Q partitions, W words of 64 nodes.
 
     Attributes:
         demands: (J,) DEMAND.
         members: (S, N) 1 where a node belongs to a set. partition_nodes: (Q, N) the same for partitions.
+        member_bits: (S, W) the members of each set as bits.
         rank: (N,) the weight of each node, as a number from 0 on.
         hold_node, hold_cores: nodes of the started jobs, one job after the other, and the cores there.
         holds: (1,) how many of these are used.
@@ -42,6 +49,7 @@ class NodeSets(Bundle, shared=("members", "rank", "partition_nodes")):
 
     demands: Records
     members: Ints
+    member_bits: Ints
     partition_nodes: Ints
     rank: Ints
     hold_node: Ints
@@ -60,23 +68,91 @@ def no_partitions(tables: BundleType) -> bool:
     return bool(tables.fields["node_sets"][0].kind == "NoNodeSets")
 
 
-def new_node_sets(platform: Platform, jobs: Workload | None) -> NodeSets:
-    """Return the sets of nodes of some jobs; absent if the platform has no partitions, or the jobs ask for none.
+class NumberedSets:
+    """The sets that occur, by partition and constraint; S so far, the first is all of the default partition.
+
+    Attributes:
+        partition: (S,) number of that of each set. members: (S,) of (N,) which nodes belong to each.
+        nodes: that all jobs may hold together which have become known on the way.
+    """
+
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
+        self._numbers: dict[tuple[str, str], int] = {}
+        self.partition: list[int] = []
+        self.members: list[Bools] = []
+        self.nodes = 0
+        self.number_of("", "")
+
+    def number_of(self, partition: str, constraint: str) -> int:
+        """Return the number of a set.
+
+        Raises:
+            WorkloadError: there is no such partition.
+        """
+        key = partition, constraint
+        if key not in self._numbers:
+            number = self._partitions.number_of(partition)
+            suits = np.array([has_features(features, constraint) for features in self._partitions.features])
+            self._numbers[key] = len(self.members)
+            self.partition.append(number)
+            self.members.append(self._partitions.nodes[number] & suits)
+        return self._numbers[key]
+
+    def rows(self, demands: Demands, sizes: Ints, whole: bool = False) -> Records:
+        """Return (J,) DEMAND.
+
+        Args:
+            whole: whether one node takes all cores of a job.
+
+        Raises:
+            WorkloadError: there is no such partition.
+            OptionsError: a job asks for several nodes, and one is to take all of its cores.
+        """
+        rows = np.zeros(len(sizes), DEMAND)
+        rows["set"] = [self.number_of(*key) for key in zip(demands.partition, demands.constraint, strict=True)]
+        rows["partition"] = np.array(self.partition)[rows["set"]]
+        rows["nodes"], rows["task"], rows["asked"] = demands.nodes, np.maximum(demands.task, 1), sizes
+        rows["exclusive"] = demands.exclusive | self._partitions.exclusive[rows["partition"]]
+        rows["gpus"] = demands.gpus_per_node
+        if whole and len(rows) and demands.nodes.max() > 1:
+            raise OptionsError(f"a job asks for {demands.nodes.max()} nodes, but one is to take all of its cores")
+        if whole:
+            rows["nodes"] = 1
+        return rows
+
+    @property
+    def columns(self) -> Ints:
+        """(S, N) 1 where a node belongs to a set."""
+        return np.ascontiguousarray(self.members, np.int8)
+
+
+def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedSets | None, whole: bool) -> NodeSets:
+    """Return the sets of nodes of some jobs; absent if the platform has no partitions.
+
+    Args:
+        jobs: None where they become known on the way, see `add_demand`. numbered: the sets of the platform.
+        whole: whether one node takes all cores of a job.
 
     Raises:
-        WorkloadError: a job names a partition that there is not.
+        WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
+        OptionsError: a job asks for several nodes, and one is to take all of its cores.
     """
-    partitions = platform.partitions
-    if partitions is None or jobs is None or jobs.demands is None:
+    demands = None if jobs is None else jobs.demands
+    if numbered is None:
+        if jobs is not None and demands is not None:
+            refuse_demands(jobs.ids, demands)
         return absent(NodeSets)
-    demands, sizes = jobs.demands, jobs.size
-    rows, members = demand_rows(partitions, demands, sizes)
-    nodes, places = platform.nodes, int(most_cores(platform, demands, sizes).sum()) + 1
-    weights = np.unique(partitions.weights, return_inverse=True)[1]
+    sizes = np.zeros(0, np.int64) if jobs is None else jobs.size
+    rows = numbered.rows(demands or no_demands(len(sizes)), sizes, whole)
+    nodes, places = platform.nodes, int(np.minimum(np.maximum(sizes, rows["nodes"]), platform.nodes).sum()) + 1
+    assert platform.partitions is not None
+    weights = np.unique(platform.partitions.weights, return_inverse=True)[1]
     return NodeSets(
         demands=rows,
-        members=np.ascontiguousarray(members, np.int8),
-        partition_nodes=np.ascontiguousarray(partitions.nodes, np.int8),
+        members=numbered.columns,
+        member_bits=bits_of(numbered.columns),
+        partition_nodes=np.ascontiguousarray(platform.partitions.nodes, np.int8),
         rank=weights.astype(np.int32),
         hold_node=np.zeros(places, np.int32),
         hold_cores=np.zeros(places, np.int32),
@@ -90,33 +166,57 @@ def new_node_sets(platform: Platform, jobs: Workload | None) -> NodeSets:
     )
 
 
+def bits_of(members: Ints) -> Ints:
+    """Return (S, W) what is 1 in (S, N) as bits, 64 nodes in each word."""
+    words = -(-members.shape[1] // BITS)
+    padded = np.zeros((len(members), words * BITS), np.uint8)
+    padded[:, : members.shape[1]] = members
+    packed: Ints = np.packbits(padded, axis=1, bitorder="little").view(np.int64)
+    return packed
+
+
 def most_cores(platform: Platform, demands: Demands | None, sizes: Ints) -> Ints:
     """Return (J,) the most cores that each job can get; those of whole nodes may be more than it asks for."""
-    if demands is None:
+    if platform.partitions is None:
         return np.minimum(sizes, platform.cores)
     largest = int(np.bincount(platform.processor_node, platform.processor_cores).max())
-    return np.minimum(np.maximum(sizes + largest, demands.nodes * largest), platform.cores)
+    nodes = 0 if demands is None else demands.nodes
+    return np.minimum(np.maximum(sizes + largest, nodes * largest), platform.cores)
 
 
-def demand_rows(partitions: Partitions, demands: Demands, sizes: Ints) -> tuple[Records, Bools]:
-    """Return (J,) DEMAND and (S, N) which nodes belong to each set."""
-    numbers: dict[tuple[str, str], int] = {}
-    members: list[Bools] = []
-    of_job = np.zeros(len(sizes), np.int32)
-    of_set: list[int] = []
-    for job, key in enumerate(zip(demands.partition, demands.constraint, strict=True)):
-        if key not in numbers:
-            numbers[key] = len(members)
-            partition = partitions.number_of(key[0])
-            of_set.append(partition)
-            suits = np.array([has_features(features, key[1]) for features in partitions.features])
-            members.append(partitions.nodes[partition] & suits)
-        of_job[job] = numbers[key]
-    if not members:
-        members, of_set = [partitions.nodes[partitions.default]], [partitions.default]
-    rows = np.zeros(len(sizes), DEMAND)
-    rows["set"], rows["partition"] = of_job, np.array(of_set)[of_job]
-    rows["nodes"], rows["task"] = demands.nodes, np.maximum(demands.task, 1)
-    rows["exclusive"] = demands.exclusive | partitions.exclusive[rows["partition"]]
-    rows["asked"] = sizes
-    return rows, np.array(members)
+def refuse_demands(ids: Sequence[str], demands: Demands) -> None:
+    """Refuse jobs that ask for nodes where there are no partitions.
+
+    Raises:
+        WorkloadError: the first of them.
+    """
+    for name, demand in zip(ids, demands.each(), strict=True):
+        if (why := demand.refusal()) is not None:
+            raise WorkloadError(f"job {name.partition('!')[2][:40]}: {why}")
+
+
+def add_demand(
+    sets: NodeSets, numbered: NumberedSets, platform: Platform, row: int, size: int, demand: Demand, whole: bool
+) -> int:
+    """Note what a job asks for that has just become known; return the most cores that it can get.
+
+    Args:
+        row: of the job; there may be none yet. size: cores that it asks for.
+        whole: whether one node takes all cores of a job.
+
+    Raises:
+        WorkloadError: there is no such partition.
+        OptionsError: it asks for several nodes, and one is to take all of its cores.
+    """
+    asked, sizes = demands_of([demand]), np.array([size])
+    if row >= len(sets.demands):
+        sets.demands = np.concatenate([sets.demands, np.zeros(row + 1, DEMAND)])
+    sets.demands[row] = numbered.rows(asked, sizes, whole)[0]
+    if len(numbered.members) > len(sets.members):
+        sets.members = numbered.columns
+        sets.member_bits = bits_of(sets.members)
+    numbered.nodes += min(max(size, demand.nodes), platform.nodes)
+    if numbered.nodes >= len(sets.hold_node):
+        more = np.zeros(numbered.nodes + 1, np.int32)
+        sets.hold_node, sets.hold_cores = (np.concatenate([old, more]) for old in (sets.hold_node, sets.hold_cores))
+    return int(most_cores(platform, asked, sizes)[0])

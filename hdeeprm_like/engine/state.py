@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import NO_DEMAND
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import core_pstates, lifecycle
-from hdeeprm_like.engine.job_rows import countable, fill_jobs
-from hdeeprm_like.engine.node_sets import most_cores, new_node_sets
+from hdeeprm_like.engine.job_rows import Request, countable, fill_job, fill_jobs
+from hdeeprm_like.engine.node_sets import NumberedSets, add_demand, most_cores, new_node_sets
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
 from hdeeprm_like.engine.processor_index import rank_all
 from hdeeprm_like.engine.running_jobs import BY_START
@@ -22,6 +23,7 @@ from hdeeprm_like.engine.tables import (
     make_room,
     new_tables,
 )
+from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Ints
 
 AT_ONCE = 1 << 20  # stretches that the allocation has room for from the beginning, if the jobs may take so many
@@ -39,24 +41,6 @@ class Instant(NamedTuple):
     completed: Sequence[int]
     submitted: int
     arrivals_over: bool
-
-
-class Request(NamedTuple):
-    """What a job asks for, as its row in ``Tables.jobs`` says it.
-
-    Attributes:
-        submit: s. size: cores. time: s. ops: flop per core. memory: MB per core. bandwidth: GB/s per core.
-        gpus: per core. user: a number for who submits it, -1 where nobody knows.
-    """
-
-    submit: float
-    size: int
-    time: float
-    ops: float
-    memory: float
-    bandwidth: float
-    gpus: float = 0.0
-    user: int = -1
 
 
 @dataclass
@@ -138,7 +122,7 @@ class State(StateView):
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")
             limits = jobs.limits()
-        self.platform, self.jobs = platform, jobs
+        self.platform, self.jobs, self._whole = platform, jobs, whole
         self.limits = limits
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
@@ -154,7 +138,8 @@ class State(StateView):
         self.needs = needs
         self.knows_run_times = jobs is not None
         rows = 1 if log else 0
-        node_sets = new_node_sets(platform, jobs)
+        self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
+        node_sets = new_node_sets(platform, jobs, self._sets, whole)
         self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows, node_sets)
         self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
         self.tables.clock["places"] = self._places if named else 0
@@ -193,21 +178,25 @@ class State(StateView):
         """Make room for a job that is submitted next after those known; return its row.
 
         Where cores are counted it must ask for cores alone.
+
+        Raises:
+            WorkloadError: it asks for a partition that there is not.
+            OptionsError: it asks for several nodes, and one is to take all of its cores.
         """
-        row = self.known
+        row, demand = self.known, request.demand
+        if self._sets is None and demand is not NO_DEMAND and (why := demand.refusal()) is not None:
+            raise WorkloadError(why)
+        most = min(request.size, self.platform.cores)
+        if self._sets is not None:
+            most = add_demand(self.tables.node_sets, self._sets, self.platform, row, request.size, demand, self._whole)
+        self._places += most
         self.known += 1
-        self._places += min(request.size, self.platform.cores)
         if row == len(self.tables.jobs):
             make_room(self.tables, self.known, 0)
             self._enough = lifecycle.entries_of_an_instant(self.tables)
         if self.named:
             self.tables.clock["places"] = self._places
-        job = self.tables.jobs[row]
-        job["submit"], job["size"] = request.submit, request.size
-        job["requested_time"], job["requested_ops"] = request.time, request.ops
-        job["memory"], job["bandwidth"], job["gpus"] = request.memory, request.bandwidth, request.gpus
-        job["user"] = request.user
-        job["start"] = job["finish"] = job["run_time"] = np.nan
+        fill_job(self.tables.jobs[row], request)
         return row
 
     def receive(self, instant: Instant) -> None:

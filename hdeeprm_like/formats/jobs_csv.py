@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.csv_rows import read_rows
+from hdeeprm_like.formats.csv_rows import CsvRow, read_rows
 from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_told
 
 COLUMNS = (
     "JobName",
@@ -86,7 +88,16 @@ def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int | None = 
         walltime=np.full(len(ids), np.inf),
         capacity=int(size.max()) if capacity is None else capacity,
         gpus=columns["RequestedGPUs"] / size,
+        demands=_demands([rows[row] for row in order]),
     )
+
+
+def _demands(rows: list[CsvRow]) -> Demands | None:
+    """Return what jobs ask for by the columns that importers write beside those of KSU; None if there are none."""
+    if "Partition" not in rows[0].texts:
+        return None
+    known = [name for name in (GPUS, NODES) if name in rows[0].texts]
+    return demands_told({name: [row.texts.get(name, "") for row in rows] for name in (*WORDS, *known)}, len(rows))
 
 
 def _short(column: list[float]) -> list[float | int]:

@@ -6,7 +6,8 @@ all under Slurm's own names. ``qos`` (name to priority) and ``shares`` (account 
 configuration file of Slurm tells them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,39 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
         settings={name: one.value for name, one in scheduling.items()}
         | {name: {key: one.value for key, one in own.items()} for name, own in more.items()},
     )
+
+
+def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
+    """Return what `read_partitions` makes the same partitions of; nodes have numbers for names."""
+    settings = dict(partitions.settings)
+    more: dict[str, Any] = {key: settings.pop(key) for key in ("qos", "shares") if key in settings}
+    alike = groupby(range(len(partitions.weights)), lambda n: (partitions.features[n], float(partitions.weights[n])))
+    columns = zip(partitions.names, partitions.tiers, partitions.factors, partitions.exclusive, strict=True)
+    return {
+        "nodes": [
+            {"hosts": _hosts_named(nodes), "features": sorted(features), "weight": weight}
+            for (features, weight), nodes in alike
+        ],
+        "partitions": [
+            {
+                "name": name,
+                "hosts": _hosts_named(np.flatnonzero(partitions.nodes[q]).tolist()),
+                "PriorityTier": float(tier),
+                "PriorityJobFactor": float(factor),
+                **({"OverSubscribe": "EXCLUSIVE"} if exclusive else {}),
+                **({"Default": "YES"} if q == partitions.default else {}),
+            }
+            for q, (name, tier, factor, exclusive) in enumerate(columns)
+        ],
+        "scheduling": settings,
+        **more,
+    }
+
+
+def _hosts_named(nodes: Iterable[int]) -> str:
+    from hostlist import collect_hostlist
+
+    return str(collect_hostlist([f"n{n}" for n in nodes]))
 
 
 def hosts_of(value: JsonValue) -> Sequence[str]:

@@ -15,7 +15,8 @@ from hdeeprm_like.cluster.platform import GIGA, Platform, flops_by_pstate, watts
 from hdeeprm_like.cluster.pstates import POWER_SHARE, SPEED_SHARE
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import write_json
-from hdeeprm_like.formats.platform_json import MB_IN_GB, NodeType, ProcessorType, Types, read_types
+from hdeeprm_like.formats.partitions_json import partitions_as_json
+from hdeeprm_like.formats.platform_json import MB_IN_GB, SLURM, NodeType, ProcessorType, Types, read_types
 
 MILLI = 1e-3  # Gflop/s and W, to which platforms are rounded
 NO_MEMORY_TYPE = "unknown"  # a platform does not tell it, and nothing looks at it
@@ -32,7 +33,8 @@ class _Node(NamedTuple):
 
 
 def write_platform_json(platform: Platform, path: Path) -> None:
-    """Write a platform so that `read_platform` returns its clusters, nodes, processors and links again.
+    """Write a platform so that `read_platform` returns its clusters, nodes, processors, links and
+    partitions again.
 
     Raises:
         PlatformError: it holds something that the JSON cannot, as P-states that are not those of HDeepRM.
@@ -53,6 +55,8 @@ def write_platform_json(platform: Platform, path: Path) -> None:
     }
     if used.added:
         content["types"] = used.added
+    if platform.partitions is not None:
+        content[SLURM] = partitions_as_json(platform.partitions)
     write_json(path, content)
 
 

@@ -1,7 +1,8 @@
 """Write a platform as the XML that SimGrid and Batsim read, and rebuild it from there (thesis 3.1.2, B.1).
 
 A core is a host; SimGrid knows nothing above it but the zone, so every host carries the rest as properties, see
-`platform_properties`. The host ``master_host`` carries ``hdeeprm_platform``, the name of the platform.
+`platform_properties`. The host ``master_host`` carries ``hdeeprm_platform``, the name of the platform, and
+``hdeeprm_partitions``, the JSON of its partitions if there are some.
 
 Zones have the routing ``Full`` and routes between each core and the router of its cluster, over a link per node and a
 link per cluster. That is all that jobs without communication need; there are no routes between cores, which would grow
@@ -9,7 +10,9 @@ with the square of their number. Where jobs send one another data the routing is
 the ways between cores over these links; with ``Full`` what it finds no way for takes no time.
 """
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError
@@ -23,6 +26,8 @@ from hdeeprm_like.cluster.platform import Network, Platform
 from hdeeprm_like.cluster.pstates import P3
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.formats.json_value import JsonValue
+from hdeeprm_like.formats.partitions_json import partitions_as_json, read_partitions
 from hdeeprm_like.formats.platform_properties import (
     OLD_WATTS,
     PREFIX,
@@ -39,6 +44,7 @@ from hdeeprm_like.inputs import read_document
 __all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "write_platform_xml"]
 
 MASTER = "master_host"
+PARTITIONS = f"{PREFIX}partitions"
 
 
 def write_platform_xml(platform: Platform, path: Path, routed: bool = False) -> None:
@@ -81,6 +87,7 @@ def _lines(platform: Platform, routing: str) -> Iterator[str]:
         '    <zone id="master" routing="Full">\n'
         f'      <host id="{MASTER}" speed="1Gf">\n'
         f'        <prop id="{PREFIX}platform" value="{_quoted(platform.name)}"/>\n'
+        f"{_partitions(platform)}"
         f'        <prop id="{WATTS}" value="0.0:0.0"/>\n'
         f'        <prop id="{OLD_WATTS}" value="0.0:0.0"/>\n'
         "      </host>\n"
@@ -102,6 +109,13 @@ def _lines(platform: Platform, routing: str) -> Iterator[str]:
     for cluster in range(clusters):
         yield from _zone_routes(cluster)
     yield "  </zone>\n</platform>\n"
+
+
+def _partitions(platform: Platform) -> str:
+    if platform.partitions is None:
+        return ""
+    text = json.dumps(partitions_as_json(platform.partitions), separators=(",", ":"))
+    return f'        <prop id="{PARTITIONS}" value="{_quoted(text)}"/>\n'
 
 
 def _hosts(platform: Platform, cores: range) -> Iterator[str]:
@@ -159,11 +173,11 @@ def read_platform_xml(path: Path) -> Platform:
         PlatformError: it cannot be read, or is a SimGrid platform without the properties of the hierarchy.
     """
     root = _parsed(path)
-    hosts, name = [], path.name.split(".")[0]
+    hosts, name, partitions = [], path.name.split(".")[0], ""
     for host in root.iter("host"):
         props = {prop.get("id", ""): prop.get("value", "") for prop in host.iter("prop")}
         if host.get("id") == MASTER:
-            name = props.get(PREFIX + "platform", name)
+            name, partitions = props.get(PREFIX + "platform", name), props.get(PARTITIONS, "")
         else:
             hosts.append((host.get("id", ""), props))
     hosts.sort(key=lambda host: host[0].encode())
@@ -173,9 +187,16 @@ def read_platform_xml(path: Path) -> Platform:
             "give the platform as JSON instead"
         )
     try:
-        return platform_from_properties(hosts, name, _network(root))
+        platform = platform_from_properties(hosts, name, _network(root))
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
+    if not partitions:
+        return platform
+    try:
+        value = JsonValue(json.loads(partitions), path, PlatformError)
+    except (ValueError, RecursionError) as error:
+        raise PlatformError(f"{path}: {PARTITIONS} of {MASTER}: no valid JSON: {error}") from None
+    return replace(platform, partitions=read_partitions(value, platform.nodes))
 
 
 def _parsed(path: Path) -> Element:

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.synthetic.columns import BANDWIDTHS
 from hdeeprm_like.cluster.synthetic.estimates import ACCURACY, ACCURACY_STEPS
 from hdeeprm_like.cluster.workload import Workload
@@ -245,6 +246,7 @@ def convert(
     max_bandwidth: float | None = None,
     missing_memory: float | None = None,
     runtimes: Literal["accuracy", "trace"] = "accuracy",
+    demands: Demands | None = None,
 ) -> tuple[Workload, Counter[str]]:
     """Turn a trace into a workload, line by line as HDeepRM's converter does.
 
@@ -266,6 +268,7 @@ def convert(
         max_time, max_cores, max_memory, max_bandwidth: s, cores, MB per core, GB/s per core; larger jobs are skipped.
         missing_memory: MB per core of a job whose memory is unknown; None skips it, as the original does.
         runtimes: ``"trace"`` takes the run time of the trace in place of a drawn accuracy.
+        demands: of all jobs of the trace, for a platform with partitions.
 
     Returns:
         The workload, and how many lines were skipped for which reason. Lines left out by *skip*, and those after the
@@ -291,7 +294,7 @@ def convert(
     rows, skipped = _kept(reasons, len(trace), skip, first)
     if not len(rows):
         raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs is left{_why(skipped, skip)}")
-    return _workload(trace, asked, rows, reference_flops, capacity, runtimes), skipped
+    return _workload(trace, asked, rows, reference_flops, capacity, runtimes, demands), skipped
 
 
 class _Requests(NamedTuple):
@@ -316,7 +319,13 @@ def _requests(trace: Trace, rng: np.random.Generator, missing_memory: float | No
 
 
 def _workload(
-    trace: Trace, asked: _Requests, rows: Ints, reference_flops: float, capacity: int, runtimes: str
+    trace: Trace,
+    asked: _Requests,
+    rows: Ints,
+    reference_flops: float,
+    capacity: int,
+    runtimes: str,
+    demands: Demands | None,
 ) -> Workload:
     """Return the jobs of *rows*, numbered in that order and then put into the order of a `Workload`."""
     gflops = reference_flops / GIGA  # as the original counts, so that its workloads come out to the last bit
@@ -346,6 +355,7 @@ def _workload(
         walltime=np.full(len(rows), np.inf),
         capacity=capacity,
         user=np.maximum(trace.user[rows], -1),
+        demands=None if demands is None else demands.take(rows),
     )
 
 

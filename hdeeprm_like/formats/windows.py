@@ -12,6 +12,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.swf import Trace, memory_of
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.types import Floats, Ints
@@ -82,7 +83,7 @@ def window(trace: Trace, cores: int, platform: Platform | None = None, jobs_by: 
 
     Args:
         platform: the machine, where it is not just a pool: jobs then last as long as in the trace on its mean core, and
-            ask for their memory in the trace.
+            ask for their memory in the trace and, where it has partitions, for what the log tells of these.
         jobs_by: jobs that are submitted at one time are in the order of the file, or of the numbers that it gives them.
 
     Raises:
@@ -114,5 +115,6 @@ def window(trace: Trace, cores: int, platform: Platform | None = None, jobs_by: 
         walltime=np.full(jobs, np.inf),
         capacity=cores,
         user=np.maximum(trace.user[order], -1),
+        demands=None if platform is None or platform.partitions is None else demands_of_trace(take(trace, order)),
     )
     return Window(workload, float(submit[0]), trace.wait[order])

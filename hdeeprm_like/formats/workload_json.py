@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand, demands_of
 from hdeeprm_like.cluster.workload import Workload, user_number
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.formats.batsim5_json import as_batsim4
 from hdeeprm_like.formats.batsim_numbers import read_number
+from hdeeprm_like.formats.demands_json import demand_in
 from hdeeprm_like.inputs import read_json
 
 log = logging.getLogger(__name__)
@@ -67,6 +69,7 @@ class _Job(NamedTuple):
     walltime: float
     gpus: float
     user: int
+    demand: Demand
 
 
 def read_workload(
@@ -83,6 +86,7 @@ def read_workload(
     - ``req_ops`` missing: ``req_time`` times the reference speed.
     - ``cpu`` missing: ``req_ops``, an estimate that comes true. One of the three must be there.
     - ``user`` of a job, which Batsim does not look at, missing or no whole number: unknown.
+    - a partition and what else a job may ask for on nodes, see `demands_json`: nothing of the kind.
 
     Numbers are read as Batsim reads them (`batsim_numbers`), so that both see the same jobs to the last bit. Profiles
     that no job uses are not looked at, as in Batsim; unknown keys are ignored.
@@ -118,7 +122,9 @@ def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
     column: dict[str, tuple[Any, ...]] = dict(zip(_Job._fields, zip(*jobs, strict=True), strict=True))
     numbers: dict[str, Any] = {name: np.array(column[name], dtype=np.float64) for name in FLOAT_COLUMNS}
     size, user = np.array(column["size"], dtype=np.int64), np.array(column["user"], dtype=np.int64)
-    return Workload(ids=column["id"], profiles=column["profile"], size=size, capacity=capacity, user=user, **numbers)
+    demands = None if all(demand is NO_DEMAND for demand in column["demand"]) else demands_of(column["demand"])
+    numbers |= {"size": size, "user": user}
+    return Workload(ids=column["id"], profiles=column["profile"], capacity=capacity, demands=demands, **numbers)
 
 
 def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> tuple[int, list[_Job]]:
@@ -188,6 +194,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         walltime=walltime,
         gpus=profile.gpus / size,
         user=user_number(job.get("user")),
+        demand=demand_in(job, where, WorkloadError),
     )
 
 

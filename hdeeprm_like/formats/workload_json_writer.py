@@ -5,10 +5,12 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from hdeeprm_like.cluster.partitions import Demand
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.batsim_numbers import write_number
+from hdeeprm_like.formats.demands_json import keys_of
 from hdeeprm_like.formats.files import replacing
 
 EXACT = 2**53  # whole numbers up to here are the same as int and as float
@@ -66,6 +68,7 @@ def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
         workload.bandwidth.tolist(),
         workload.gpus_of_job.tolist(),
         workload.user.tolist(),
+        [""] * len(workload) if workload.demands is None else map(_demand, workload.demands.each()),
         strict=True,
     )
     for (
@@ -82,6 +85,7 @@ def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
         bandwidth,
         gpus,
         user,
+        demand,
     ) in columns:
         kind = (
             f'"type": "delay", "delay": {_exact(delay)}'
@@ -104,8 +108,13 @@ def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
         known = f', "user": {user}' if user >= 0 else ""
         yield (
             f'{{"id": {_bare(identifier)}, "subtime": {_exact(submit)}, "res": {size}, '
-            f'"profile": {json.dumps(name)}{limit}{known}}}'
+            f'"profile": {json.dumps(name)}{limit}{known}{demand}}}'
         )
+
+
+def _demand(demand: Demand) -> str:
+    """Return what a job asks for on a platform with partitions as JSON, to be put behind its other keys."""
+    return "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in keys_of(demand).items())
 
 
 def _bare(identifier: str) -> str:

@@ -36,6 +36,7 @@ LACKS = {
     MEMORY: "more memory per core than the platform has for that many cores",
     GPUS: "more GPUs than the platform has for that many cores",
 }
+NO_NODES = "more than the nodes of its partition that meet its constraint have"
 
 
 def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, float]:
@@ -99,7 +100,7 @@ def launch_classic(
             **({"reward": rewards[-1]} if rewards else {}),
             "wall_seconds": round(time.perf_counter() - begin, 6),
             "metrics": {name: value for name, value in schedule.items() if value == value},
-            "rejected": rejections(record),
+            "rejected": rejected_jobs(record.state, experiment.workload.ids),
             "unfinished": simulator.unfinished,
             "files": sorted({*INPUTS, *(path.name for path in stage.iterdir()), RECORD}),
         }
@@ -164,10 +165,11 @@ def versions() -> dict[str, str]:
     return found
 
 
-def rejections(record: Record) -> dict[str, str]:
-    """Return the rejected jobs and why."""
-    lacks = record.state.tables.jobs["lacks"]
-    return {record.workload.ids[j]: LACKS[int(lacks[j])] for j in range(len(record.workload)) if lacks[j]}
+def rejected_jobs(state: State, identifiers: Sequence[str]) -> dict[str, str]:
+    """Return the rejected jobs among those of some names, and why."""
+    lacks = state.tables.jobs["lacks"].tolist()
+    found = {name: LACKS[lack] for name, lack in zip(identifiers, lacks, strict=False) if lack}
+    return found if state.platform.partitions is None else dict.fromkeys(found, NO_NODES)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import episodes_of
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.launch.imitation import Teacher
-from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejections, staged, write_inputs
+from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejected_jobs, staged, write_inputs
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.launch.run_by_run import RunByRun, write_lines
@@ -90,7 +90,7 @@ def launch_learner(
             "reward": rewards[-1],
             "wall_seconds": round(time.perf_counter() - began, 6),
             "metrics": {name: value for name, value in schedule.items() if value == value},
-            "rejected": rejections(record),
+            "rejected": rejected_jobs(record.state, experiment.workload.ids),
             "unfinished": simulator.unfinished,
             "files": sorted({*(path.name for path in stage.iterdir()), RECORD}),
         }

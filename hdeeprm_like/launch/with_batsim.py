@@ -26,7 +26,14 @@ from hdeeprm_like.formats.batsim5_json import write_batsim5
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.inputs import read_json
-from hdeeprm_like.launch.in_process import INPUTS, LACKS, RECORD, description, listed_files, write_inputs
+from hdeeprm_like.launch.in_process import (
+    INPUTS,
+    RECORD,
+    description,
+    listed_files,
+    rejected_jobs,
+    write_inputs,
+)
 from hdeeprm_like.launch.peers import LOG, SCHEDULE, SCHEDULE5, WORKLOAD5, Peer
 from hdeeprm_like.learning.logs import FILES as LEARNING_LOGS
 from hdeeprm_like.results.decision_log import DECISIONS
@@ -153,10 +160,7 @@ def prepared(experiment: Experiment, output: Path, peer: Peer, runs: int) -> dic
 def finish_run(run: dict[str, Any], talk: Conversation, schedule: Path) -> None:
     """Take the results of one simulation into the record, and write what the decision system knows beside them."""
     state = talk.system.state
-    lacks = state.tables.jobs["lacks"].tolist()
-    run["rejected"] = {
-        identifier: LACKS[lack] for identifier, lack in zip(talk.identifiers, lacks, strict=False) if lack
-    }
+    run["rejected"] = rejected_jobs(state, talk.identifiers)
     run["unfinished"] = state.known - talk.completed - len(run["rejected"])
     run["metrics"] = read_schedule(schedule)
     run.pop("problem", None)

@@ -42,6 +42,9 @@ from hdeeprm_like.types import Bools, Floats, Ints
 
 LINE, WORD = 64, 16  # bytes that the blocks of runs and the columns in them begin at multiples of
 LEAST_JOBS = 2
+NO_PARTITIONS = (
+    "runs side by side know no partitions; use gymnasium.make, or gymnasium.make_vec(..., vectorization_mode='sync')"
+)
 
 
 def blank(jobs: int) -> Workload:
@@ -124,8 +127,10 @@ class Runs:
             max_steps: after which one is cut off.
 
         Raises:
-            OptionsError: a part of the space is the user's own.
+            OptionsError: a part of the space is the user's own, or the platform has partitions.
         """
+        if platform.partitions is not None:
+            raise OptionsError(f"{platform.name}: {NO_PARTITIONS}")
         self.space = space
         self.platform = platform
         self.count = count

@@ -16,7 +16,6 @@ All tasks of an array that have not begun are one waiting job, as Slurm has one 
 """
 
 import math
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -30,15 +29,16 @@ from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.ranking import Ranked
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.cores import set_available
+from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
-from hdeeprm_like.engine.state import Instant, Request, State
+from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.words import of_cores
+from hdeeprm_like.slurm.past import Past
 from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job, Node
 
 END, WITHDRAW, SUBMIT, START = range(4)  # what happens to a job, in the order in which it does at one time
 SHORTEST = 1e-3  # s that a job counts as having run which ended in the second in which it began
 NO_LIMITS = JobLimits(1.0, 1.0, 1.0, 1.0)  # of requests, which only observations look at
-REMEMBERED = 20_000  # jobs that are over which a new state is told of
 MOST_ROWS = 100_000  # jobs of a state; then a new one takes its place, so that memory does not grow for ever
 
 
@@ -81,17 +81,18 @@ class Follower:
 
     system: DecisionSystem
 
-    def __init__(self, policy: Baseline, partitions: Collection[str] = ()) -> None:
+    def __init__(self, policy: Baseline, partitions: Collection[str] = (), past: Past | None = None) -> None:
         """Wait for the first look.
 
         Args:
             policy: whose order is asked for. partitions: whose nodes and jobs are the machine; none for all.
+            past: jobs that were over before.
         """
         self.policy = policy
         self.partitions = frozenset(partitions)
         self.known: dict[int, Known] = {}
-        self._past: deque[Job] = deque(maxlen=REMEMBERED)
-        self._over: set[tuple[int, float, float]] = set()  # jobs that were over when they were last shown
+        self._past = past or Past()
+        self._over = {_life(job) for job in self._past}  # jobs that were over when they were last shown
         self._users: dict[str, int] = {}
         self._cores = 0
         self._began = 0.0  # s since 1970 when the state's clock shows 0
@@ -125,13 +126,13 @@ class Follower:
     def _begin_anew(self, cores: int, now: float, shown: Iterable[Job]) -> list[Event]:
         """Make a new state; return what it is to hear of the jobs that are remembered, under numbers below 0."""
         self._actions = PolicyActions([self.policy])
-        self._began = min([now, *(job.submit for job in (*self._past, *shown))])
+        mine = [job for job in self._past if self._is_mine(job.partitions)]
+        self._began = min([now, *(job.submit for job in (*mine, *shown))])
         state = State(pool(cores), None, limits=NO_LIMITS, named=False, needs=self._actions.needs, log=False)
         self.system = DecisionSystem(state, self._actions)
         self._cores, self._looked = cores, True
         self.known = {}
-        first = -len(self._past)
-        return [event for n, job in enumerate(self._past, first) for event in life_of(job._replace(number=n))]
+        return [event for n, job in enumerate(mine, -len(mine)) for event in life_of(job._replace(number=n))]
 
     def _events(self, now: float, shown: Mapping[int, Job], found: Look) -> list[Event]:
         """Return what happened since the last look."""

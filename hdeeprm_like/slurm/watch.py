@@ -19,6 +19,7 @@ from hdeeprm_like.slurm.commands import BATCH, Denied, Slurm
 from hdeeprm_like.slurm.factors import FactorFile, wanted_factors
 from hdeeprm_like.slurm.follow import Follower, Look
 from hdeeprm_like.slurm.journal import Journal, reasons
+from hdeeprm_like.slurm.past import Past
 from hdeeprm_like.slurm.restore import put_back, put_back_in_time
 from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job
 
@@ -79,7 +80,8 @@ class Watch:
         self.slurm, self.options, self.file, self.journal = slurm, options, file, journal
         self.factors: dict[int, int] = {}
         self._clock = clock
-        self._follower = Follower(options.policy, options.partitions)
+        past = Past(file.path.with_name(f"{file.path.name}.past"))
+        self._follower = Follower(options.policy, options.partitions, past)
         self._places = Places()
         self._looked_at = clock()  # s since 1970, of the last good look
         self._lost_since: float | None = None

@@ -12,7 +12,8 @@ from hdeeprm_like.decision.observations.view import KINDS, View
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.arrays import NONE
 from hdeeprm_like.decision.window.window import JobWindow
-from hdeeprm_like.engine.state import Instant, Request, State
+from hdeeprm_like.engine.job_rows import Request
+from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import RUNNING, WAITING
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import see

@@ -10,10 +10,9 @@ from slurm_recordings import RUNS, recording
 from hdeeprm_like.cluster.partitions import has_features, no_demands
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.engine.node_sets import NodeSets, demand_rows, most_cores
+from hdeeprm_like.engine.node_sets import NumberedSets, most_cores
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
-from hdeeprm_like.experiment import tell_of_partitions
 from hdeeprm_like.formats.open import load_platform
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
@@ -52,25 +51,29 @@ def test_a_platform_tells_its_partitions(shapes):
 
 def test_sets_are_of_the_nodes_of_a_partition_with_the_features(shapes):
     demands = replace(no_demands(3), partition=("batch", "whole", "batch"), constraint=("milan", "", ""))
-    rows, members = demand_rows(shapes.platform.partitions, demands, np.array([1, 1, 1]))
-    assert rows["set"].tolist() == [0, 1, 2]
+    numbered = NumberedSets(shapes.platform.partitions)
+    rows = numbered.rows(demands, np.array([1, 1, 1]))
+    assert rows["set"].tolist() == [1, 2, 3]
     assert rows["exclusive"].tolist() == [0, 1, 0]
-    assert members.sum(axis=1).tolist() == [3, 3, 7]
+    assert numbered.columns.sum(axis=1).tolist() == [7, 3, 3, 7]
 
 
 def test_jobs_of_whole_nodes_may_get_more_cores_than_they_ask_for(shapes):
     demands = replace(no_demands(2), nodes=np.array([0, 2]))
     assert most_cores(shapes.platform, demands, np.array([1, 2])).tolist() == [13, 24]
-    assert most_cores(shapes.platform, None, np.array([1, 2])).tolist() == [1, 2]
+    assert most_cores(replace(shapes.platform, partitions=None), None, np.array([1, 2])).tolist() == [1, 2]
 
 
-def test_jobs_that_ask_for_no_partition_may_run_anywhere_as_ever(shapes):
+def test_jobs_that_ask_for_no_partition_run_in_the_default_one(shapes):
     state = State(shapes.platform, replace(shapes.jobs, demands=None), log=False)
-    assert not isinstance(state.tables.node_sets, NodeSets)
+    assert (state.tables.node_sets.demands["partition"] == shapes.platform.partitions.default).all()
+
+
+def test_a_policy_like_slurm_needs_partitions(shapes):
+    policies = PolicyActions([baseline("multifactor+slurm")])
+    plain = State(replace(shapes.platform, partitions=None), replace(shapes.jobs, demands=None), needs=policies.needs)
     with pytest.raises(OptionsError, match="needs a platform with partitions"):
-        PolicyActions([baseline("multifactor+slurm")]).choices(
-            State(shapes.platform, replace(shapes.jobs, demands=None), needs=PolicyActions(POLICIES[-1:]).needs), 0
-        )
+        policies.choices(plain, 0)
 
 
 @pytest.mark.parametrize(
@@ -133,10 +136,3 @@ def test_all_recordings_are_of_60_to_200_jobs(tmp_path):
         found = recording(name, tmp_path)
         assert 60 <= len(found.jobs) <= 200
         assert (found.start >= found.jobs.submit).all()
-
-
-def test_what_heeds_no_partitions_says_so_once(shapes, caplog, tmp_path):
-    for _ in range(2):
-        tell_of_partitions(shapes.platform, tmp_path / "cluster.json")
-    told = "its partitions count for nothing here: every job may run on every node; whatif heeds them"
-    assert [record.getMessage() for record in caplog.records] == [f"{tmp_path}/cluster.json: {told}"]

@@ -58,11 +58,14 @@ def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
 def allow_until(tables: Tables, plans: Plans, j: int, begin: float, end: float) -> None:
     """Allow a job the nodes of its set that are not reserved at any time between two dates."""
     sets, nodes = tables.node_sets, plans.node_plans
-    copy_entries(sets.allowed, 0, sets.members[sets.demands[j].set], 0, len(tables.nodes))
+    words = len(nodes.bits)
+    copy_entries(nodes.bits, 0, sets.member_bits[sets.demands[j].set], 0, words)
     for r in range(nodes.state[0].reservations):
         if nodes.begins[r] < end and nodes.ends[r] > begin:
-            for n in range(len(tables.nodes)):
-                sets.allowed[n] &= 1 - nodes.reserved[r, n]
+            for w in range(words):
+                nodes.bits[w] &= ~nodes.reserved[r, w]
+    for n in range(len(tables.nodes)):
+        sets.allowed[n] = (nodes.bits[n >> 6] >> (n & 63)) & 1
 
 
 @inlined
@@ -90,30 +93,41 @@ def start_on_allowed(tables: Tables, plans: Plans, j: int) -> bool:
 @compiled
 def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
     """Return when the allowed nodes are expected to have room for a job by the running jobs; infinite for never."""
-    nodes = plans.node_plans
+    nodes, asked = plans.node_plans, tables.node_sets.demands[j].asked
     as_now(tables, plans)
-    if pick_nodes(tables, j):
+    free = free_on_allowed(tables)
+    if free >= asked and pick_nodes(tables, j):
         return float(tables.clock[0].now)
     if nodes.state[0].releases < 0:
         nodes.state[0].releases = sort_releases(tables, plans, k)
     for i in range(nodes.state[0].releases):
-        if release(tables, plans.releases[i]) and pick_nodes(tables, j):
+        cores = release(tables, plans.releases[i])
+        free += cores
+        if cores > 0 and free >= asked and pick_nodes(tables, j):
             return float(plans.release_ends[i])
     return np.inf
 
 
 @inlined
-def release(tables: Tables, j: int) -> bool:
-    """Take a running job off the nodes that are looked at; return whether one of them is allowed."""
-    sets, job, helps = tables.node_sets, tables.jobs[j], False
-    first = sets.demands[j].first_hold
-    for i in range(first, first + sets.demands[j].held):
+def free_on_allowed(tables: Tables) -> int:
+    """Return how many cores of the allowed nodes are free; no job that asks for more needs nodes picked."""
+    sets, free = tables.node_sets, 0
+    for n in range(len(tables.nodes)):
+        free += sets.cores[n] * sets.allowed[n]
+    return free
+
+
+@inlined
+def release(tables: Tables, j: int) -> int:
+    """Take a running job off the nodes that are looked at; return how many of its cores are on allowed ones."""
+    sets, job, demand, found = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j], 0
+    for i in range(demand.first_hold, demand.first_hold + demand.held):
         n, cores = sets.hold_node[i], sets.hold_cores[i]
         sets.cores[n] += cores
         sets.memory[n] += cores * job.memory
-        sets.gpus[n] += cores * job.gpus
-        helps = helps or sets.allowed[n] == 1
-    return helps
+        sets.gpus[n] += cores * job.gpus + demand.gpus
+        found += cores * sets.allowed[n]
+    return found
 
 
 @inlined
@@ -130,12 +144,24 @@ def next_end(plans: Plans, time: float) -> float:
 def runs_into(tables: Tables, plans: Plans, begin: float, end: float) -> bool:
     """Tell whether a picked node is reserved at some time between two dates."""
     nodes = plans.node_plans
+    write_picked(tables, plans)
     for r in range(nodes.state[0].reservations):
         if nodes.begins[r] < end and nodes.ends[r] > begin:
-            for n in range(len(tables.nodes)):
-                if nodes.reserved[r, n] == 1 and tables.node_sets.picked[n] > 0:
+            for w in range(len(nodes.bits)):
+                if nodes.reserved[r, w] & nodes.bits[w] != 0:
                     return True
     return False
+
+
+@inlined
+def write_picked(tables: Tables, plans: Plans) -> None:
+    """Write the picked nodes as bits."""
+    bits = plans.node_plans.bits
+    for w in range(len(bits)):
+        bits[w] = 0
+    for n in range(len(tables.nodes)):
+        if tables.node_sets.picked[n] > 0:
+            bits[n >> 6] |= 1 << (n & 63)
 
 
 @compiled
@@ -171,8 +197,9 @@ def reserve_picked(tables: Tables, plans: Plans, begin: float, end: float) -> No
         return
     nodes.state[0].reservations += 1
     nodes.begins[r], nodes.ends[r] = begin, end
-    for n in range(len(tables.nodes)):
-        nodes.reserved[r, n] = 1 if tables.node_sets.picked[n] > 0 else 0
+    write_picked(tables, plans)
+    for w in range(len(nodes.bits)):
+        nodes.reserved[r, w] = nodes.bits[w]
 
 
 @compiled

@@ -24,10 +24,11 @@ NODE_STATE = np.dtype(
 
 
 class NodePlans(Bundle):
-    """Reservations of whole nodes; N nodes, S sets, Q partitions, R reservations.
+    """Reservations of whole nodes; S sets, Q partitions, R reservations, W words of 64 nodes.
 
     Attributes:
-        state: (1,) NODE_STATE. begins, ends: (R,) s. reserved: (R, N) 1 for the nodes of each.
+        state: (1,) NODE_STATE. begins, ends: (R,) s. reserved: (R, W) bits, the nodes of each.
+        bits: (W,) scratch: some nodes.
         taken: (Q,) jobs of each partition that have a reservation in this pass over the queue.
         free, idle: (S,) cores of each set that are free now, and those of them on nodes without jobs.
     """
@@ -36,6 +37,7 @@ class NodePlans(Bundle):
     begins: Floats
     ends: Floats
     reserved: Ints
+    bits: Ints
     taken: Ints
     free: Ints
     idle: Ints
@@ -114,21 +116,33 @@ class SlurmRows(Bundle):
 
 
 def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
-    """Return the plans of baselines that have reserved nothing; absent without partitions."""
+    """Return the plans of baselines that have reserved nothing; absent without partitions.
+
+    Args:
+        jobs: 0 where nobody knows.
+    """
     if not isinstance(sets, NodeSets):
         return absent(NodePlans)
-    count, nodes = sets.members.shape
+    count, words = sets.member_bits.shape
     partitions = len(sets.partition_nodes)
-    most = min(jobs, MOST_RESERVATIONS) + partitions
+    most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions
     return NodePlans(
         state=np.zeros(1, NODE_STATE),
         begins=np.zeros(most),
         ends=np.zeros(most),
-        reserved=np.zeros((most, nodes), np.int8),
+        reserved=np.zeros((most, words), np.int64),
+        bits=np.zeros(words, np.int64),
         taken=np.zeros(partitions, np.int64),
         free=np.zeros(count, np.int64),
         idle=np.zeros(count, np.int64),
     )
+
+
+def make_room_for_sets(plans: NodePlans, sets: NodeSets) -> None:
+    """Let there be room for all sets of nodes; under Batsim they become known on the way."""
+    count = len(sets.members)
+    if count > len(plans.free):
+        plans.free, plans.idle = np.zeros(count, np.int64), np.zeros(count, np.int64)
 
 
 def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmRows:
@@ -208,7 +222,9 @@ def tres(platform: Platform, jobs: Workload, sets: NodeSets, weights: Mapping[st
     members = sets.partition_nodes.astype(np.float64)
     cores = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes)
     has = {"cpu": members @ cores, "mem": members @ platform.node_memory, "gres/gpu": members @ platform.node_gpus}
-    asks = {"cpu": jobs.size, "mem": jobs.memory * jobs.size, "gres/gpu": jobs.gpus_of_job}
+    each = sets.demands["gpus"]
+    gpus = np.where(each > 0, each * np.maximum(sets.demands["nodes"], 1), jobs.gpus_of_job)
+    asks = {"cpu": jobs.size, "mem": jobs.memory * jobs.size, "gres/gpu": gpus}
     total = np.zeros(len(jobs))
     for name, weight in weights.items():
         key = name.lower()

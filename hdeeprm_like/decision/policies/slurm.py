@@ -23,6 +23,7 @@ from hdeeprm_like.decision.policies.node_plans import (
     as_now,
     close_partition,
     forget_reservations,
+    free_on_allowed,
     has_cores,
     last_with_cores,
     look_now,
@@ -38,7 +39,7 @@ from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats
+from hdeeprm_like.types import Floats, Ints
 
 JUST = 1e-5  # s within which two dates are one
 TICK = 1.0  # s between two looks of a thread that waits for something to do
@@ -213,22 +214,29 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
 def next_end_for(tables: Tables, plans: Plans, j: int, time: float) -> float:
     """Return when reservations leave a node of a job's set free the first time after a date; infinite for never."""
     nodes, found = plans.node_plans, np.inf
-    members = tables.node_sets.members[tables.node_sets.demands[j].set]
+    members = tables.node_sets.member_bits[tables.node_sets.demands[j].set]
     for r in range(nodes.state[0].reservations):
-        if time < nodes.ends[r] < found:
-            for n in range(len(tables.nodes)):
-                if nodes.reserved[r, n] & members[n] and not is_reserved(plans, n, nodes.ends[r]):
-                    found = nodes.ends[r]
-                    break
+        if time < nodes.ends[r] < found and leaves_free(plans, r, members):
+            found = nodes.ends[r]
     return float(found)
 
 
 @compiled
-def is_reserved(plans: Plans, n: int, time: float) -> bool:
-    """Tell whether a node is reserved from a date on."""
-    nodes = plans.node_plans
-    for r in range(nodes.state[0].reservations):
-        if nodes.reserved[r, n] == 1 and nodes.begins[r] <= time < nodes.ends[r]:
+def leaves_free(plans: Plans, r: int, members: Ints) -> bool:
+    """Tell whether the end of a reservation leaves a node free.
+
+    Args:
+        members: (W,) bits, the nodes that count.
+    """
+    nodes, time = plans.node_plans, plans.node_plans.ends[r]
+    for w in range(len(nodes.bits)):
+        left = nodes.reserved[r, w] & members[w]
+        for other in range(nodes.state[0].reservations):
+            if left == 0:
+                break
+            if nodes.begins[other] <= time < nodes.ends[other]:
+                left &= ~nodes.reserved[other, w]
+        if left != 0:
             return True
     return False
 
@@ -266,9 +274,10 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float) -
 
     That is the end of the last job that is taken away; infinite if there never is room.
     """
-    nodes, rows = plans.node_plans, plans.slurm.params[0]
+    nodes, rows, asked = plans.node_plans, plans.slurm.params[0], tables.node_sets.demands[j].asked
     as_now(tables, plans)
-    if pick_nodes(tables, j):
+    free = free_on_allowed(tables)
+    if free >= asked and pick_nodes(tables, j):
         return now
     if nodes.state[0].releases < 0:
         nodes.state[0].releases = sort_limits(tables, plans, k)
@@ -277,10 +286,11 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float) -
         last, taken = -np.inf, 0
         while i < count and taken <= MOST_TAKEN:
             end = plans.release_ends[i]
-            helps = release(tables, plans.releases[i])
+            cores = release(tables, plans.releases[i])
             i += 1
-            if not helps:
+            if cores == 0:
                 continue
+            free += cores
             if barrier == -np.inf:
                 barrier = multiple(tables, end, FIRST_SPAN) + FIRST_SPAN
             last = end
@@ -294,6 +304,6 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float) -
         span += rows.wider if rows.wider > 0.0 else span
         while i < count and plans.release_ends[i] > barrier + span:
             span += rows.wider if rows.wider > 0.0 else span
-        if pick_nodes(tables, j):
+        if free >= asked and pick_nodes(tables, j):
             return float(last if last > now else max(last + KILL_WAIT, now + 1.0))
     return np.inf

@@ -23,7 +23,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
-from hdeeprm_like.experiment import platform_from, tell_of_partitions
+from hdeeprm_like.experiment import platform_from
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
 from hdeeprm_like.formats.swf import Trace
@@ -87,9 +87,7 @@ def machine_of(comparison: Comparison, trace: Trace) -> Platform:
         return platform_from(machine_size(trace) if comparison.cores is None else comparison.cores)
     if comparison.cores is not None:
         raise OptionsError(f"--cores: {comparison.platform} tells how many there are; leave one of the two out")
-    platform = load_platform(comparison.platform)
-    tell_of_partitions(platform, comparison.platform)
-    return platform
+    return load_platform(comparison.platform)
 
 
 def machine_size(trace: Trace) -> int:

@@ -1,26 +1,23 @@
 """A log and a machine as `whatif` needs them: jobs with all they ask for, and when they really started."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from hdeeprm_like.cluster.partitions import Demands, Partitions, no_demands
+from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_told, numbers_in, words_of_csv, words_of_trace
 from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import usable, window, with_requested_times
-from hdeeprm_like.inputs import read_text
 from hdeeprm_like.types import Floats, Ints
 
-WORDS = ("Partition", "Constraints", "Account", "QOS", "User")  # columns that importers write beside a trace
 UNKNOWN = ""
 
 
@@ -93,22 +90,17 @@ def _of_trace(path: Path, machine: Platform) -> Log:
     trace = take(trace, np.lexsort((np.arange(len(trace)), trace.submit)))
     found = window(trace, max(machine.cores, int(np.maximum(trace.processors, trace.requested_processors).max())))
     jobs = found.workload
-    more = _extra(path, trace)
+    words = words_of_trace(trace)
     memory = np.where(trace.requested_memory > 0, trace.requested_memory * 1.024e-3, 0.0)
     if machine.processors == 1:
         memory = np.zeros(len(jobs))  # of a pool nobody knows how much it has
-    gpus = more.get("GPUs")
+    gpus = words.get(GPUS)
     jobs = replace(
         jobs,
         memory=np.floor(memory),
-        gpus=np.zeros(len(jobs)) if gpus is None or not machine.node_gpus.any() else _numbers(gpus) / jobs.size,
+        gpus=np.zeros(len(jobs)) if gpus is None or not machine.node_gpus.any() else numbers_in(gpus) / jobs.size,
     )
     wait = np.where(trace.wait >= 0.0, trace.wait, np.nan)
-    words = {name: more[name] if name in more else [UNKNOWN] * len(jobs) for name in WORDS}
-    words["User"] = words["User"] if any(words["User"]) else [str(user) if user >= 0 else "" for user in jobs.user]
-    for name, column in (("Account", trace.group), ("Partition", trace.partition)):
-        if not any(words[name]):
-            words[name] = [str(value) if value >= 0 else UNKNOWN for value in column.tolist()]
     notes = (f"{len(whole) - len(trace):,} jobs that ran for no time are left out",) if len(whole) > len(trace) else ()
     return Log(jobs, wait, found.epoch + _start_of(trace), words, notes)
 
@@ -121,51 +113,16 @@ def _start_of(trace: Trace) -> float:
     return 0.0
 
 
-def _extra(path: Path, trace: Trace) -> dict[str, list[str]]:
-    """Return the columns of ``jobs.extra.csv`` for the jobs of a trace, if it is there."""
-    ending = ".swf.gz" if path.name.endswith(".swf.gz") else ".swf"
-    name = path.name.removesuffix(ending)
-    beside = [path.with_name(f"{name}.extra.csv{packed}") for packed in ("", ".gz")]
-    file = next((one for one in beside if one.is_file()), None)
-    if file is None:
-        return {}
-    columns = _columns(file, ("Job", *WORDS, "GPUs"))
-    if "Job" not in columns:
-        raise WorkloadError(f"{file}: column 'Job' is missing; the file that hdeeprm-like import writes is needed")
-    rows = {number: row for row, number in enumerate(columns["Job"])}
-    try:
-        chosen = [rows[str(number)] for number in trace.job.tolist()]
-    except KeyError as missing:
-        raise WorkloadError(f"{file}: job {missing.args[0]} of {path.name} is not in it") from None
-    return {name: [column[row] for row in chosen] for name, column in columns.items() if name != "Job"}
-
-
-def _columns(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return some columns of a CSV as texts; those that are missing are left out."""
-    lines = csv.reader(io.StringIO(read_text(path, WorkloadError).removeprefix("\ufeff"), newline=""))
-    head = next(lines, [])
-    places = {name: head.index(name) for name in names if name in head}
-    found: dict[str, list[str]] = {name: [] for name in places}
-    for line in lines:
-        if not line:
-            continue
-        if len(line) != len(head):
-            raise WorkloadError(f"{path}:{lines.line_num}: has {len(line)} values; the line of names has {len(head)}")
-        for name, place in places.items():
-            found[name].append(line[place])
-    return found
-
-
 def _of_csv(path: Path, machine: Platform) -> Log:
     jobs = load_workload(path, reference_flops=machine.reference_flops)
-    columns = _columns(path, ("JobName", *WORDS, "Submitted", "Started"))
+    columns = words_of_csv(path, ("JobName", "Submitted", "Started"))
     rows = {name: row for row, name in enumerate(columns["JobName"])}
     chosen = [rows[name.partition("!")[2]] for name in jobs.ids]
     told = {name: [column[row] for row in chosen] for name, column in columns.items()}
     ran = jobs.ops > 0.0
     epoch, wait = 0.0, np.full(len(jobs), np.nan)
     if "Submitted" in told and "Started" in told:
-        submitted, started = _numbers(told["Submitted"], np.nan), _numbers(told["Started"], np.nan)
+        submitted, started = numbers_in(told["Submitted"], np.nan), numbers_in(told["Started"], np.nan)
         if np.isfinite(submitted).any():
             epoch = float(np.nanmax(submitted - jobs.submit))  # jobs may arrive later than submitted, never earlier
             wait = started - (epoch + jobs.submit)
@@ -181,15 +138,9 @@ def _of_csv(path: Path, machine: Platform) -> Log:
         gpus=jobs.gpus if machine.node_gpus.any() else np.zeros(len(jobs)),
     )
     words = {name: told.get(name, [UNKNOWN] * len(jobs)) for name in WORDS}
+    words |= {name: told[name] for name in (GPUS, NODES) if name in told}
     log = Log(jobs, wait, epoch, words)
     return log if ran.all() else log.take(np.flatnonzero(ran))
-
-
-def _numbers(texts: Sequence[str], otherwise: float = 0.0) -> Floats:
-    try:
-        return np.array([float(text) if text else otherwise for text in texts])
-    except ValueError as error:
-        raise WorkloadError(f"the columns beside the log: {error}; a number is needed") from None
 
 
 def with_demands(log: Log, machine: Platform) -> Log:
@@ -200,17 +151,12 @@ def with_demands(log: Log, machine: Platform) -> Log:
     """
     partitions = machine.partitions
     if partitions is None:
-        return log
-    words, count = log.words, len(log.jobs)
-    for name in dict.fromkeys(words["Partition"]):
+        return replace(log, jobs=replace(log.jobs, demands=None))
+    for name in dict.fromkeys(log.words["Partition"]):
         partitions.number_of(name)
-    demands = replace(
-        no_demands(count),
-        partition=tuple(words["Partition"]),
-        constraint=tuple(words["Constraints"]),
-        account=tuple(words["Account"]),
-        qos=tuple(words["QOS"]),
-    )
+    demands = demands_told(log.words, len(log.jobs))
+    if not machine.node_gpus.any():
+        demands = replace(demands, gpus_per_node=np.zeros(len(log.jobs)))
     return replace(log, jobs=replace(log.jobs, demands=demands))
 
 
@@ -238,9 +184,8 @@ def in_one_partition(machine: Platform) -> Platform:
 
 def asking_for_all(log: Log) -> Log:
     """Return a log whose jobs ask for the only partition of a machine."""
-    words = log.words
-    demands: Demands = replace(no_demands(len(log.jobs)), account=tuple(words["Account"]), qos=tuple(words["QOS"]))
-    return replace(log, jobs=replace(log.jobs, demands=demands))
+    words = {name: column for name, column in log.words.items() if name not in ("Partition", "Constraints")}
+    return replace(log, jobs=replace(log.jobs, demands=demands_told(words, len(log.jobs))))
 
 
 USUAL = {

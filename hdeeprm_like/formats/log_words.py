@@ -1,0 +1,150 @@
+"""What importers write of jobs in words: beside a trace in ``jobs.extra.csv``, or in columns of their CSV of jobs."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from hdeeprm_like.cluster.partitions import Demands, no_demands
+from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.inputs import read_text
+from hdeeprm_like.types import Floats
+
+Words: TypeAlias = Mapping[str, Sequence[str]]  # a column of texts, (J,) empty where nobody knows, by its name
+
+WORDS = ("Partition", "Constraints", "Account", "QOS", "User")
+GPUS, NODES = "GPUs", "Nodes"  # of the whole job, and on how many nodes it ran
+
+
+def words_of_trace(trace: Trace) -> dict[str, list[str]]:
+    """Return `WORDS` of the jobs of a trace, and `GPUS` and `NODES` if they are known.
+
+    They come from ``jobs.extra.csv``; what is not there from the numbers of the trace and their names in its header.
+
+    Raises:
+        WorkloadError: the file beside the trace cannot be used.
+    """
+    more = _beside(trace)
+    words = {name: more.get(name) or [""] * len(trace) for name in WORDS}
+    numbers = {"User": trace.user, "Account": trace.group, "Partition": trace.partition}
+    for name, column in numbers.items():
+        if not any(words[name]):
+            names = _names_in(trace.header, "Group" if name == "Account" else name)
+            words[name] = [names.get(value, str(value)) if value >= 0 else "" for value in column.tolist()]
+    return words | {name: more[name] for name in (GPUS, NODES) if name in more}
+
+
+def words_of_csv(path: Path, more: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Return `WORDS` of the jobs of a CSV, and further columns, in the order of the file; those that are missing not.
+
+    Raises:
+        WorkloadError: it cannot be read.
+    """
+    return _columns(path, (*WORDS, GPUS, NODES, *more))
+
+
+def demands_told(words: Words, jobs: int) -> Demands:
+    """Return what jobs ask for by the words of their log.
+
+    GPUs are taken to be asked for on each node, as ``--gres`` does, where the log tells on how many nodes a job ran.
+    """
+    nothing = ("",) * jobs
+
+    def told(name: str) -> tuple[str, ...]:
+        return tuple(words.get(name, nothing))
+
+    return replace(
+        no_demands(jobs),
+        partition=told("Partition"),
+        constraint=told("Constraints"),
+        account=told("Account"),
+        qos=told("QOS"),
+        gpus_per_node=gpus_by_node(words, jobs),
+    )
+
+
+def gpus_by_node(words: Words, jobs: int) -> Floats:
+    """Return (J,) GPUs on each node, 0 where the log does not tell."""
+    if GPUS not in words or NODES not in words:
+        return np.zeros(jobs)
+    gpus, nodes = numbers_in(words[GPUS]), numbers_in(words[NODES])
+    return np.where(nodes >= 1.0, gpus / np.maximum(nodes, 1.0), 0.0)
+
+
+def numbers_in(texts: Sequence[str], otherwise: float = 0.0) -> Floats:
+    """Return numbers, and another where nothing is told.
+
+    Raises:
+        WorkloadError: a text is no number.
+    """
+    try:
+        return np.array([float(text) if text else otherwise for text in texts])
+    except ValueError as error:
+        raise WorkloadError(f"the columns beside the log: {error}; a number is needed") from None
+
+
+def demands_of_trace(trace: Trace) -> Demands:
+    """Return what the jobs of a trace ask for besides cores and memory.
+
+    Raises:
+        WorkloadError: the file beside the trace cannot be used.
+    """
+    return demands_told(words_of_trace(trace), len(trace))
+
+
+def _names_in(header: Sequence[str], label: str) -> dict[int, str]:
+    """Return the names that a header tells for the numbers of a column: ``Partition: 1 batch``."""
+    found = {}
+    for line in header:
+        key, _, value = line.lstrip("; ").partition(":")
+        number, _, name = value.strip().partition(" ")
+        if key.strip() == label and number.isascii() and number.isdigit() and name.strip():
+            found[int(number)] = name.strip()
+    return found
+
+
+def _beside(trace: Trace) -> dict[str, list[str]]:
+    """Return the columns of ``jobs.extra.csv`` for the jobs of a trace, if it is there."""
+    path = trace.path
+    name = path.name.removesuffix(".swf.gz" if path.name.endswith(".swf.gz") else ".swf")
+    beside = [path.with_name(f"{name}.extra.csv{packed}") for packed in ("", ".gz")]
+    file = next((one for one in beside if one.is_file()), None)
+    if file is None:
+        return {}
+    columns = _read_beside(file, file.stat().st_mtime_ns)
+    if "Job" not in columns:
+        raise WorkloadError(f"{file}: column 'Job' is missing; the file that hdeeprm-like import writes is needed")
+    rows = {number: row for row, number in enumerate(columns["Job"])}
+    try:
+        chosen = [rows[str(number)] for number in trace.job.tolist()]
+    except KeyError as missing:
+        raise WorkloadError(f"{file}: job {missing.args[0]} of {path.name} is not in it") from None
+    return {name: [column[row] for row in chosen] for name, column in columns.items() if name != "Job"}
+
+
+@lru_cache(maxsize=2)
+def _read_beside(file: Path, changed: int) -> dict[str, list[str]]:
+    """Return the columns of a file beside a trace; many windows of one trace read it once."""
+    return _columns(file, ("Job", *WORDS, GPUS, NODES))
+
+
+def _columns(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return some columns of a CSV as texts; those that are missing are left out."""
+    lines = csv.reader(io.StringIO(read_text(path, WorkloadError).removeprefix("\ufeff"), newline=""))
+    head = next(lines, [])
+    places = {name: head.index(name) for name in names if name in head}
+    found: dict[str, list[str]] = {name: [] for name in places}
+    for line in lines:
+        if not line:
+            continue
+        if len(line) != len(head):
+            raise WorkloadError(f"{path}:{lines.line_num}: has {len(line)} values; the line of names has {len(head)}")
+        for name, place in places.items():
+            found[name].append(line[place])
+    return found
