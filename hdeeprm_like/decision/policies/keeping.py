@@ -30,8 +30,8 @@ def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
     params, past, cores = scores.params[s], history.past[0], float(len(tables.owners))
     work = 0.0
     for i in range(tables.clock[0].waiting):
-        j = tables.members[i]
-        work += np.exp(believed_log_time(history, s, j)) * tables.jobs[j].size
+        known = history.jobs[tables.members[i]]
+        work += known.work if s % STAGES == EXACT else known.typical_work
     share = (1.0 + work / (cores * HOUR)) ** (-params.backlog)
     rate = past.arrivals / max(past.gaps, 1.0) / max(past.lengths, LEAST_ENDED)
     mean, variance = 0.0, 0.0

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, Schedule
+from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline, baseline
 from hdeeprm_like.decision.policies.scores import EXACT, FEATURE, KINDS, USUAL
@@ -26,8 +28,10 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.run.loop import FOREVER, OVER, advance
+from hdeeprm_like.run.runs import arrays_of
 from hdeeprm_like.run.schedules import schedule_of
-from hdeeprm_like.run.simulator import Simulator, run_choices
+from hdeeprm_like.run.simulator import Simulator, constant_run
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
 from hdeeprm_like.studies.sweep.engine import Engine, Where, gathered, opened
@@ -82,17 +86,20 @@ def with_weights(content: dict[str, Any], weights: Sequence[Weight], values: Flo
 Row = list[tuple[int, int | str, float]]  # row and column of each weight, and its value
 
 
-def played(
-    options: EvolutionOptions, folder: Path, number: int, policy: Baseline, rows: Sequence[Row]
-) -> list[dict[str, float]]:
-    """Return the figures of a window under one policy with each of some rows in place of its own weights."""
-    machine, jobs = window_of(options, folder, number)
+def played(machine: Platform, jobs: Workload, policy: Baseline, rows: Sequence[Row]) -> list[dict[str, float]]:
+    """Return the figures of a window under one policy with each of some rows in place of its own weights.
+
+    All start from the same arrays: to make a simulation takes longer than to copy them, and half as long as to play it.
+    """
     actions, found = PolicyActions([policy]), []
+    simulator = Simulator(State(machine, jobs, log=False, needs=actions.needs, named=False), jobs, "textbook")
+    choices = actions.choices(simulator.state, constant=0)
+    scores = choices.plans.scores
+    run = constant_run(simulator, choices)
+    fresh = [array.copy() for array in arrays_of(run)]
     for values in rows:
-        state = State(machine, jobs, log=False, needs=actions.needs, named=False)
-        simulator = Simulator(state, jobs, "textbook")
-        choices = actions.choices(state, constant=0)
-        scores = choices.plans.scores
+        for array, content in zip(arrays_of(run), fresh, strict=True):
+            array[...] = content
         for row, column, value in values:
             if isinstance(column, str):
                 scores.params[column][row] = value
@@ -101,7 +108,7 @@ def played(
         if values and policy.learned is not None and policy.learned.exact is None:  # both stages are one
             scores.weights[KINDS:] = scores.weights[:KINDS]
             scores.params[EXACT] = scores.params[USUAL]
-        for _ in run_choices(simulator, choices):
+        while advance(run, FOREVER) != OVER:
             pass
         found.append(figures_of(schedule_of(simulator, jobs)))
     return found
@@ -146,8 +153,9 @@ def ratios_on(
     options: EvolutionOptions, folder: Path, number: int, name: str, rows: Sequence[Row]
 ) -> list[list[float]]:
     """Return the figures of each of some candidates beside those of the reference, on the window of a number."""
-    (reference,) = played(options, folder, number, baseline(options.reference), [[]])
-    return [log_ratios(own, reference) for own in played(options, folder, number, baseline(name), rows)]
+    machine, jobs = window_of(options, folder, number)
+    (reference,) = played(machine, jobs, baseline(options.reference), [[]])
+    return [log_ratios(own, reference) for own in played(machine, jobs, baseline(name), rows)]
 
 
 class Search:
