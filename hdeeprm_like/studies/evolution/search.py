@@ -56,10 +56,12 @@ class Weight:
     column: int | str
 
 
-def weights_in(content: dict[str, Any]) -> tuple[list[Weight], Floats]:
-    """Return the numbers of a policy's file that are searched for, and their values there."""
+def weights_in(content: dict[str, Any], searched: str = "both") -> tuple[list[Weight], Floats]:
+    """Return the numbers of a policy's file that are searched for, those of one stage or of both, and their values."""
     found: dict[Weight, float] = {}
-    for stage, prefix in ((USUAL, ()), (EXACT, ("exact",))):
+    for stage, prefix, name_of_stage in ((USUAL, (), "usual"), (EXACT, ("exact",), "exact")):
+        if searched not in ("both", name_of_stage):
+            continue
         part = content.get("exact", {}) if prefix else content
         for kind, score in enumerate(SCORES):
             given = part.get(score, {})
@@ -144,9 +146,15 @@ def costs_of(options: EvolutionOptions, ratios: Floats, sources: Ints) -> Floats
     for source in numbers:
         means = ratios[sources == source].mean(axis=0)  # (candidates, figures)
         for i, name in enumerate((*BOTH_WAYS, *LEAST)):
-            counts = means[:, i] if name in BOTH_WAYS else np.maximum(means[:, i], 0.0)
+            counts = means[:, i] if name in BOTH_WAYS else np.maximum(means[:, i] - allowed_of(options, name), 0.0)
             found += options.objective.get(name, 0.0) * counts / len(numbers)
     return found
+
+
+def allowed_of(options: EvolutionOptions, name: str) -> float:
+    """Return up to where `log_ratios` of a figure count as no worse."""
+    ratio = float(np.log(options.allowed.get(name, 1.0)))
+    return -ratio if name == "utilization" else ratio
 
 
 def ratios_on(
@@ -180,7 +188,7 @@ class Search:
         source = output / BEGIN if (output / BEGIN).exists() else folder / options.policy
         read_scored(source)
         self._content = read_json(source, OptionsError)
-        self._weights, begin = weights_in(self._content)
+        self._weights, begin = weights_in(self._content, options.stage)
         if len(begin) < 2:
             raise OptionsError(f"{source}: has {len(begin)} weights; two are needed to search for")
         write_json(output / BEGIN, self._content)
