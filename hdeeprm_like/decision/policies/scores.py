@@ -40,6 +40,7 @@ SCORE = np.dtype(
         ("bins", "i8"),
         ("most", "f8"),
         ("backlog", "f8"),
+        ("load", "f8"),
         ("widest", "f8"),
         ("reservations", "i8"),  # jobs that have cores reserved
         ("looks_ahead", "i8"),  # 1 where the future is played, see `score_files.LookAhead`
@@ -130,7 +131,7 @@ def write_params(row: np.void, stage: ScoredPolicy, exact: bool) -> None:
     keep, ahead = stage.keep or Keep(), stage.lookahead or LookAhead()
     row["keeps"], row["looks_ahead"] = stage.keep is not None, stage.lookahead is not None
     row["deviations"], row["bins"], row["most"] = keep.deviations, keep.bins, keep.most
-    row["backlog"], row["widest"] = keep.backlog, keep.widest
+    row["backlog"], row["load"], row["widest"] = keep.backlog, keep.load, keep.widest
     row["reservations"] = stage.reservations
     row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
     row["scenarios"] = ahead.scenarios
