@@ -115,7 +115,7 @@ def add_everybody(tables: Tables, history: History, j: int) -> float:
 
 @compiled
 def row_of_request(history: History, request: float) -> int:
-    """Return the row of ``History.shared_times`` for a requested time in s, which is written if another one was there."""
+    """Return the row of ``History.shared_times`` of a requested time in s; it is written if it holds another one."""
     row, share = int(request) % LADDERS, request
     if history.requests[row] != request:
         history.requests[row] = request
