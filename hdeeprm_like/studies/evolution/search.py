@@ -91,7 +91,7 @@ Row = list[tuple[int, int | str, float]]  # row and column of each weight, and i
 def played(machine: Platform, jobs: Workload, policy: Baseline, rows: Sequence[Row]) -> list[dict[str, float]]:
     """Return the figures of a window under one policy with each of some rows in place of its own weights.
 
-    All start from the same arrays: to make a simulation takes longer than to copy them, and half as long as to play it.
+    All start from copies of the same arrays: to make these anew takes up to half as long as to play the window.
     """
     actions, found = PolicyActions([policy]), []
     simulator = Simulator(State(machine, jobs, log=False, needs=actions.needs, named=False), jobs, "textbook")
