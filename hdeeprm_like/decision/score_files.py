@@ -59,7 +59,7 @@ FEATURES = {
 
 MANY = 10**9  # jobs
 MOST_BINS = 38  # half powers of e: beyond, no job is so long
-STEEPEST = 10  # power of the backlog
+STEEPEST = 10  # power of the backlog, and of the load
 KEPT = 8  # files whose content is kept
 OF_JOB = 14  # the first so many tell of a job and its user, not of its wait or of the machine
 
@@ -132,6 +132,8 @@ class Keep:
         deviations: so many standard deviations are kept beside the mean. bins: so many half powers of e a job must be
             shorter beside one. most: share of the machine that is kept at most.
         backlog: what is kept is divided by (1 + h that the waiting jobs keep the machine busy) ^ backlog.
+        load: *most* is multiplied by (share of the machine that would be idle if all jobs that came of late had started
+            at once) ^ load: cores that others ask for anyway are dear to keep.
         widest: jobs wider than this share of the machine start without regard to what is kept.
     """
 
@@ -139,6 +141,7 @@ class Keep:
     bins: int = 0
     most: float = 0.0
     backlog: float = 0.0
+    load: float = 0.0
     widest: float = 1.0
 
 
@@ -317,10 +320,9 @@ def keep_of(content: Any, where: str) -> Keep:
     given = dict(mapping(content, [field.name for field in fields(Keep)], where))
     bins = whole(given.pop("bins", 0), 0, MOST_BINS, f"{where}: bins")
     found = Keep(bins=bins, **{key: number(value, f"{where}: {key}") for key, value in given.items()})
-    if abs(found.backlog) > STEEPEST:
-        raise OptionsError(
-            f"{where}: backlog: a number from -{STEEPEST} to {STEEPEST} is needed, not {found.backlog:g}"
-        )
+    for name, power in (("backlog", found.backlog), ("load", found.load)):
+        if abs(power) > STEEPEST:
+            raise OptionsError(f"{where}: {name}: a number from -{STEEPEST} to {STEEPEST} is needed, not {power:g}")
     return found
 
 

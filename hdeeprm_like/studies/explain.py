@@ -55,8 +55,9 @@ def stage_explained(stage: ScoredPolicy) -> Iterator[str]:
     if keep is not None:
         yield (
             f"  Cores are kept free before a job for those at least {keep.bins / 2:g} shorter in ln: what these "
-            f"occupy, {keep.deviations:g} standard deviations more, at most {100 * keep.most:g} % of the machine, "
-            f"times (1 + backlog in h)^{-keep.backlog:g}"
+            f"occupy, {keep.deviations:g} standard deviations more, times (1 + backlog in h)^{-keep.backlog:g}, "
+            f"at most {100 * keep.most:g} % of the machine"
+            + (f" times (share of it that the load of late leaves idle)^{keep.load:g}" if keep.load else "")
         )
         if keep.widest < 1.0:
             yield f"  Jobs on more than {100 * keep.widest:g} % of the cores start without regard to that"

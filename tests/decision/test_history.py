@@ -146,7 +146,7 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
 def test_run_times_are_drawn_as_often_as_they_weigh(points, least):
     state = State(platform(*FOUR), jobs(submit=[0], seconds=1.0), needs=PolicyActions([baseline("sjf@expected")]).needs)
     history = new_plans(state, [baseline("sjf@expected")]).history
-    history.points[: len(points)] = points
+    history.points[: len(points), :2] = points
     history.past["points"] = len(points)
     parts = (np.arange(2000) + 0.5) / 2000
     drawn = np.array([made.draw_time(history, part, least) for part in parts])

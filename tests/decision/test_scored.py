@@ -172,6 +172,9 @@ def test_cores_are_kept_before_long_jobs_for_the_short_ones_that_come(policy):
     assert starts(workload, some)[-2:] == [600, 1600]  # 6 + 2 kept: when the last short one is over
     assert starts(workload, little)[-2:] == [595, 1595]  # 0.8 cores are none
     assert starts(workload, policy(queue={"one": 1}, keep={"bins": 20, "most": 0.5}))[-2:] == [595, 1595]
+    for load, found in ((1, [600, 1600]), (8, [595, 1595])):  # the load is 1/4: 4 * 3/4 cores at most, and 4 * (3/4)^8
+        loaded = policy(queue={"one": 1}, keep={"deviations": 0, "bins": 1, "most": 0.5, "load": load})
+        assert starts(workload, loaded)[-2:] == found
     wide = policy(queue={"one": 1}, keep={"bins": 1, "most": 0.5, "widest": 0.5})
     assert starts(workload, wide)[-2:] == [595, 1595]  # 6 of 8 cores are more than half
 
@@ -279,6 +282,7 @@ def test_a_score_reads_as_a_formula():
         ({"queue": {}, "keep": {"bins": -1}}, "keep: bins: an integer from 0 to 38 is needed, not -1"),
         ({"queue": {}, "keep": {"bins": 1.5}}, "keep: bins: an integer"),
         ({"queue": {}, "keep": {"backlog": -11}}, "keep: backlog: a number from -10 to 10 is needed"),
+        ({"queue": {}, "keep": {"load": 11}}, "keep: load: a number from -10 to 10 is needed"),
         ({"queue": {}, "exact": {}}, "exact: 'queue' is missing"),
         ({"queue": {}, "lookahead": {"queue": 0, "candidates": [{}]}}, "queue: an integer from 1 to 100000"),
         ({"queue": {}, "lookahead": {"candidates": [{"backfill": 1}]}}, "backfill: true or false"),

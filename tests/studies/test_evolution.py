@@ -139,6 +139,21 @@ def test_all_weights_of_a_file_are_found_and_written_back():
     assert BEGIN["exact"]["keep"]["most"] == 0.0
 
 
+def test_one_stage_may_be_searched_alone():
+    usual, exact, both = (weights_in(BEGIN, stage)[0] for stage in ("usual", "exact", "both"))
+    assert {weight.path[0] for weight in usual} == {"queue"}
+    assert {weight.path[0] for weight in exact} == {"exact"}
+    assert usual + exact == both
+
+
+def test_a_stage_that_is_not_searched_stays_as_it_is(folder):
+    changed(folder, stage="exact", generations=2)
+    run(folder, folder / "out")
+    best = json.loads((folder / "out" / BEST).read_text())
+    assert best["queue"] == BEGIN["queue"]
+    assert best["exact"]["queue"] != BEGIN["exact"]["queue"]
+
+
 def test_waits_and_utilization_cost_only_where_a_source_is_worse(folder):
     options = read_evolution(folder / "exp.json").model_copy(
         update={"objective": {"bounded_slowdown": 1.0, "wait": 2.0, "utilization": 3.0}}
@@ -158,6 +173,10 @@ def test_waits_and_utilization_cost_only_where_a_source_is_worse(folder):
     assert cost({"wait": 200.0}, {"wait": 50.0}) == pytest.approx(0.0)  # one window of a source pays for another
     assert cost({"wait": 200.0}, {"wait": 50.0}, sources=[0, 1]) == pytest.approx(np.log(2))  # a source does not
 
+    options = options.model_copy(update={"allowed": {"wait": 1.5, "utilization": 0.5}})
+    assert cost({"wait": 150.0, "utilization": 0.4}) == pytest.approx(0.0)
+    assert cost({"wait": 300.0, "utilization": 0.2}) == pytest.approx(2 * np.log(2) + 3 * np.log(2))
+
 
 def changed(folder, **changes):
     (folder / "exp.json").write_text(json.dumps(OPTIONS | changes))
@@ -172,6 +191,9 @@ def changed(folder, **changes):
         ({"windows": {"sources": [{"model": "lublin"}]}}, "cores: are missing"),
         ({"windows": {"sources": [{"trace": "a.swf", "begin": 0.5, "end": 0.4}]}}, "end: 0.4 is not after begin"),
         ({"objective": {"speed": 1.0}}, "'speed' is not known"),
+        ({"allowed": {"speed": 1.0}}, "allowed: 'speed'"),
+        ({"allowed": {"wait": 0.0}}, "ratios above 0 are needed"),
+        ({"stage": "third"}, "stage"),
         ({"generation": 3}, "generation"),
         ({"population": 1}, "population"),
     ],

@@ -27,14 +27,19 @@ def test_a_policy_is_told_in_formulas_stage_by_stage():
         "gate": {"free": 2.0},
         "keep": {"deviations": 2, "bins": 4, "most": 0.25, "widest": 0.5},
         "reservations": 3,
-        "exact": {"queue": {"log_cores": -1.0}, "lookahead": {"candidates": [{"wait": 0.5, "backfill": False}]}},
+        "exact": {
+            "queue": {"log_cores": -1.0},
+            "keep": {"load": 0.5},
+            "lookahead": {"candidates": [{"wait": 0.5, "backfill": False}]},
+        },
     }
     text = "\n".join(explained(policy_of(content, "p.json")))
     assert text.index("-1 log_cores") < text.index("time^1 * cores^0 / (1 + wait / time)^0.5, in strict order")
     assert text.index("From the first one on that did not") < text.index("smallest score is first: +1 log_time")
     assert "not negative: +2 free" in text
     assert "the first 3 jobs that do not fit" in text
-    assert "2 standard deviations more, at most 25 % of the machine" in text
+    assert "2 standard deviations more, times (1 + backlog in h)^-0, at most 25 % of the machine\n" in text
+    assert "at most 0 % of the machine times (share of it that the load of late leaves idle)^0.5" in text
     assert "more than 50 % of the cores" in text
     assert "free = share of the cores that are free" in text
     assert "one = " not in text  # it weighs nothing

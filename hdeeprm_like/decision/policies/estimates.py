@@ -16,11 +16,16 @@ Source of the first part: Tsafrir et al., "Backfilling using system-generated pr
 estimates", 2007.
 """
 
+import math
+
 import numpy as np
 
 from hdeeprm_like.decision.policies.history import (
     BIN,
     BINS,
+    LADDERS,
+    LEAST,
+    LOG,
     NONE,
     REMEMBERED,
     STEPS,
@@ -36,7 +41,6 @@ from hdeeprm_like.engine.tables import Tables
 FRESH = 900.0  # s that an estimate is good for
 MOST_REFRESHED = 1000  # estimates that a decision makes anew; the others stay as they are until the next one
 SHORT = 600.0  # s
-LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
 
 JOBS_OF_ALL = 1.4594  # jobs of the user that the distribution of everybody is worth
 FORGETTING = 12.859  # jobs after which one of the user weighs e times less
@@ -44,14 +48,18 @@ ALIKE_TIME, ALIKE_CORES = 0.2815, 1.6369  # difference of logarithms at which on
 LEAST_ALIKE = 0.0823  # but no less than that
 BURST, BURST_TIME = 2.266, 8632.7  # how much more one weighs that was submitted at that time, and s around it
 OUTLIVED = 0.5761  # how much less one weighs that ran more briefly than a sibling has run already
+AGES = tuple(math.exp(-i / FORGETTING) for i in range(REMEMBERED))
+TOO_UNLIKE = -math.log(LEAST_ALIKE) + 1e-6  # from there on jobs are as unlike as can be
+NO_BURST = 40.0  # from there on exp(-x) beside 1 is lost
 SIBLING = 0.7844  # jobs of the user that a running sibling is worth
 
 
 @inlined
-def add(history: History, weight: float, time: float) -> None:
+def add(history: History, weight: float, time: float, log_time: float) -> None:
     """Add a point to the distribution that is being made: a job runs so many s."""
     past = history.past[0]
-    history.points[past.points, TIME], history.points[past.points, WEIGHT] = time, weight
+    point = history.points[past.points]
+    point[TIME], point[WEIGHT], point[LOG] = time, weight, log_time
     past.points += 1
 
 
@@ -82,26 +90,40 @@ def bring_estimate(tables: Tables, history: History, j: int) -> None:
         bounded = max(time, LEAST)
         found.time += share * time
         found.rate += share / bounded
-        found.log_time += share * np.log(bounded)
+        found.log_time += share * history.points[i, LOG]
         if time < SHORT:
             found.short += share
     found.time /= weight
     found.rate /= weight
     found.log_time /= weight
     found.short /= weight
+    found.typical_work = np.exp(found.log_time) * tables.jobs[j].size
 
 
 @compiled
 def add_everybody(tables: Tables, history: History, j: int) -> float:
     """Add what jobs of everybody tell; return the weight."""
     request = max(tables.jobs[j].requested_time, 1.0)
-    kind, total, share = range_of(request), 0.0, request
+    kind, row, total = range_of(request), row_of_request(history, request), 0.0
     for b in range(BINS):
         total += history.shares[kind, b]
     for b in range(BINS):
-        add(history, JOBS_OF_ALL * history.shares[kind, b] / total, max(share, 1.0))
-        share *= np.exp(-BIN)
+        time, log_time = history.shared_times[row, b], history.shared_times[row, BINS + b]
+        add(history, JOBS_OF_ALL * history.shares[kind, b] / total, time, log_time)
     return JOBS_OF_ALL
+
+
+@compiled
+def row_of_request(history: History, request: float) -> int:
+    """Return the row of ``History.shared_times`` of a requested time in s; it is written if it holds another one."""
+    row, share = int(request) % LADDERS, request
+    if history.requests[row] != request:
+        history.requests[row] = request
+        for b in range(BINS):
+            history.shared_times[row, b] = max(share, 1.0)
+            history.shared_times[row, BINS + b] = np.log(max(share, LEAST))
+            share *= np.exp(-BIN)
+    return row
 
 
 @compiled
@@ -115,12 +137,17 @@ def add_user(tables: Tables, history: History, j: int) -> float:
         past, other = tables.jobs[ended], history.jobs[ended]
         unlike = abs(other.log_request - known.log_request) / ALIKE_TIME
         unlike += abs(other.log_cores - known.log_cores) / ALIKE_CORES
-        weight = np.exp(-i / FORGETTING) * max(LEAST_ALIKE, np.exp(-unlike))
-        weight *= 1.0 + BURST * np.exp(-abs(job.submit - past.submit) / BURST_TIME)
-        time = min(max(past.finish - past.start, 1.0), request)
+        weight = AGES[i] * (max(LEAST_ALIKE, np.exp(-unlike)) if unlike < TOO_UNLIKE else LEAST_ALIKE)
+        apart = abs(job.submit - past.submit) / BURST_TIME
+        if apart < NO_BURST:
+            weight *= 1.0 + BURST * np.exp(-apart)
+        time = max(past.finish - past.start, 1.0)
+        log_time = other.log_ran
+        if time > request:
+            time, log_time = request, np.log(max(request, LEAST))
         if time < elapsed:
             weight *= OUTLIVED
-        add(history, weight, time)
+        add(history, weight, time, log_time)
         total += weight
         ended, i = other.before, i + 1
     return total
@@ -135,7 +162,8 @@ def add_sibling(tables: Tables, history: History, j: int) -> float:
     request = max(tables.jobs[j].requested_time, 1.0)
     begin = min(elapsed, request)
     for step in range(STEPS):
-        add(history, SIBLING / STEPS, begin * (request / begin) ** ((step + 0.5) / STEPS))
+        time = begin * (request / begin) ** ((step + 0.5) / STEPS)
+        add(history, SIBLING / STEPS, time, np.log(max(time, LEAST)))
     return SIBLING
 
 

@@ -32,8 +32,10 @@ DEMANDS = 40  # lengths of jobs: number k ran from e^(k / 2) to e^((k + 1) / 2) 
 RECENT = 0.99  # what a job that came or ended weighs beside the next one, in what jobs of each length occupy
 MISSED = 1.0  # s that a job may miss its request by and still have run exactly as long as requested
 REMEMBERED = 32  # jobs of a user that an estimate is made of, the last to end
+LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
+LADDERS = 61  # requested times whose shares are kept; a prime, for users ask for whole minutes
 STEPS = 3  # points of an estimate that stand for what a running job of the same group may run yet
-TIME, WEIGHT = 0, 1  # columns of History.points
+TIME, WEIGHT, LOG = 0, 1, 2  # columns of History.points; the last is ln of the s, no less than LEAST
 ANY = -1.0  # in place of a requested time: the group of all jobs of a user
 NONE = -1  # in place of a job or a group
 
@@ -81,6 +83,9 @@ KNOWN = np.dtype(
         ("before", "i8"),  # job of the user that ended before this one, NONE for none
         ("log_request", "f8"),  # of the requested time in s
         ("log_cores", "f8"),
+        ("work", "f8"),  # core seconds as requested,
+        ("typical_work", "f8"),  # and as estimated, of the mean of the logarithms
+        ("log_ran", "f8"),  # of the s that it ran, no less than LEAST; once it has ended
         ("seen", "i8"),  # ended jobs of the user that the estimate is made of, NONE for no estimate
         ("made", "f8"),  # s
         ("time", "f8"),  # s, mean of the estimated run time
@@ -99,6 +104,8 @@ class History(Bundle):
         past: (1,) PAST. groups: (2J,) GROUP. places: (2^n,) hash table: the group, NONE where nothing stands.
         demand: (2, DEMANDS) core seconds, and cores squared times s, of ended jobs of each length, fading.
         shares: (RANGES, BINS) how many jobs of all users ran which share of their request, fading.
+        shared_times: (LADDERS, 2 BINS) s that a job runs which runs each share of its request, and their LOG, of the
+            requested times in *requests*, (LADDERS,) s.
         jobs: (J,) KNOWN of each job that has been submitted.
         points: (BINS + REMEMBERED + STEPS, 2) scratch: run times in s and their weights, the distribution of one job.
         planned: (P, J) s that each job was last predicted to run, 0 if it never was.
@@ -110,6 +117,8 @@ class History(Bundle):
     places: Ints
     demand: Floats
     shares: Floats
+    shared_times: Floats
+    requests: Floats
     points: Floats
     jobs: Records
     planned: Floats
@@ -133,7 +142,9 @@ def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
         places=empty_places(jobs),
         demand=np.zeros((2, DEMANDS)),
         shares=np.tile(PRIOR * shares, (RANGES, 1)),
-        points=np.zeros((BINS + REMEMBERED + STEPS, 2)),
+        shared_times=np.zeros((LADDERS, 2 * BINS)),
+        requests=np.zeros(LADDERS),
+        points=np.zeros((BINS + REMEMBERED + STEPS, 3)),
         jobs=np.zeros(jobs, KNOWN),
         planned=np.zeros((BUILT_IN + len(predictors), jobs)),
         trees=new_trees(predictors, jobs) if predictors else absent(Trees),
@@ -240,6 +251,7 @@ def open_record(tables: Tables, history: History, j: int) -> None:
     known.user, known.group = group_of(history, job.user, ANY), group_of(history, job.user, job.requested_time)
     known.before, known.seen = NONE, NONE
     known.log_request, known.log_cores = np.log(max(job.requested_time, 1.0)), np.log(float(job.size))
+    known.work = np.exp(known.log_request) * job.size
     for predictor in range(len(history.planned)):
         history.planned[predictor, j] = 0.0
     past = history.past[0]
@@ -275,6 +287,7 @@ def remember(tables: Tables, history: History, j: int) -> None:
     if abs(run_time - request) >= MISSED:
         history.past[0].inexact += 1
     log_ratio = np.log(max(run_time, 1.0) / request)
+    known.log_ran = np.log(max(run_time, LEAST))
     if job.user >= 0:
         known.before = history.groups[known.user].latest
         note_end(history, known.user, j, run_time, log_ratio)

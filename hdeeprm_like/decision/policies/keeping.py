@@ -3,7 +3,8 @@
 How many is found from what ended jobs of each length occupied and how often jobs come: c cores would be busy in the
 mean if all shorter jobs started at once, with variance v; so c + z sqrt(v) are enough for most moments. This is the
 square-root staffing of telephone exchanges (Erlang; Halfin and Whitt, "Heavy-traffic limits for queues with many
-exponential servers", 1981).
+exponential servers", 1981). What is kept at most may depend on the load: where jobs ask for nearly all of the machine,
+each core that is kept for one lengthens the queue of the others.
 """
 
 import numpy as np
@@ -15,6 +16,7 @@ from hdeeprm_like.engine.tables import Tables
 
 LEAST_ENDED = 20.0  # jobs; before so many have ended less is kept
 HOUR = 3600.0  # s
+LEAST_SPARE = 0.05  # share of the machine that the load is taken to leave idle at least
 
 
 @compiled
@@ -30,10 +32,14 @@ def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
     params, past, cores = scores.params[s], history.past[0], float(len(tables.owners))
     work = 0.0
     for i in range(tables.clock[0].waiting):
-        j = tables.members[i]
-        work += np.exp(believed_log_time(history, s, j)) * tables.jobs[j].size
+        known = history.jobs[tables.members[i]]
+        work += known.work if s % STAGES == EXACT else known.typical_work
     share = (1.0 + work / (cores * HOUR)) ** (-params.backlog)
     rate = past.arrivals / max(past.gaps, 1.0) / max(past.lengths, LEAST_ENDED)
+    offered = 0.0
+    for length in range(DEMANDS):
+        offered += rate * history.demand[0, length] / cores
+    most = params.most * cores * max(1.0 - offered, LEAST_SPARE) ** params.load
     mean, variance = 0.0, 0.0
     for length in range(DEMANDS):
         scores.kept[length] = 0.0
@@ -41,7 +47,7 @@ def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
         mean += rate * history.demand[0, length]
         variance += rate * history.demand[1, length]
         kept = (mean + params.deviations * np.sqrt(variance)) * share
-        scores.kept[length + 1 + params.bins] = max(0.0, min(params.most * cores, kept))
+        scores.kept[length + 1 + params.bins] = max(0.0, min(most, kept))
 
 
 @compiled

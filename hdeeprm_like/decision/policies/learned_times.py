@@ -8,7 +8,7 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import FRESH, MOST_REFRESHED
 from hdeeprm_like.decision.policies.history import History, find_siblings
-from hdeeprm_like.decision.policies.scores import describe_job
+from hdeeprm_like.decision.policies.scores import ALL, describe_job
 from hdeeprm_like.decision.policies.trees import sum_of_trees
 from hdeeprm_like.decision.score_files import OF_JOB
 from hdeeprm_like.engine.bundles import BundleType
@@ -51,7 +51,7 @@ def time_by_trees(tables: Tables, history: History, times: int, j: int) -> float
 def describe_for_trees(tables: Tables, history: History, f: Floats, j: int) -> None:
     """Write the features of a waiting job, in the order of ``tree_files.FEATURES``; nan where one is not known."""
     find_siblings(tables, history)
-    describe_job(tables, history, f, j, True)
+    describe_job(tables, history, f, j, True, ALL)
     known, now = history.jobs[j], tables.clock[0].now
     user, group = history.groups[known.user], history.groups[known.group]
     for i in range(OF_JOB, len(f)):

@@ -15,14 +15,13 @@ must; a future itself is played as if everybody knew it.
 import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import draw_time, spread
-from hdeeprm_like.decision.policies.history import TIME, WEIGHT, History, wider
+from hdeeprm_like.decision.policies.history import LEAST, LOG, WEIGHT, History, wider
 from hdeeprm_like.decision.policies.scores import Scores
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.tables import REJECTED, Tables, longer
 from hdeeprm_like.types import Floats, Ints, Records
 
-LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
 LEAST_TIME = 1.0  # s
 OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
 FEW_SEEN = 5  # submissions before which none is played again
@@ -347,7 +346,7 @@ def mean_log(history: History, weight: float) -> float:
     """Return the mean of ln(run time in s) of the distribution made last, short jobs counted as 10 s."""
     total = 0.0
     for i in range(history.past[0].points):
-        total += history.points[i, WEIGHT] * np.log(max(history.points[i, TIME], LEAST))
+        total += history.points[i, WEIGHT] * history.points[i, LOG]
     return total / weight
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import bring_estimate, longest_elapsed
 from hdeeprm_like.decision.policies.history import History
-from hdeeprm_like.decision.score_files import FEATURES, Keep, LookAhead, Score, ScoredPolicy
+from hdeeprm_like.decision.score_files import FEATURES, OF_JOB, Keep, LookAhead, Score, ScoredPolicy
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
@@ -22,6 +22,10 @@ QUEUE, BACKFILL, GATE, KINDS = 0, 1, 2, 3  # kinds of scores
 USUAL, EXACT, STAGES = 0, 1, 2
 HOUR, DAY = 3600.0, 86400.0  # s
 FROM_ESTIMATES = ("log_expected_time", "log_expected_rate", "expected_log_time", "short", "log_wait")
+ALL = (1 << COUNT) - 1  # bits of features
+OF_ESTIMATES = 1 << FEATURE["log_expected_time"] | 1 << FEATURE["log_expected_rate"]
+OF_USERS = sum(1 << number for number in range(FEATURE["log_last_two"], OF_JOB))
+LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = (1 << FEATURE[f"log_wait{of}"] for of in ("", "_request", "_hours"))
 TO_HEAD = FEATURE["log_time_to_head"]  # the first of those that compare with the head of the queue
 
 SCORE = np.dtype(
@@ -29,12 +33,14 @@ SCORE = np.dtype(
         ("own_backfill", "i8"),  # 1 where jobs behind the head are sorted by a score of their own
         ("gate", "i8"),  # 1 where these must pass a gate
         ("estimates", "i8"),  # 1 where it looks at estimates of run times
+        ("looks", "i8"),  # bit n is 1 where it looks at feature n; the others are not computed
         ("units", "i8"),  # hidden units of each kind of score
         ("keeps", "i8"),  # 1 where cores are kept free,
         ("deviations", "f8"),  # and how many, see `score_files.Keep`
         ("bins", "i8"),
         ("most", "f8"),
         ("backlog", "f8"),
+        ("load", "f8"),
         ("widest", "f8"),
         ("reservations", "i8"),  # jobs that have cores reserved
         ("looks_ahead", "i8"),  # 1 where the future is played, see `score_files.LookAhead`
@@ -120,11 +126,12 @@ def write_params(row: np.void, stage: ScoredPolicy, exact: bool) -> None:
     looked_at = {
         name for score in scores for part in (score.weights, *(u.weights for u in score.hidden)) for name, _ in part
     }
+    row["looks"] = sum(1 << FEATURE[name] for name in looked_at)
     row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and not exact)
     keep, ahead = stage.keep or Keep(), stage.lookahead or LookAhead()
     row["keeps"], row["looks_ahead"] = stage.keep is not None, stage.lookahead is not None
     row["deviations"], row["bins"], row["most"] = keep.deviations, keep.bins, keep.most
-    row["backlog"], row["widest"] = keep.backlog, keep.widest
+    row["backlog"], row["load"], row["widest"] = keep.backlog, keep.load, keep.widest
     row["reservations"] = stage.reservations
     row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
     row["scenarios"] = ahead.scenarios
@@ -143,37 +150,46 @@ def look_at_queue(tables: Tables, scores: Scores, s: int) -> None:
 
 
 @compiled
-def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates: bool) -> None:
+def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates: bool, looks: int) -> None:
     """Write the first features of a waiting job, those that tell of it and its user: ``score_files.OF_JOB``.
 
     Args:
-        estimates: whether those of estimates are wanted; they are 0 otherwise.
+        estimates: whether those of estimates are wanted; they are 0 otherwise. looks: bits of the features that are
+            wanted, of those that take time to compute; the others stay as they are.
     """
     job, found = tables.jobs[j], history.jobs[j]
     user, cores, request = history.groups[found.user], float(len(tables.owners)), max(job.requested_time, 1.0)
-    f[0] = 1.0
-    f[1], f[2] = found.log_request - np.log(HOUR), found.log_cores - np.log(cores)
+    f[0], f[1] = 1.0, found.log_request - np.log(HOUR)
+    f[2] = found.log_cores - np.log(cores)
     f[3] = f[4] = f[5] = f[6] = 0.0
     if estimates:
         bring_estimate(tables, history, j)
-        f[3], f[4] = np.log(found.time / HOUR), np.log(found.rate * HOUR)
+        if looks & OF_ESTIMATES:
+            f[3], f[4] = np.log(found.time / HOUR), np.log(found.rate * HOUR)
         f[5], f[6] = found.log_time - np.log(HOUR), found.short
-    f[7] = min(np.log(max(0.5 * (user.last + user.before), 1.0) / request), 0.0) if user.ended >= 2 else 0.0
-    f[8] = user.log_ratio
-    last = history.groups[found.group].last
-    f[9] = np.log(max(last, 1.0) / request) if last > 0.0 else 0.0
-    f[10] = np.log1p(longest_elapsed(tables, history, j) / 60.0)
-    f[11], f[12], f[13] = np.log1p(float(user.running)), np.log1p(float(user.waiting)), user.cores / cores
+    if looks & OF_USERS:
+        f[7] = min(np.log(max(0.5 * (user.last + user.before), 1.0) / request), 0.0) if user.ended >= 2 else 0.0
+        f[8] = user.log_ratio
+        last = history.groups[found.group].last
+        f[9] = np.log(max(last, 1.0) / request) if last > 0.0 else 0.0
+        f[10] = np.log1p(longest_elapsed(tables, history, j) / 60.0)
+        f[11], f[12], f[13] = np.log1p(float(user.running)), np.log1p(float(user.waiting)), user.cores / cores
 
 
 @compiled
 def write_features(tables: Tables, history: History, scores: Scores, s: int, j: int) -> None:
     """Write the features of a waiting job that do not compare it with the head of the queue."""
     f, job, clock, now = scores.features, tables.jobs[j], tables.clock[0], scores.params[s]
-    describe_job(tables, history, f, j, now.estimates == 1)
+    describe_job(tables, history, f, j, now.estimates == 1, now.looks)
     cores, request, wait = float(len(tables.owners)), max(job.requested_time, 1.0), clock.now - job.submit
-    f[14] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0)) if now.estimates == 1 else 0.0
-    f[15], f[16], f[17] = np.log1p(wait / max(request, 10.0)), np.log1p(wait / HOUR), min(wait / DAY, 10.0)
+    f[14] = f[15] = f[16] = 0.0
+    if now.looks & LOG_WAIT and now.estimates == 1:
+        f[14] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0))
+    if now.looks & LOG_WAIT_REQUEST:
+        f[15] = np.log1p(wait / max(request, 10.0))
+    if now.looks & LOG_WAIT_HOURS:
+        f[16] = np.log1p(wait / HOUR)
+    f[17] = min(wait / DAY, 10.0)
     f[18], f[19] = f[1] * now.queue, f[2] * now.queue
     f[20], f[21], f[22] = clock.free_cores / cores, now.queue, now.work
     f[23] = job.size / max(float(clock.free_cores), 1.0)
@@ -195,7 +211,9 @@ def weigh(scores: Scores, s: int, kind: int) -> float:
     """Return a score of the job whose features are written."""
     row, units, total = s * KINDS + kind, scores.params[s].units, 0.0
     for i in range(COUNT):
-        total += scores.weights[row, i] * scores.features[i]
+        weight = scores.weights[row, i]
+        if weight != 0.0:
+            total += weight * scores.features[i]
     for h in range(units):
         inner = 0.0
         for i in range(COUNT):

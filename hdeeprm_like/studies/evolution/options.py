@@ -70,6 +70,12 @@ class EvolutionOptions(Section):
     objective: dict[str, float] = Field(
         OBJECTIVE, description="What the mean logarithm of each ratio weighs; waits and utilization only where worse."
     )
+    allowed: dict[str, float] = Field(
+        {}, description="Ratios of waits and utilization to the reference that count as no worse; 1 if missing."
+    )
+    stage: Literal["both", "usual", "exact"] = Field(
+        "both", description="Whose weights are searched for; the other stage of the policy stays as it is."
+    )
     generations: Annotated[int, Field(ge=1)] = Field(100, description="In all.")
     population: Annotated[int, Field(ge=2)] = Field(16, description="Candidates of a generation.")
     spread: Annotated[float, Field(gt=0.0)] = Field(0.15, description="Standard deviation of weights at the beginning.")
@@ -77,11 +83,15 @@ class EvolutionOptions(Section):
     windows: Windows
 
     @model_validator(mode="after")
-    def objective_is_known(self) -> "EvolutionOptions":
+    def figures_are_known(self) -> "EvolutionOptions":
         """Refuse figures that nobody computes here."""
         for name in self.objective:
             if name not in OBJECTIVE:
                 raise ValueError(f"objective: {name!r} is not known; known: {', '.join(OBJECTIVE)}")
+        for name, ratio in self.allowed.items():
+            if name not in OBJECTIVE or name in BOTH_WAYS or not ratio > 0.0:
+                known = ", ".join(one for one in OBJECTIVE if one not in BOTH_WAYS)
+                raise ValueError(f"allowed: {name!r}: {ratio:g}: ratios above 0 are needed, of {known}")
         return self
 
 

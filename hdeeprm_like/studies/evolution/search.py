@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, Schedule
+from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline, baseline
 from hdeeprm_like.decision.policies.scores import EXACT, FEATURE, KINDS, USUAL
@@ -26,9 +28,11 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.run.loop import FOREVER, OVER, advance
+from hdeeprm_like.run.runs import arrays_of
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.run.to_end import run_choices
+from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
 from hdeeprm_like.studies.sweep.engine import Engine, Where, gathered, opened
@@ -53,10 +57,12 @@ class Weight:
     column: int | str
 
 
-def weights_in(content: dict[str, Any]) -> tuple[list[Weight], Floats]:
-    """Return the numbers of a policy's file that are searched for, and their values there."""
+def weights_in(content: dict[str, Any], searched: str = "both") -> tuple[list[Weight], Floats]:
+    """Return the numbers of a policy's file that are searched for, those of one stage or of both, and their values."""
     found: dict[Weight, float] = {}
-    for stage, prefix in ((USUAL, ()), (EXACT, ("exact",))):
+    for stage, prefix, name_of_stage in ((USUAL, (), "usual"), (EXACT, ("exact",), "exact")):
+        if searched not in ("both", name_of_stage):
+            continue
         part = content.get("exact", {}) if prefix else content
         for kind, score in enumerate(SCORES):
             given = part.get(score, {})
@@ -83,17 +89,20 @@ def with_weights(content: dict[str, Any], weights: Sequence[Weight], values: Flo
 Row = list[tuple[int, int | str, float]]  # row and column of each weight, and its value
 
 
-def played(
-    options: EvolutionOptions, folder: Path, number: int, policy: Baseline, rows: Sequence[Row]
-) -> list[dict[str, float]]:
-    """Return the figures of a window under one policy with each of some rows in place of its own weights."""
-    machine, jobs = window_of(options, folder, number)
+def played(machine: Platform, jobs: Workload, policy: Baseline, rows: Sequence[Row]) -> list[dict[str, float]]:
+    """Return the figures of a window under one policy with each of some rows in place of its own weights.
+
+    All start from copies of the same arrays: to make these anew takes up to half as long as to play the window.
+    """
     actions, found = PolicyActions([policy]), []
+    simulator = Simulator(State(machine, jobs, log=False, needs=actions.needs, named=False), jobs, "textbook")
+    choices = actions.choices(simulator.state, constant=0)
+    scores = choices.plans.scores
+    run = constant_run(simulator, choices)
+    fresh = [array.copy() for array in arrays_of(run)]
     for values in rows:
-        state = State(machine, jobs, log=False, needs=actions.needs, named=False)
-        simulator = Simulator(state, jobs, "textbook")
-        choices = actions.choices(state, constant=0)
-        scores = choices.plans.scores
+        for array, content in zip(arrays_of(run), fresh, strict=True):
+            array[...] = content
         for row, column, value in values:
             if isinstance(column, str):
                 scores.params[column][row] = value
@@ -102,7 +111,7 @@ def played(
         if values and policy.learned is not None and policy.learned.exact is None:  # both stages are one
             scores.weights[KINDS:] = scores.weights[:KINDS]
             scores.params[EXACT] = scores.params[USUAL]
-        for _ in run_choices(simulator, choices):
+        while advance(run, FOREVER) != OVER:
             pass
         found.append(figures_of(schedule_of(simulator, jobs)))
     return found
@@ -138,17 +147,24 @@ def costs_of(options: EvolutionOptions, ratios: Floats, sources: Ints) -> Floats
     for source in numbers:
         means = ratios[sources == source].mean(axis=0)  # (candidates, figures)
         for i, name in enumerate((*BOTH_WAYS, *LEAST)):
-            counts = means[:, i] if name in BOTH_WAYS else np.maximum(means[:, i], 0.0)
+            counts = means[:, i] if name in BOTH_WAYS else np.maximum(means[:, i] - allowed_of(options, name), 0.0)
             found += options.objective.get(name, 0.0) * counts / len(numbers)
     return found
+
+
+def allowed_of(options: EvolutionOptions, name: str) -> float:
+    """Return up to where `log_ratios` of a figure count as no worse."""
+    ratio = float(np.log(options.allowed.get(name, 1.0)))
+    return -ratio if name == "utilization" else ratio
 
 
 def ratios_on(
     options: EvolutionOptions, folder: Path, number: int, name: str, rows: Sequence[Row]
 ) -> list[list[float]]:
     """Return the figures of each of some candidates beside those of the reference, on the window of a number."""
-    (reference,) = played(options, folder, number, baseline(options.reference), [[]])
-    return [log_ratios(own, reference) for own in played(options, folder, number, baseline(name), rows)]
+    machine, jobs = window_of(options, folder, number)
+    (reference,) = played(machine, jobs, baseline(options.reference), [[]])
+    return [log_ratios(own, reference) for own in played(machine, jobs, baseline(name), rows)]
 
 
 class Search:
@@ -173,7 +189,7 @@ class Search:
         source = output / BEGIN if (output / BEGIN).exists() else folder / options.policy
         read_scored(source)
         self._content = read_json(source, OptionsError)
-        self._weights, begin = weights_in(self._content)
+        self._weights, begin = weights_in(self._content, options.stage)
         if len(begin) < 2:
             raise OptionsError(f"{source}: has {len(begin)} weights; two are needed to search for")
         write_json(output / BEGIN, self._content)
