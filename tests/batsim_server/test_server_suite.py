@@ -28,11 +28,12 @@ def test_the_documentation_says_what_is_noted():
     page = re.sub(r"\s+", " ", (ROOT / "docs" / "batsim.md").read_text())
     here = len([path for path in (ROOT / "tests" / "golden" / "batsim4").iterdir() if path.is_dir()])
     assert NOTED["different"] == []
-    assert f"all {here} conversations in `tests/golden/`" in page
-    assert f"{NOTED['equal']} of {NOTED['cases']} more" in page
-    assert f"none differs, {len(NOTED['refused'])} are refused" in page
+    assert f"| {here} conversations in `tests/golden/`" in page
+    assert f"| {NOTED['cases']} more" in page
+    assert f"| {NOTED['equal']} are the same to the microsecond, none differs; {len(NOTED['refused'])} are refused" in page
     complete = NOTED[COMPLETE]
-    assert f"{complete['equal']} of {complete['cases']} are equal" in page
+    assert f"all {complete['equal']} are equal" in page
+    assert complete["equal"] == complete["cases"]
     assert complete["different"] == complete["refused"] == []
 
 
@@ -41,5 +42,5 @@ def test_the_documentation_says_how_many_mpi_traces_agree():
     cases = json.loads((ROOT / "tests" / "golden" / "mpi" / "cases.json").read_text())
     refused = sum(case["ends"] is None for case in cases)
     ranks = [len(case["traces"]) for case in cases]
-    assert f"has {len(cases)} traces of {min(ranks)} to {max(ranks)} ranks" in page
-    assert f"of which {len(cases) - refused} end at the same dates for every rank and {refused} are refused" in page
+    assert f"| {len(cases)} MPI traces (`smpi`) of {min(ranks)} to {max(ranks)} ranks" in page
+    assert f"| {len(cases) - refused} end at the same dates for every rank; {refused} are refused" in page

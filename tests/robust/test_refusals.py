@@ -111,7 +111,7 @@ def test_whole_numbers_of_options_are_bounded(tmp_path, changes, words):
         ({}, {"hidden": [8, HUGE]}, "at most 65,536"),
         ({}, {"entropy": "/etc/passwd"}, "agent.entropy is '/etc/passwd'; a number from 0 is needed"),
         ({}, {"entropy": -1}, "agent.entropy is -1; a number from 0 is needed"),
-        ({}, {"hidden": [8, 8]}, "agent.hidden is [8, 8]; a whole number from"),
+        ({}, {"hidden": [8, "wide"]}, "agent.hidden: [8, 'wide']: a number of units"),
         ({}, {"baseline": "median"}, "agent.baseline is 'median'; 'none' or 'mean' is needed"),
     ],
 )
