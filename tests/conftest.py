@@ -38,7 +38,7 @@ MORE = {
         r"envs/test_gym.*(end_alike|every_preset.PolicySelect|forbids|its_paper|keys|makes_many|models_workloads)",
         r"envs/test_gym.*(ids_of_papers|ones_own|placed|some_time|tells_platform|waiting_|wrong_choice)",
         r"envs/test_vector.*without_copies",
-        r"importers/test_(tutorial.*launch|import_command.*imported_machine)",
+        r"importers/test_import_command.*imported_machine",
         r"launch/test_(network.*zoo|whole.*says_it)",
         r"run/test_integral.*(\[one_by_one|function.*\[textbook|batched-batsim)",
         r"studies/test_compare.*(learned_more|one_thing_only|only_when_its|sees_its_machine|watts_speeds)",
