@@ -141,16 +141,20 @@ def launch_batsim(
 
 
 def prepared(experiment: Experiment, output: Path, peer: Peer, runs: int) -> dict[str, Any]:
-    """Clear a directory of an earlier run, write the inputs and a ``run.json`` that says "incomplete"."""
+    """Clear a directory of an earlier run, write the inputs and a ``run.json`` that says "incomplete".
+
+    That record takes the place of the earlier one before anything else goes: killed at any moment, there is one.
+    """
+    run = {**description(experiment, runs), "status": "incomplete", "simulator": peer.simulator}
+    run |= {"problem": "it has not ended", "files": sorted({*INPUTS, *OUTPUTS, RECORD})}
     try:
         output.mkdir(parents=True, exist_ok=True)
-        for name in {*listed_files(output), *OUTPUTS}:
+        earlier = {*listed_files(output), *OUTPUTS} - {RECORD}
+        write_json(output / RECORD, run)
+        for name in earlier:
             (output / name).unlink(missing_ok=True)
     except OSError as error:
         raise ResultsError(f"{output}: cannot be written: {error.strerror or error}") from error
-    run = {**description(experiment, runs), "status": "incomplete", "simulator": peer.simulator}
-    run |= {"problem": "it has not ended", "files": sorted({*INPUTS, *OUTPUTS, RECORD})}
-    write_json(output / RECORD, run)
     write_inputs(experiment, output)
     if peer.version == 5:
         write_batsim5(output / WORKLOAD_OF_RUN, output / WORKLOAD5, ResultsError)

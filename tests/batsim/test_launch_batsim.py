@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.in_process import clean, launch_classic
 from hdeeprm_like.launch.peers import docker_words, peer_of, socket_address
-from hdeeprm_like.launch.with_batsim import launch_batsim
+from hdeeprm_like.launch.with_batsim import launch_batsim, prepared
 
 ROOT = Path(__file__).parent.parent.parent
 OURS = "hdeeprm-like batsim"
@@ -305,6 +306,21 @@ def wait_until(true, seconds=30.0):
 
 
 # -- signals at any moment
+
+
+def test_there_is_a_record_while_an_earlier_run_is_cleared(experiment, tmp_path, monkeypatch):
+    peer = SimpleNamespace(simulator="batsim", version=4)
+    prepared(experiment, tmp_path / "out", peer, runs=1)
+    (tmp_path / "out" / "out_jobs.csv").touch()
+    unlink, statuses = Path.unlink, []
+
+    def unlink_and_look(path, missing_ok=False):
+        unlink(path, missing_ok)
+        statuses.append(record(path.parent)["status"])
+
+    monkeypatch.setattr(Path, "unlink", unlink_and_look)
+    prepared(experiment, tmp_path / "out", peer, runs=1)
+    assert set(statuses) == {"incomplete"}
 
 
 def batsim_of(folder):
