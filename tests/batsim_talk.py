@@ -11,14 +11,13 @@ from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.batsim_server.batsim5 import cli as cli5
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.batsim5_json import write_batsim5
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.workload_json_writer import write_workload
-from hdeeprm_like.launch.with_batsim import FirstAction
 from hdeeprm_like.results.batsim_files import parse_interval_set
 
 LIMITS = JobLimits(1.0, 1.0, 1.0, 1.0)

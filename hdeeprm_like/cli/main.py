@@ -66,8 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except HDeepRMError as error:
         return refuse(str(error))
     except (KeyboardInterrupt, RuntimeError) as error:
-        # Python 3.11 makes a RuntimeError of whatever comes while a class is made, as in an import
-        if not isinstance(error if isinstance(error, KeyboardInterrupt) else error.__cause__, KeyboardInterrupt):
+        if not is_interrupt(error):
             raise
         sys.stderr.write(f"{PROGRAM}: interrupted; nothing half-written is left\n")
         return INTERRUPTED
@@ -84,6 +83,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         return refuse("the memory of this computer does not suffice for this; ask for less, or run it on a larger one")
     return status or 0
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether Ctrl-C is behind an error; Python 3.11 wraps what comes while a class is made, as in imports."""
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
 @contextmanager

@@ -209,6 +209,14 @@ class Agent(Protocol):
         ...
 
 
+class FirstAction:
+    """The agent of a classic experiment: its only action."""
+
+    def act(self, observation: object, mask: object) -> int:
+        """Return it."""
+        return 0
+
+
 class DecisionSystem:
     """Decides for one run of one cluster, and records what an agent needs to learn from it.
 

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -97,6 +97,12 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def write_lines(path: Path, values: Iterable[object]) -> None:
+    """Write one value on each line, see `replacing`."""
+    with replacing(path) as file:
+        file.writelines(f"{value}\n" for value in values)
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:

@@ -18,7 +18,7 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import PLATFORM_OF_RUN, WORKLOAD_OF_RUN, Experiment, is_left_by_run
-from hdeeprm_like.formats.files import alone_in, replacing, write_json
+from hdeeprm_like.formats.files import alone_in, replacing, write_json, write_lines
 from hdeeprm_like.formats.open import write
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.inputs import read_json, read_text
@@ -88,8 +88,7 @@ def launch_classic(
             schedule = record.schedule(scheduling_time=0.0, simulation_time=seconds)
             makespans.append(schedule["makespan"])
         record.write(stage, schedule)
-        with replacing(stage / "makespans.log") as file:
-            file.writelines(f"{makespan:f}\n" for makespan in makespans)
+        write_lines(stage / "makespans.log", (f"{makespan:f}" for makespan in makespans))
         if log_decisions:
             from hdeeprm_like.launch.rewarded import write_rewards
 

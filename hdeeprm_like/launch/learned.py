@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import episodes_of
-from hdeeprm_like.formats.files import alone_in, replacing, write_json
+from hdeeprm_like.formats.files import alone_in, replacing, write_json, write_lines
 from hdeeprm_like.launch.imitation import Teacher
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejected_jobs, staged, write_inputs
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.resuming import origin
-from hdeeprm_like.launch.run_by_run import RunByRun, write_lines
+from hdeeprm_like.launch.run_by_run import RunByRun
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.training import (

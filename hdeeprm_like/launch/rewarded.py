@@ -4,24 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from hdeeprm_like.decision.presets import classic_policies
-from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import Experiment
-from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.formats.files import write_lines
+from hdeeprm_like.learning.logs import REWARDS
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.types import Bools, Floats
-
-REWARDS = "rewards.log"
-
-
-class OneAction:
-    """Takes the first action, whatever it sees."""
-
-    def act(self, observation: Floats, mask: Bools) -> int:
-        """Return its number."""
-        return 0
 
 
 def run_rewarded(experiment: Experiment) -> tuple[Simulator, DecisionSystem]:
@@ -38,12 +28,11 @@ def run_rewarded(experiment: Experiment) -> tuple[Simulator, DecisionSystem]:
     jobs = experiment.workload
     system = space.system(space.state(experiment.platform, jobs, experiment.policy_seed))
     simulator = Simulator(system.state, jobs)
-    play(simulator, system, OneAction())
+    play(simulator, system, FirstAction())
     return simulator, system
 
 
 def write_rewards(folder: Path, rewards: list[float], last: DecisionSystem) -> None:
     """Write the sum of the rewards of each simulation, and the decisions of the last one."""
-    with replacing(folder / REWARDS) as file:
-        file.writelines(f"{reward}\n" for reward in rewards)
+    write_lines(folder / REWARDS, rewards)
     write_decisions(folder / DECISIONS, last)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.formats.files import write_lines
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.learning.logs import REWARDS, TrainingLog
 from hdeeprm_like.learning.training import Tally, learn_from
@@ -56,9 +56,3 @@ class RunByRun:
         if self._log is not None:
             self._log.close()
         self.learner.finish()
-
-
-def write_lines(path: Path, values: list[Any]) -> None:
-    """Write one number on each line."""
-    with replacing(path) as file:
-        file.writelines(f"{value}\n" for value in values)

@@ -18,7 +18,7 @@ from hdeeprm_like.batsim.session import Conversation, Decider
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.presets import check_whole, classic_policies
-from hdeeprm_like.decision.system import Agent, DecisionSystem
+from hdeeprm_like.decision.system import Agent, DecisionSystem, FirstAction
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment
@@ -69,14 +69,6 @@ def classic_decider(experiment: Experiment) -> Decider:
         return DecisionSystem(state, actions)
 
     return decide
-
-
-class FirstAction:
-    """The agent of a classic experiment: its only action."""
-
-    def act(self, observation: object, mask: object) -> int:
-        """Return it."""
-        return 0
 
 
 def launch_batsim(

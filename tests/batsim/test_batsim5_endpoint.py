@@ -18,6 +18,7 @@ from hdeeprm_like.batsim.codec5 import Codec5
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.system import FirstAction
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import PlatformError, ProtocolError
 from hdeeprm_like.formats.batsim_numbers import read_number
@@ -25,7 +26,7 @@ from hdeeprm_like.formats.platform_properties import figures_of, properties_of
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.launch.peers import Peer, is_of_batsim5, peer_of
-from hdeeprm_like.launch.with_batsim import FirstAction, classic_decider
+from hdeeprm_like.launch.with_batsim import classic_decider
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "batsim5"
 CASES = sorted(path.name for path in GOLDEN.iterdir())

@@ -16,9 +16,10 @@ import zmq
 from hdeeprm_like.batsim.endpoint import Endpoint, Scheduler
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server import cli
+from hdeeprm_like.decision.system import FirstAction
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.in_process import write_inputs
-from hdeeprm_like.launch.with_batsim import FirstAction, classic_decider
+from hdeeprm_like.launch.with_batsim import classic_decider
 
 pytestmark = pytest.mark.bench
 

@@ -9,7 +9,7 @@ from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import Tables
 
 OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
-AT_ONCE = 0.1  # s by which messages, or others' events at the same moment, may let us hear later of a job's end
+HEARD_LATE = 0.1  # s by which messages, or others' events at the same moment, may let us hear later of a job's end
 
 
 @inlined
@@ -32,7 +32,7 @@ def later_than_now(end: float, now: float) -> float:
     """
     if end > now:
         return end
-    return float(np.nextafter(now, np.inf) if end > now - AT_ONCE else now + OVERDUE)
+    return float(np.nextafter(now, np.inf) if end > now - HEARD_LATE else now + OVERDUE)
 
 
 @compiled

@@ -14,13 +14,12 @@ from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.presets import classic_policies
-from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
 from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_experiment
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import load_platform
-from hdeeprm_like.launch.with_batsim import FirstAction
 from hdeeprm_like.options import Options, explain
 from hdeeprm_like.results.overutilization import overutilizations
 

@@ -17,7 +17,7 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.formats.open import load_platform
 from hdeeprm_like.results.pictures import BLUE, picture
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
-from hdeeprm_like.studies.compare.significance import anova
+from hdeeprm_like.studies.compare.significance import anova, paired
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import played, trained
 from hdeeprm_like.studies.reproduction.place import Findings, Place
@@ -63,9 +63,8 @@ def measure(place: Place) -> Findings:
     }
     rows = []
     for key in table:
-        paired = wait[key] - wait["model"]
-        mean, low, high, _ = student(paired)
-        p = t_test(paired) if key != "model" else float("nan")
+        mean, low, high, _ = student(wait[key] - wait["model"])
+        p = float(paired(wait[key][None], wait["model"][None])[0]) if key != "model" else float("nan")
         rows.append([key, f"{mean:.1f} min", f"{low:.1f} to {high:.1f}", "-" if p != p else f"{p:.3g}"])
     found.table("Mean wait less that of the model, paired by day, and p of the paired t-test",
                 ["scheduler", "difference", "95 %", "p"], rows)  # fmt: skip
@@ -105,14 +104,6 @@ def row_of(one: Any) -> dict[str, float]:
     """Return wait in minutes and utilization in percent."""
     told = figures(one)
     return {"wait": told["wait"] / MINUTE, "util": 100 * told["utilization"]}
-
-
-def t_test(differences: np.ndarray) -> float:
-    """Return p of the paired t-test."""
-    from scipy.special import stdtr
-
-    error = differences.std(ddof=1) / np.sqrt(len(differences))
-    return float(2 * stdtr(len(differences) - 1, -abs(differences.mean() / error)))
 
 
 def draw(place: Place, panels: dict[str, dict[str, np.ndarray]]) -> None:
