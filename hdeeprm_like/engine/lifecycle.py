@@ -391,7 +391,11 @@ def log_blocked(tables: Tables) -> None:
 
 
 @compiled
-def entries_of_an_instant(tables: Tables) -> int:
-    """Return how many log entries one instant can need at most."""
-    rejections = len(tables.jobs) - int(tables.clock[0].submitted)
-    return 4 * len(tables.owners) + 2 * len(tables.processors) + 16 + rejections
+def has_room(tables: Tables) -> bool:
+    """Tell whether the log and the allocation have room for whatever the next instant may need."""
+    clock = tables.clock[0]
+    if len(tables.allocation) < min(clock.places, clock.placed + len(tables.owners)):
+        return False
+    rejections = len(tables.jobs) - clock.submitted
+    entries = 4 * len(tables.owners) + 2 * len(tables.processors) + 16 + rejections  # that one instant needs at most
+    return len(tables.log) == 0 or clock.logged + entries <= len(tables.log)

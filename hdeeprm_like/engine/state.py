@@ -146,7 +146,6 @@ class State(StateView):
         rank_all(self.tables)
         if jobs is not None:
             fill_jobs(self.tables.jobs, jobs, platform.reference_flops)
-        self._enough = lifecycle.entries_of_an_instant(self.tables)  # entries; an instant never needs more than that
         self.make_room()
 
     @property
@@ -193,10 +192,9 @@ class State(StateView):
         self.known += 1
         if row == len(self.tables.jobs):
             make_room(self.tables, self.known, 0)
-            self._enough = lifecycle.entries_of_an_instant(self.tables)
         if self.named:
             self.tables.clock["places"] = self._places
-        fill_job(self.tables.jobs[row], request)
+        fill_job(self.tables.jobs, row, request)
         return row
 
     def receive(self, instant: Instant) -> None:
@@ -228,11 +226,12 @@ class State(StateView):
 
     def make_room(self) -> None:
         """Let the log and the allocation have room for one more instant."""
-        clock, log = self.tables.clock[0], self.tables.log
-        if self.named:
-            make_room(self.tables, 0, min(int(clock["places"]), int(clock["placed"]) + self.platform.cores))
-        if len(log) and len(log) < clock["logged"] + self._enough:
-            self.tables.log = longer(log, 2 * (int(clock["logged"]) + self._enough))
+        if lifecycle.has_room(self.tables):
+            return
+        clock = self.tables.clock[0]
+        make_room(self.tables, 0, min(int(clock["places"]), int(clock["placed"]) + self.platform.cores))
+        while not lifecycle.has_room(self.tables):
+            self.tables.log = longer(self.tables.log, 2 * len(self.tables.log))
 
     def make_room_for_all(self) -> None:
         """Let the allocation have room for all jobs, for compiled code that does not stop before their end."""

@@ -91,10 +91,16 @@ def properties_of(figures: Figures) -> dict[str, str]:
     texts = {key: value if isinstance(value, str) else _number(value) for key, value in _scalars(figures)}
     if figures.gpus == 0.0:
         del texts[GPUS]
-    texts[SPEED] = ", ".join(_speed(flops) for flops in figures.speed)
-    watts = [_decimals(watts) for watts in figures.watts]
-    texts[WATTS] = texts[OLD_WATTS] = ", ".join(f"{text}:{text}" for text in watts)
+    texts[SPEED], texts[WATTS] = _pstates(figures.speed, figures.watts)
+    texts[OLD_WATTS] = texts[WATTS]
     return texts
+
+
+@lru_cache(maxsize=64)  # a platform has many processors, of few types
+def _pstates(speeds: tuple[float, ...], watts: tuple[float, ...]) -> tuple[str, str]:
+    """Return the texts of the speeds and of the powers of a core by P-state."""
+    powers = [_decimals(one) for one in watts]
+    return ", ".join(map(_speed, speeds)), ", ".join(f"{text}:{text}" for text in powers)
 
 
 _texts = lru_cache(maxsize=1)(properties_of)  # the cores of a processor, one after the other, are alike

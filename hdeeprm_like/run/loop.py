@@ -28,7 +28,7 @@ from hdeeprm_like.engine import batsim_clock, event_clock
 from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.lifecycle import entries_of_an_instant, log_blocked
+from hdeeprm_like.engine.lifecycle import has_room, log_blocked
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.types import Bools, Floats
@@ -182,9 +182,7 @@ def advance(run: Run, instants: int) -> int:
             sim.call_asked = next_call(t, core.window)
             apply_decisions(t, s, run.clock)
             sim.deciding = 0
-        if len(t.log) > 0 and t.clock[0].logged + entries_of_an_instant(t) > len(t.log):
-            return PAUSED
-        if len(t.allocation) < min(t.clock[0].places, t.clock[0].placed + len(t.owners)):
+        if not has_room(t):
             return PAUSED
         if not next_instant(t, s, run.clock):
             return OVER
