@@ -31,7 +31,8 @@ class Request(NamedTuple):
     demand: Demand = NO_DEMAND
 
 
-NOTHING_TOLD = dict.fromkeys(cast(tuple[str, ...], JOB.names), 0.0) | dict.fromkeys(("start", "finish", "run_time"), np.nan)
+NAMES = cast(tuple[str, ...], JOB.names)
+NOTHING_TOLD = dict.fromkeys(NAMES, 0.0) | dict.fromkeys(("start", "finish", "run_time"), np.nan)
 
 
 def fill_job(rows: Records, row: int, request: Request) -> None:
