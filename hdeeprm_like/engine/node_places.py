@@ -44,7 +44,7 @@ def room_on(tables: Tables, n: int, j: int) -> int:
     """Return how many cores of a node a job can have by what is free there, in whole tasks."""
     sets, job, demand = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j]
     cores = sets.cores[n]
-    if demand.gpus > sets.gpus[n]:
+    if cores == 0 or demand.gpus > sets.gpus[n]:
         return 0
     if demand.exclusive == 1:
         if cores < tables.nodes[n].cores:
@@ -55,7 +55,15 @@ def room_on(tables: Tables, n: int, j: int) -> int:
     room = int(places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus))
     if demand.gpus > 0.0 and demand.nodes == 1:
         room = min(room, demand.asked)  # as Slurm sees it, so that the first node comes before the fullest
-    return int(room - room % demand.task)
+    return int(room if demand.task == 1 else room - room % demand.task)
+
+
+@inlined
+def asks_for_cores_alone(tables: Tables, j: int) -> bool:
+    """Tell whether each free core does for a job, whatever else is free beside it."""
+    job, demand = tables.jobs[j], tables.node_sets.demands[j]
+    alone = job.memory <= 0.0 and job.gpus <= 0.0 and demand.gpus <= 0.0
+    return bool(alone and demand.task == 1 and demand.exclusive == 0)
 
 
 @compiled
@@ -65,11 +73,11 @@ def pick_nodes(tables: Tables, j: int) -> bool:
     The cores that it gets are in ``NodeSets.picked``.
     """
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
-    total, count = 0, 0
+    total, count, cores_alone = 0, 0, asks_for_cores_alone(tables, j)
     for n in range(len(tables.nodes)):
         sets.picked[n] = sets.room[n] = 0
         if sets.allowed[n] == 1:
-            room = room_on(tables, n, j)
+            room = sets.cores[n] if cores_alone else room_on(tables, n, j)
             sets.room[n] = room
             total += room
             count += room > 0
@@ -204,12 +212,24 @@ def spread(tables: Tables, j: int) -> None:
         else:
             sets.room[n] = 0
     while left > 0:
-        turn += demand.task
+        rest, count = 0, 0  # of the nodes that take part in the next turn: the least that one has left, and how many
         for n in range(len(tables.nodes)):
-            if left > 0 and sets.room[n] >= turn:
-                taken = min(demand.task, left)
-                sets.picked[n] += taken
-                left -= taken
+            if sets.room[n] >= turn + demand.task:
+                rest = min(rest, sets.room[n] - turn) if count > 0 else sets.room[n] - turn
+                count += 1
+        if count == 0 or left < demand.task * count:
+            break
+        turns = min(rest // demand.task, left // (demand.task * count))  # in which all of them have one task each
+        for n in range(len(tables.nodes)):
+            if sets.room[n] >= turn + demand.task:
+                sets.picked[n] += turns * demand.task
+        turn += turns * demand.task
+        left -= turns * demand.task * count
+    for n in range(len(tables.nodes)):
+        if left > 0 and sets.room[n] >= turn + demand.task:
+            taken = min(demand.task, left)
+            sets.picked[n] += taken
+            left -= taken
 
 
 @compiled

@@ -131,13 +131,23 @@ def release(tables: Tables, j: int) -> int:
 
 
 @inlined
+def first_to_end(plans: Plans, time: float) -> int:
+    """Return the place in ``by_end`` of the first reservation that ends after a time, their number if none does."""
+    nodes, low, high = plans.node_plans, 0, plans.node_plans.state[0].reservations
+    while low < high:
+        middle = (low + high) // 2
+        if nodes.ends[nodes.by_end[middle]] > time:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inlined
 def next_end(plans: Plans, time: float) -> float:
     """Return when the first reservation ends after a time; infinite if none does."""
-    found = np.inf
-    for r in range(plans.node_plans.state[0].reservations):
-        if plans.node_plans.ends[r] > time:
-            found = min(found, plans.node_plans.ends[r])
-    return found
+    nodes, place = plans.node_plans, first_to_end(plans, time)
+    return float(nodes.ends[nodes.by_end[place]]) if place < nodes.state[0].reservations else np.inf
 
 
 @compiled
@@ -197,6 +207,11 @@ def reserve_picked(tables: Tables, plans: Plans, begin: float, end: float) -> No
         return
     nodes.state[0].reservations += 1
     nodes.begins[r], nodes.ends[r] = begin, end
+    place = r
+    while place > 0 and nodes.ends[nodes.by_end[place - 1]] > end:
+        nodes.by_end[place] = nodes.by_end[place - 1]
+        place -= 1
+    nodes.by_end[place] = r
     write_picked(tables, plans)
     for w in range(len(nodes.bits)):
         nodes.reserved[r, w] = nodes.bits[w]

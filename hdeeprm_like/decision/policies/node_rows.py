@@ -28,6 +28,7 @@ class NodePlans(Bundle):
 
     Attributes:
         state: (1,) NODE_STATE. begins, ends: (R,) s. reserved: (R, W) bits, the nodes of each.
+        by_end: (R,) the reservations by their ends.
         bits: (W,) scratch: some nodes.
         taken: (Q,) jobs of each partition that have a reservation in this pass over the queue.
         free, idle: (S,) cores of each set that are free now, and those of them on nodes without jobs.
@@ -37,6 +38,7 @@ class NodePlans(Bundle):
     begins: Floats
     ends: Floats
     reserved: Ints
+    by_end: Ints
     bits: Ints
     taken: Ints
     free: Ints
@@ -131,6 +133,7 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
         begins=np.zeros(most),
         ends=np.zeros(most),
         reserved=np.zeros((most, words), np.int64),
+        by_end=np.zeros(most, np.int64),
         bits=np.zeros(words, np.int64),
         taken=np.zeros(partitions, np.int64),
         free=np.zeros(count, np.int64),

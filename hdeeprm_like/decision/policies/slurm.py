@@ -22,8 +22,8 @@ from hdeeprm_like.decision.policies.node_plans import (
     allow_until,
     as_now,
     close_partition,
+    first_to_end,
     forget_reservations,
-    free_on_allowed,
     has_cores,
     last_with_cores,
     look_now,
@@ -34,7 +34,7 @@ from hdeeprm_like.decision.policies.node_plans import (
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
@@ -136,7 +136,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
 def waits_for_others(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """Tell whether the allowed nodes would do for a job if they were idle, or nobody can tell because they are not."""
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
-    if allowed_nodes(tables) < max(demand.nodes, 1):
+    if allowed_nodes(plans) < max(demand.nodes, 1):
         return True
     as_idle(tables)
     if pick_nodes(tables, j):
@@ -184,14 +184,17 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
     rows, now = plans.slurm.params[0], whole_second(tables, tables.clock[0].now)
     time, begin, tried = planned_time(tables, plans, k, j), now, 0
     over = multiple(tables, now + rows.window, rows.resolution)
+    room_from = room_at_all(tables, plans, k, j, now)
     while True:
         allow_until(tables, plans, j, begin, begin + time + JUST)  # a job may not even end when a reservation begins
         later = next_end_for(tables, plans, j, begin)
         later = later if later < over else np.inf
         start = np.inf
-        if allowed_nodes(tables) >= max(tables.node_sets.demands[j].nodes, 1):
+        if allowed_nodes(plans) >= max(tables.node_sets.demands[j].nodes, 1):
             tried = 1
-            start = max(soonest_by_spans(tables, plans, k, j, now), begin)
+            latest = min(later, now + rows.window)  # what is later is later than one of them, however late
+            if room_from <= latest:
+                start = max(soonest_by_spans(tables, plans, k, j, now, latest), begin)
         if start <= now:
             start_on_allowed(tables, plans, j)
             if tables.node_sets.demands[j].exclusive == 1:
@@ -211,14 +214,34 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 
 @compiled
+def room_at_all(tables: Tables, plans: Plans, k: int, j: int, now: float) -> float:
+    """Return when the nodes of a job's set have as many free cores as it asks for, whatever is reserved.
+
+    It cannot start before; infinite for never.
+    """
+    nodes, sets, demand = plans.node_plans, tables.node_sets, tables.node_sets.demands[j]
+    free = nodes.free[demand.set]
+    if free >= demand.asked:
+        return now
+    sort_limits(tables, plans, k)
+    for i in range(nodes.state[0].releases):
+        of = sets.demands[plans.releases[i]]
+        for hold in range(of.first_hold, of.first_hold + of.held):
+            free += sets.hold_cores[hold] * sets.members[demand.set, sets.hold_node[hold]]
+        if free >= demand.asked:
+            return float(plans.release_ends[i])
+    return np.inf
+
+
+@compiled
 def next_end_for(tables: Tables, plans: Plans, j: int, time: float) -> float:
     """Return when reservations leave a node of a job's set free the first time after a date; infinite for never."""
-    nodes, found = plans.node_plans, np.inf
+    nodes = plans.node_plans
     members = tables.node_sets.member_bits[tables.node_sets.demands[j].set]
-    for r in range(nodes.state[0].reservations):
-        if time < nodes.ends[r] < found and leaves_free(plans, r, members):
-            found = nodes.ends[r]
-    return float(found)
+    for place in range(first_to_end(plans, time), nodes.state[0].reservations):
+        if leaves_free(plans, nodes.by_end[place], members):
+            return float(nodes.ends[nodes.by_end[place]])
+    return np.inf
 
 
 @compiled
@@ -242,17 +265,19 @@ def leaves_free(plans: Plans, r: int, members: Ints) -> bool:
 
 
 @inlined
-def allowed_nodes(tables: Tables) -> int:
-    """Return how many nodes are allowed."""
+def allowed_nodes(plans: Plans) -> int:
+    """Return how many nodes `allow_until` has just allowed."""
     count = 0
-    for n in range(len(tables.nodes)):
-        count += tables.node_sets.allowed[n]
+    for w in range(len(plans.node_plans.bits)):
+        count += count_bits(plans.node_plans.bits[w])
     return count
 
 
 @compiled
-def sort_limits(tables: Tables, plans: Plans, k: int) -> int:
-    """Write the running jobs by the end of their limits, then by their numbers, and these ends; return how many."""
+def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
+    """Write the running jobs by the end of their limits, then by their numbers, and these ends, if none has started."""
+    if plans.node_plans.state[0].releases >= 0:
+        return
     count = copy_jobs(tables.running, plans.plans[k].ends, plans.releases)
     for i in range(count):
         j = plans.releases[i]
@@ -265,31 +290,34 @@ def sort_limits(tables: Tables, plans: Plans, k: int) -> int:
             plans.releases[place], plans.release_ends[place] = plans.releases[place - 1], other
             place -= 1
         plans.releases[place], plans.release_ends[place] = j, end
-    return count
+    plans.node_plans.state[0].releases = count
 
 
 @compiled
-def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float) -> float:
+def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, latest: float) -> float:
     """Return when the allowed nodes are expected to have room for a job by the limits of the running jobs.
 
-    That is the end of the last job that is taken away; infinite if there never is room.
+    That is the end of the last job that is taken away; infinite if there is no room until *latest*.
     """
     nodes, rows, asked = plans.node_plans, plans.slurm.params[0], tables.node_sets.demands[j].asked
-    as_now(tables, plans)
-    free = free_on_allowed(tables)
-    if free >= asked and pick_nodes(tables, j):
-        return now
-    if nodes.state[0].releases < 0:
-        nodes.state[0].releases = sort_limits(tables, plans, k)
+    free, released = free_now(tables, plans), -1
+    if free >= asked:
+        as_now(tables, plans)
+        released = 0
+        if pick_nodes(tables, j):
+            return now
+    sort_limits(tables, plans, k)
     count, i, barrier, span = nodes.state[0].releases, 0, -np.inf, FIRST_SPAN
     while i < count:
         last, taken = -np.inf, 0
         while i < count and taken <= MOST_TAKEN:
             end = plans.release_ends[i]
-            cores = release(tables, plans.releases[i])
+            cores = cores_on_allowed(tables, plans.releases[i])
             i += 1
             if cores == 0:
                 continue
+            if end > latest:
+                return np.inf
             free += cores
             if barrier == -np.inf:
                 barrier = multiple(tables, end, FIRST_SPAN) + FIRST_SPAN
@@ -304,6 +332,31 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float) -
         span += rows.wider if rows.wider > 0.0 else span
         while i < count and plans.release_ends[i] > barrier + span:
             span += rows.wider if rows.wider > 0.0 else span
-        if free >= asked and pick_nodes(tables, j):
-            return float(last if last > now else max(last + KILL_WAIT, now + 1.0))
+        if free >= asked:
+            if released < 0:  # what is free on each node matters only now
+                as_now(tables, plans)
+                released = 0
+            while released < i:
+                release(tables, plans.releases[released])
+                released += 1
+            if pick_nodes(tables, j):
+                return float(last if last > now else max(last + KILL_WAIT, now + 1.0))
     return np.inf
+
+
+@inlined
+def free_now(tables: Tables, plans: Plans) -> int:
+    """Return how many cores of the allowed nodes are free now."""
+    free = 0
+    for n in range(len(tables.nodes)):
+        free += plans.node_cores[n] * tables.node_sets.allowed[n]
+    return free
+
+
+@inlined
+def cores_on_allowed(tables: Tables, j: int) -> int:
+    """Return how many cores a running job has on allowed nodes."""
+    sets, demand, found = tables.node_sets, tables.node_sets.demands[j], 0
+    for i in range(demand.first_hold, demand.first_hold + demand.held):
+        found += sets.hold_cores[i] * sets.allowed[sets.hold_node[i]]
+    return found

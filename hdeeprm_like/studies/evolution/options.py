@@ -30,6 +30,7 @@ class Source(Section):
     end: Share = Field(1.0, description="Where it ends.")
     step: Annotated[int, Field(ge=1)] = Field(1, description="Windows begin at multiples of so many jobs of that part.")
     model: Literal["lublin"] | None = Field(None, description="A model that makes jobs, in place of a trace.")
+    preset: Literal["batch", "interactive", "whole", "both"] = Field("batch", description="Parameters of the model.")
     estimates: Literal["exact", "tsafrir"] = Field("exact", description="Of the users of a model.")
     users: Annotated[int, Field(ge=1)] = Field(1, description="Users of a model, the busiest having most of the jobs.")
     cores: Annotated[int, Field(ge=1)] | None = Field(

@@ -52,7 +52,7 @@ def made_jobs(source: Source, count: int, rng: np.random.Generator) -> tuple[int
     """Return the cores of a machine and jobs that a model makes for it."""
     assert source.cores is not None
     assert source.model is not None
-    recipe = Recipe(model_named(source.model, nodes=source.cores), estimates_named(source.estimates))
+    recipe = Recipe(model_named(source.model, source.preset, nodes=source.cores), estimates_named(source.estimates))
     jobs = recipe.jobs(count, rng).workload(1e9)
     rank = 1.0 / np.arange(1, source.users + 1)
     user = rng.choice(source.users, count, p=rank / rank.sum())
