@@ -47,6 +47,8 @@ def report(title, results):
             f"  {name:28} {np.exp(logs.mean()):.3f} [{np.exp(low):.2f}, {np.exp(high):.2f}]  "
             + "  ".join(f"{key} {value:.3f}" for key, value in means.items())
         )
+    figures = (f"{name} {by[name]['bounded_slowdown'].mean():.1f}" for name in HEURISTICS)
+    print(f"  mean bounded slowdown of every heuristic: {', '.join(figures)}")
 
 
 @pytest.mark.parametrize("trace", ["lublin_256", "lublin_256_2"])
