@@ -117,3 +117,10 @@ def test_mistakes_get_one_line(log_path, tmp_path, capsys, words, told):
     error = capsys.readouterr().err
     assert told in error
     assert error.count("\n") == 1
+
+
+def test_a_policy_that_is_not_known_is_told_before_anything_is_simulated(log_path, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("hdeeprm_like.studies.whatif.answer.simulate", pytest.fail)
+    words = ["--cores", "4", "--policies", "sjf+easy,sjff+easy"]
+    assert main(["whatif", "--jobs", str(log_path), *words, "-o", str(tmp_path / "answer")]) == 2
+    assert "'sjff' is not known" in capsys.readouterr().err
