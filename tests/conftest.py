@@ -79,6 +79,7 @@ SLOW = {
     r"engine/test_packing.*nothing_is_lost": "compiles all modes",
     r"engine/test_partitions.*runs_where": "compiles all modes on partitions",
     r"test_docs.*typed.*docs/(?!tutorials/first_run)": "more pages",
+    r"test_docs.*as_a_notebook": "runs the tutorials once more",
     r"batsim_server/test_server_pybatsim.*800": "a long run of PyBatsim",
     r"results/test_run_page.*50000": "the same with many jobs",
     r"test_compile\.py": "compiles ahead",
