@@ -18,7 +18,7 @@ MORE = {
     r"learning/test_ppo.*simpler_algorithms.*options[12]": "the same doors with another algorithm",
     r"studies/test_evolution.*better_than": "searches for 10 s; that it goes on bit for bit stays",
     r"decision/test_tree_files.*scikit_learn_tells": "grows forests of every size; one tree decides in its own test",
-    r"robust/test_fuzz_clusters": "compiles runs on partitions, for 20 s",
+    r"robust/test_fuzz_more": "compiles runs on partitions, for 20 s",
     r"robust/test_trainings.*no_worker_outlives.*\[(2|9)\]": "another signal",
     r"studies/test_sweep.py.*killed_sweep.*\[1\]": "kills and resumes; moment 0 stays",
     r"studies/test_sweep.*rows_of_compare": "on two workers, which load everything anew",

@@ -1,4 +1,4 @@
-"""As `test_fuzz`, for what real clusters tell: logs, configurations, what Slurm shows; and for grids of sweeps."""
+"""As `test_fuzz`, for what real clusters tell, logs, configurations, what Slurm shows; for sweeps; and for pictures."""
 
 import json
 
@@ -10,7 +10,7 @@ from robust_inputs import ROOT, machine, options, told, workload, write_inputs
 
 from hdeeprm_like.formats.swf import read_swf
 
-CHUNKS, CASES = 8, 480  # `make test` runs the first chunk, `make test-all` all of them
+CHUNKS, CASES = 8, 390  # `make test` runs the first chunk, `make test-all` all of them
 RECORDED = ROOT / "tests" / "golden" / "slurm"
 
 MAP = """separator = ";"
@@ -185,6 +185,24 @@ def log_of_whatif(rng, good, folder):
     return True
 
 
+def pictures_of_a_run(rng, good, folder):
+    files = sorted((good / "run").iterdir())
+    changed = rng.choice([path for path in files if path.suffix != ".xml"])
+    for path in files:
+        data = path.read_bytes()
+        if path == changed and path.suffix == ".csv":
+            data = changed_text(rng, data.decode(), rng.choice([",", " "])).encode("utf-8", "surrogatepass")
+        elif path == changed:
+            data = json_bytes(rng, json.loads(data)) if path.suffix == ".json" else changed_bytes(rng, data)
+        (folder / path.name).write_bytes(data)
+    kind = rng.choice(["queue_size", "job_load", "utilization", "power", "lifecycle", "gantt", "core_bubbles"])
+    drawn = command("visual", kind, "--run", folder, "--save", folder / "picture.png", "-q")
+    drawn = command("export", "perfetto", folder, "-o", folder / "trace.json", "-q") or drawn
+    if rng.random() < 0.3:  # takes 2 s
+        drawn = command("report", folder, "-o", folder / "report.html", "-q") or drawn
+    return drawn
+
+
 def grid_of_a_sweep(rng, good, folder):
     from hdeeprm_like.studies.sweep.reading import read_sweep
 
@@ -197,7 +215,7 @@ def grid_of_a_sweep(rng, good, folder):
 
 TARGETS = (
     sacct, sacct, limits_of_an_imported_machine, table, slurm_conf, scontrol, shown_by_slurm, partitions,
-    jobs_on_partitions, log_of_whatif, log_of_whatif, grid_of_a_sweep,
+    jobs_on_partitions, log_of_whatif, log_of_whatif, grid_of_a_sweep, pictures_of_a_run,
 )  # fmt: skip
 
 
