@@ -223,5 +223,5 @@ TARGETS = (
 def test_whatever_a_cluster_tells_is_refused_in_one_line_or_harmless(chunk, good, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     taken = try_cases(TARGETS, f"clusters {chunk}", CASES, good, tmp_path)
-    for target in (sacct, slurm_conf, jobs_on_partitions, log_of_whatif):
+    for target in (sacct, slurm_conf, log_of_whatif):
         assert taken[target] > 0, "none was accepted, so nothing was proven"
