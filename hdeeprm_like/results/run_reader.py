@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -304,12 +304,12 @@ def columns_of(path: Path, names: Sequence[str]) -> list[Floats]:
 def _read_jobs(path: Path) -> RunJobs:
     frame = _table(path, ("job_id", "workload_name", SIZE, "allocated_resources", *TIMES))
 
-    def column(name: str, parse: Callable[[str, str], float]) -> Floats:
+    def column(name: str, lack: bool = False) -> Floats:
         cells = enumerate(frame[name], start=2)
-        return np.array([parse(text, f"{path}:{line}: {name}") for line, text in cells], dtype=np.float64)
+        return np.array([_possible(text, f"{path}:{line}: {name}", lack) for line, text in cells], dtype=np.float64)
 
-    start, finish, wait, run = (column(name, _possible_or_nan) for name in TIMES[1:])
-    submit = column(TIMES[0], _possible)
+    start, finish, wait, run = (column(name, lack=True) for name in TIMES[1:])
+    submit = column(TIMES[0])
     # Batsim's clock adds up many steps, so a job may start a trifle before the time that its workload tells
     submit = np.where((start < submit) & (start > submit - 2.0 * DIGIT), start, submit)
     blocks = [
@@ -319,7 +319,7 @@ def _read_jobs(path: Path) -> RunJobs:
     ]
     return RunJobs(
         ids=tuple(f"{name}!{job}" for name, job in zip(frame["workload_name"], frame["job_id"], strict=True)),
-        size=column(SIZE, _possible).astype(np.int64),
+        size=column(SIZE).astype(np.int64),
         submit=submit,
         start=start,
         finish=finish,
@@ -421,13 +421,8 @@ def _parsed(text: str, where: str) -> float:
     return value
 
 
-def _possible(text: str, where: str) -> float:
-    """Return a time or a number of cores."""
-    value = _parsed(text, where)
+def _possible(text: str, where: str, lack: bool) -> float:
+    value = math.nan if lack and not text else _parsed(text, where)
     if abs(value) > LARGEST:
         raise ResultsError(f"{where} is {text!r:.40}; at most {LARGEST:g} is possible")
     return value
-
-
-def _possible_or_nan(text: str, where: str) -> float:
-    return _possible(text, where) if text else math.nan
