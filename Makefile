@@ -61,7 +61,7 @@ format: .venv/tested
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf docs/_build docs/reference/made docs/pictures .venv .venv-build .venv-package .oldest $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/_build docs/reference/made .venv .venv-build .venv-package .oldest $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

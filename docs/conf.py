@@ -4,7 +4,6 @@ Sphinx is what most scientific Python packages build their pages with, so it is 
 warning can be made an error. It reads Markdown by MyST. Pages of reference are made from the code's tables.
 """
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -35,11 +34,10 @@ default_role = "code"
 suppress_warnings = ["myst.header"]  # pages that are included begin below the first level
 
 write_reference(HERE / "reference" / "made")
-write_notebooks(HERE / "tutorials", HERE / "pictures" / "notebooks")
-html_extra_path = ["pictures/notebooks"]  # beside the pages, as downloads
-(HERE / "pictures").mkdir(exist_ok=True)
-for picture in (HERE.parent / ".pictures").glob("*.png"):
-    shutil.copy(picture, HERE / "pictures")
+write_notebooks(HERE / "tutorials", HERE / "_build" / "notebooks")
+html_extra_path = ["_build/notebooks"]  # beside the pages, as downloads
+linkcheck_retries = 3
+linkcheck_anchors = False
 
 
 def tables_for_sphinx(app, what, name, thing, options, lines):  # type: ignore[no-untyped-def]

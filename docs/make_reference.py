@@ -6,19 +6,23 @@ import inspect
 import io
 import json
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from hdeeprm_like.batsim_server.batsim5.cli import main as batsim5_main
 from hdeeprm_like.batsim_server.cli import main as batsim_main
 from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cluster.schedule import FIGURES
+from hdeeprm_like.decision import rewards
 from hdeeprm_like.decision.names import MODES
+from hdeeprm_like.decision.observations import arrays, features
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import PRESETS
-from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine import numbers
+from hdeeprm_like.envs import registration
 from hdeeprm_like.formats.open import FORMATS
 from hdeeprm_like.options import Options
 from hdeeprm_like.results.plots import KINDS
@@ -36,6 +40,9 @@ def write_reference(folder: Path) -> None:
         "figures": figures(),
         "plots": plots(),
         "spaces": spaces(),
+        "observations": observations(),
+        "rewards": f"# Rewards\n\n{told_by(rewards)}",
+        "environments": f"# Environments\n\n{told_by(registration)}",
         "formats": formats(),
     }
     for name, text in pages.items():
@@ -147,9 +154,23 @@ def spaces() -> str:
         (f"`{name}`", space.actions, space.opens, space.observation, space.reward, f"{space.step:g}")
         for name, space in PRESETS.items()
     ]
-    text = "# Decision spaces\n\n" + table(("preset", "actions", "asked when", "observation", "reward", "step"), rows)
-    text += "\n## Observations\n\n" + ", ".join(f"`{name}`" for name in OBSERVATIONS)
-    return text + "\n\n## Objectives\n\n" + ", ".join(f"`{name}`" for name in OBJECTIVES) + "\n"
+    heads = ("preset", "actions", "asked when", "observation", "reward", "step")
+    return f"# Decision spaces\n\nWhat they mean is told in [decision spaces](../../spaces.md).\n\n{table(heads, rows)}"
+
+
+def observations() -> str:
+    """Return what each observation shows, as the module says that computes it."""
+    modules: dict[str, list[str]] = {}
+    for name, one in OBSERVATIONS.items():
+        modules.setdefault(one.arrays_class.__module__, []).append(f"`{name}`")
+    parts = [f"## {', '.join(names)}\n\n{told_by(import_module(module))}" for module, names in modules.items()]
+    shared = ["## Features of a job", told_by(features), "## Limits", told_by(arrays)]
+    return "\n\n".join(["# Observations", *parts, *shared])
+
+
+def told_by(module: ModuleType) -> str:
+    """Return what the docstring of a module says, as Markdown."""
+    return (inspect.getdoc(module) or "") + "\n"
 
 
 def formats() -> str:

@@ -7,10 +7,13 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+
+from hdeeprm_like import __version__
 
 ROOT = Path(__file__).parent.parent
 DOCKER = ROOT / "docker"
@@ -108,3 +111,23 @@ def test_the_commands_run_the_experiment_to_its_end(impatient, tmp_path):
     assert run["status"] == "complete", told
     assert run["metrics"]["nb_jobs_success"] == 1000
     assert hdeeprm.returncode in ((0, -15) if impatient else (0,))
+
+
+def test_the_recipe_for_conda_says_what_pyproject_says():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ROOT / "conda" / "meta.yaml").read_text()
+    text = re.sub(r"{%.*%}", "", text).replace("{{ version }}", __version__).replace("{{ PYTHON }}", "python")
+    recipe = yaml.safe_load(text)
+    assert recipe["package"]["version"] == project["version"] == __version__
+    wanted = {re.sub(r"(?=[<>=])", " ", one, count=1) for one in project["dependencies"]}
+    wanted.add(f"python {project['requires-python']}")
+    named = {one.replace("matplotlib-base", "matplotlib") for one in recipe["requirements"]["run"]}
+    by_pip = {one for one in wanted if one.startswith(("evalys", "pybatsim"))}  # are on no channel
+    assert named == wanted - by_pip
+    assert {name.rpartition("=")[0].strip() for name in recipe["build"]["entry_points"]} == set(project["scripts"])
+
+
+def test_the_devcontainer_builds_what_is_there():
+    settings = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    assert (ROOT / ".devcontainer" / settings["build"]["dockerfile"]).exists()
+    assert f"\n{settings['postCreateCommand'].split()[1]}:" in (ROOT / "Makefile").read_text()

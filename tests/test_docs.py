@@ -6,11 +6,16 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "docs"))
+
+from make_notebooks import write_notebooks  # noqa: E402
+
 # made from the code; run by tests/importers/test_tutorial.py, and by tests/slurm/test_slurm_page.py
 NOT_HERE = ("made", "import.md", "slurm.md")
 PAGES = [
@@ -49,6 +54,7 @@ def clones(tmp_path_factory):
 
 
 def new_clone(folder):
+    folder.mkdir(exist_ok=True)
     for name in ("agents", "platforms", "workloads", "tests"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "bin").mkdir()
@@ -77,6 +83,33 @@ def test_python_works_as_typed(clones, page, block):
     needed = [text for text in before if "import" in text][:1] if "import" not in block else []
     done = run(clones(page), [sys.executable, "-c", "\n".join([*needed, block])])
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.filterwarnings("ignore")  # of Jupyter's own packages
+@pytest.mark.parametrize("name", [page.stem for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))])
+def test_a_tutorial_runs_as_a_notebook_in_two_minutes(name, tmp_path, monkeypatch):
+    nbclient = pytest.importorskip("nbclient", reason="pip install nbclient ipykernel runs the notebooks")
+    pytest.importorskip("ipykernel", reason="pip install nbclient ipykernel runs the notebooks")
+    import nbformat
+
+    write_notebooks(ROOT / "docs" / "tutorials", tmp_path)
+    notebook = nbformat.read(tmp_path / f"{name}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":  # a command that fails is no error to a notebook, so each is asked
+            cell.source = re.sub("^(!.*)$", r"\1\nassert _exit_code == 0", cell.source, flags=re.MULTILINE)
+    clone = new_clone(tmp_path / "clone")
+    monkeypatch.setenv("PATH", f"{clone / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    begun = time.monotonic()
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(clone)}}).execute()
+    assert time.monotonic() - begun < 120
+
+
+def test_every_link_between_files_leads_somewhere():
+    pages = [*ROOT.glob("*.md"), ROOT / "llms.txt", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")]
+    for page in [*pages, ROOT / "docker" / "README.md"]:
+        for target in re.findall(r"\]\(([^)\s#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page}: {target}"
 
 
 def test_there_is_something_to_run():

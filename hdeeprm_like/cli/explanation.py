@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command
+from hdeeprm_like.cli.arguments import Commands, at_most, command, moment
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES, JOBS
 
@@ -18,7 +18,7 @@ def add_explain(commands: Commands) -> None:
     added.add_argument("--trace", type=Path, metavar="SWF", help="look at the queue while the jobs of a trace are run")
     added.add_argument("--cores", type=at_most(CORES), metavar="N", help="of the machine (default: as the trace says)")
     added.add_argument("--jobs", type=at_most(JOBS), default=1024, metavar="N", help="of the trace (default 1024)")
-    added.add_argument("--at", type=float, default=0.0, metavar="S", help="s after the first job (default 0)")
+    added.add_argument("--at", type=moment, default=0.0, metavar="S", help="s after the first job (default 0)")
 
 
 def run_explain(options: argparse.Namespace) -> None:

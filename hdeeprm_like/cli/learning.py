@@ -94,7 +94,9 @@ def run_train(options: argparse.Namespace) -> int:
 
 def interrupted(output: Path) -> int:
     """Say how a training that was interrupted goes on."""
-    sys.stderr.write(f"{PROGRAM}: interrupted; go on with: {PROGRAM} train --resume {output}\n")
+    begun = (output / "run.json").exists()
+    told = f"go on with: {PROGRAM} train --resume {output}" if begun else "nothing half-written is left"
+    sys.stderr.write(f"{PROGRAM}: interrupted; {told}\n")
     return INTERRUPTED
 
 

@@ -107,7 +107,8 @@ def next_instant(tables: Tables, simulation: Simulation, timing: EventClock) -> 
     sim = simulation.sim[0]
     sim.completed = sim.submitted = sim.called = 0
     submission = simulation.submit[sim.next_job] if sim.next_job < sim.jobs else np.inf
-    completion = timing.heap[0].end if sim.heap > 0 else np.inf
+    # an end that was found again when bandwidth was let go may lie before now, by rounding
+    completion = max(timing.heap[0].end, sim.clock) if sim.heap > 0 else np.inf
     date = min(submission, completion)
     if sim.call < date - TOGETHER:
         date = sim.call

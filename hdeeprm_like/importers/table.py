@@ -96,6 +96,8 @@ def read_map(name: str) -> ColumnMap:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise OptionsError(f"{name}: is no TOML: {error}") from None
+    except RecursionError:
+        raise OptionsError(f"{name}: nested too deeply") from None
     return _map(content, name)
 
 

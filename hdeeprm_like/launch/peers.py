@@ -127,7 +127,7 @@ def peer_of(
         socket: where to listen for a Batsim started by hand; a port alone is one of this machine only.
 
     Raises:
-        OptionsError: there is no such program.
+        OptionsError: there is no such program, or it is no command.
     """
     version = 5 if simulator == "batsim5" or (simulator == "docker" and is_of_batsim5(image)) else 4
     if socket:
@@ -136,7 +136,10 @@ def peer_of(
         found(["docker"], "install Docker, or choose --simulator batsim")
         words = docker_words(image, output.resolve())
         return Peer(simulator, words, folder=MOUNTED, timeout=timeout, version=version)
-    words = tuple(shlex.split(command))
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:  # a quotation mark that is not closed
+        raise OptionsError(f"--batsim-command: {command!r:.80}: {error}") from None
     if not words:
         raise OptionsError("--batsim-command: must name a program")
     advice = f"try --batsim-command '{OWN_SERVER} {simulator}'"

@@ -170,8 +170,9 @@ def draw_distributions(runs: dict[str, Run], save: Path) -> None:
             for axes, values in ((left, np.maximum(jobs.wait[ran], 1.0)), (right, slowdown)):
                 shares = np.arange(1, len(values) + 1) / max(len(values), 1)
                 axes.step(thinned(np.sort(values)), thinned(shares), where="post", color=colour, label=name)
-        log_scale(left, "x")
-        log_scale(right, "x")
+        if any(run.jobs.ran.any() for run in runs.values()):  # an axis of no values has no logarithm
+            log_scale(left, "x")
+            log_scale(right, "x")
         left.set(xlabel="wait (s), at least 1", ylabel="share of the jobs")
         right.set(xlabel="bounded slowdown")
         right.legend(fontsize=9)

@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from hdeeprm_like import limits
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_document, read_json
 from hdeeprm_like.results.run_files import SCHEDULE, as_left
@@ -26,6 +27,7 @@ LEARNING = (LOSSES, REWARDS, PREFERENCES)
 TIMES = ("submission_time", "starting_time", "finish_time", "waiting_time", "execution_time")
 SIZE = "requested_number_of_resources"
 DIGIT = 1e-6  # s, the last one that out_jobs.csv has
+LARGEST = 1e12  # s or cores: what is more is a damaged file, and cannot be drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,12 +304,12 @@ def columns_of(path: Path, names: Sequence[str]) -> list[Floats]:
 def _read_jobs(path: Path) -> RunJobs:
     frame = _table(path, ("job_id", "workload_name", SIZE, "allocated_resources", *TIMES))
 
-    def column(name: str, parse: Callable[[str, str], float]) -> Floats:
+    def column(name: str, lack: bool = False) -> Floats:
         cells = enumerate(frame[name], start=2)
-        return np.array([parse(text, f"{path}:{line}: {name}") for line, text in cells], dtype=np.float64)
+        return np.array([_possible(text, f"{path}:{line}: {name}", lack) for line, text in cells], dtype=np.float64)
 
-    start, finish, wait, run = (column(name, _parsed_or_nan) for name in TIMES[1:])
-    submit = column(TIMES[0], _parsed)
+    start, finish, wait, run = (column(name, lack=True) for name in TIMES[1:])
+    submit = column(TIMES[0])
     # Batsim's clock adds up many steps, so a job may start a trifle before the time that its workload tells
     submit = np.where((start < submit) & (start > submit - 2.0 * DIGIT), start, submit)
     blocks = [
@@ -317,7 +319,7 @@ def _read_jobs(path: Path) -> RunJobs:
     ]
     return RunJobs(
         ids=tuple(f"{name}!{job}" for name, job in zip(frame["workload_name"], frame["job_id"], strict=True)),
-        size=column(SIZE, _parsed).astype(np.int64),
+        size=column(SIZE).astype(np.int64),
         submit=submit,
         start=start,
         finish=finish,
@@ -348,9 +350,12 @@ def _intervals(text: str, where: str) -> list[tuple[int, int]]:
     """Return the first and last core of each stretch of an interval set as Batsim writes it: ``0-3 6``."""
     try:
         pairs = [part.partition("-") for part in text.split()]
-        return [(int(first), int(last or first)) for first, _, last in pairs]
+        found = [(int(first), int(last or first)) for first, _, last in pairs]
     except ValueError:
-        raise ResultsError(f"{where} is {text!r}, not a set of cores such as '0-3 6'") from None
+        found = [(-1, -1)]
+    if not all(0 <= first <= last < limits.CORES.most for first, last in found):
+        raise ResultsError(f"{where} is {text!r:.80}, not a set of cores such as '0-3 6'")
+    return found
 
 
 def _read_overutilizations(path: Path) -> Overutilizations:
@@ -416,5 +421,8 @@ def _parsed(text: str, where: str) -> float:
     return value
 
 
-def _parsed_or_nan(text: str, where: str) -> float:
-    return _parsed(text, where) if text else math.nan
+def _possible(text: str, where: str, lack: bool) -> float:
+    value = math.nan if lack and not text else _parsed(text, where)
+    if abs(value) > LARGEST:
+        raise ResultsError(f"{where} is {text!r:.40}; at most {LARGEST:g} is possible")
+    return value

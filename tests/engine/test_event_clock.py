@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_worlds import world
 from small import jobs, platform, run_baseline, textbook
 
 from hdeeprm_like.cluster.pool import pool
@@ -15,9 +16,9 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.simulator import Simulator
 
 
-def play(workload, wake_at, one_by_one=False):
+def play(workload, wake_at, one_by_one=False, cluster=None):
     """Serve first come, first served on one core, asking for a call at ``wake_at(now)``; return what happened when."""
-    state = State(platform(), workload, policies=(FIRST,))
+    state = State(cluster or platform(), workload, policies=(FIRST,))
     clock = textbook(state, workload, one_by_one)
     instants = []
     while (instant := clock.next_instant()) is not None:
@@ -43,6 +44,13 @@ def test_nothing_else_happens_at_a_call_unless_it_has_the_same_time():
     workload = jobs(submit=[0, 7], seconds=5.0)
     assert play(workload, asking([2, 4])) == [(0, 0, 1), (2, 0, 0), (4, 0, 0), (5, 1, 0), (7, 0, 1), (12, 1, 0)]
     assert play(workload, asking([5, 7, 9])) == [(0, 0, 1), (5, 1, 0), (7, 0, 1), (9, 0, 0), (12, 1, 0)]
+
+
+@pytest.mark.parametrize("seed", [1658, 3549, 4219])
+def test_the_clock_never_goes_back_where_an_end_is_found_again_and_rounded(seed):
+    cluster, workload, _ = world(seed)
+    times = [now for now, _, _ in play(workload, asking([]), one_by_one=True, cluster=cluster)]
+    assert times == sorted(times)
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])

@@ -72,6 +72,7 @@ def test_lines_that_are_cut_short_and_states_that_are_not_known_are_told(tmp_pat
         (('"COMPLETED"', '"DONE"'), "states.good: 'DONE' is no state"),
         (('";"', '"; "'), "one character, or blanks, is needed"),
         (('"id"', "id"), "is no TOML"),
+        (('"id"', "[" * 5000), "nested too deeply"),
         (('job = "id"', "job = 3"), "columns.job: the name of a column"),
     ],
 )

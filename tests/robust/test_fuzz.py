@@ -8,26 +8,19 @@ all jobs are accounted for.
 
 import gzip
 import json
-import math
-import random
 import re
-import signal
 import warnings
-from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
+from cases import accepted, command, launch, try_cases
 from mutations import ODD_VALUES, changed_bytes, changed_json, changed_text, json_bytes, odd_word
-from robust_inputs import LONGEST, ROOT, learning, machine, options, told, trace, workload, write_inputs
+from robust_inputs import ROOT, learning, machine, options, told, trace, workload, write_inputs
 
-from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.formats.open import write
 from hdeeprm_like.formats.platform_json import read_platform
 
 CHUNKS, CASES = 20, 500  # `make test` runs the first chunk, `make test-all` all of them
-SECONDS, MEGABYTES = 10, 1000
 
 SCORED = {"queue": {"log_time": 1.0, "log_cores": 0.5}, "reservations": 2, "keep": {"wide": 2}}
 
@@ -43,94 +36,6 @@ def good(tmp_path_factory):
     assert told("jobstat", folder / "trace.swf", "all")[0] == 0
     assert told("metrics", folder / "run")[0] == 0
     return folder
-
-
-class TooLong(BaseException):
-    """A case that takes longer than it may."""
-
-
-def limited(call):
-    """Call something under the limits of time and memory; return what it returns."""
-
-    def stop(*_):
-        raise TooLong
-
-    before = signal.signal(signal.SIGALRM, stop)
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
-    resident = peak_of_memory()
-    signal.alarm(SECONDS)
-    try:
-        return call()
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-        assert peak_of_memory() - resident <= MEGABYTES
-
-
-def peak_of_memory():
-    """Return MB."""
-    text = Path("/proc/self/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) / 1000
-
-
-def command(*arguments):
-    """Run a command; return whether it was accepted."""
-    status, error = limited(lambda: told(*arguments))
-    refusals = [line for line in error.split("\n") if line.startswith("hdeeprm-like: ")]
-    assert status in (0, 2), error
-    assert "Traceback" not in error
-    if status == 2:
-        assert refusals, error
-        assert len(refusals[-1]) <= LONGEST, error
-        assert refusals[-1].isprintable()
-    return status == 0
-
-
-def accepted(call, *arguments):
-    """Call a function of ours; return what it returns, None where it refuses in one line."""
-    try:
-        return limited(lambda: call(*arguments))
-    except HDeepRMError:
-        return None
-
-
-def check_run(folder):
-    """Check what holds for every simulation, whatever its input was."""
-    record = json.loads((folder / "run.json").read_text())
-    assert record["status"] == "complete"
-    assert sorted(record["files"]) == sorted(path.name for path in folder.iterdir())
-    texts = {"allocated_resources": str, "job_id": str}
-    jobs = pd.read_csv(folder / "out_jobs.csv", dtype=texts, keep_default_na=False)
-    assert len(jobs) == record["workload"]["jobs"]
-    ran = jobs[jobs.success.astype(int) == 1]
-    cores = record["platform"]["cores"]
-    spans = []
-    for row in ran.itertuples():
-        start, finish, submit = float(row.starting_time), float(row.finish_time), float(row.submission_time)
-        assert submit <= start <= finish < math.inf
-        held = [int(core) for core in expanded(row.allocated_resources)]
-        assert len(held) == len(set(held)) == int(row.requested_number_of_resources)
-        assert all(0 <= core < cores for core in held)
-        spans += [(core, start, finish) for core in held]
-    spans.sort()
-    for (core, _, finish), (other, start, _) in pairwise(spans):
-        assert core != other or start >= finish - 1e-6 * max(1.0, finish)
-    energy = record["metrics"].get("consumed_joules", 0.0)
-    assert 0.0 <= energy < math.inf
-
-
-def expanded(text):
-    for part in text.split():
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)
-
-
-def launch(folder, output, *flags):
-    """Launch; check the run if it was accepted."""
-    done = command("launch", "-q", "--options", folder / "options.json", "--output", output, *flags)
-    if done:
-        check_run(output)
-    return done
 
 
 # -- what is changed: each takes a generator, the good inputs and an empty folder, and returns whether it was accepted
@@ -409,15 +314,6 @@ TARGETS = (
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_whatever_is_changed_in_an_input_it_is_refused_in_one_line_or_harmless(chunk, good, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    taken = dict.fromkeys(TARGETS, 0)
-    for case in range(CASES):
-        target = TARGETS[case % len(TARGETS)]
-        folder = tmp_path / str(case)
-        folder.mkdir()
-        try:
-            taken[target] += bool(target(random.Random(f"{chunk} {case}"), good, folder))
-        except BaseException as error:
-            where = f"chunk {chunk}, case {case}: {target.__name__}; see {folder}"
-            raise AssertionError(f"{where}: {error!r:.600}") from error
+    taken = try_cases(TARGETS, f"{chunk}", CASES, good, tmp_path)
     assert taken[swf] > 0, "none was accepted, so nothing was proven"
     assert taken[workload_json] > 0, "none was accepted, so nothing was proven"

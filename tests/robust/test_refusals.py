@@ -222,3 +222,52 @@ def test_an_ending_that_tells_no_format_is_told_with_the_name(tmp_path):
     (tmp_path / "trace.swf").write_text(trace())
     line = refused("convert", tmp_path / "trace.swf", tmp_path / "x.nothing")
     assert f"{tmp_path / 'x.nothing'}: a name that ends in .json" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["launch", "--options", "options.json", "--simulator", "batsim", "--batsim-command", '"'],
+            "No closing quotation",
+        ),
+        (["explain", "zoo:balanced", "--trace", "trace.swf", "--at", "nan"], "a number of seconds from 0 on is needed"),
+    ],
+)
+def test_words_that_cannot_be_read_are_refused_in_one_line(tmp_path, monkeypatch, words, told):
+    monkeypatch.chdir(write_inputs(tmp_path))
+    assert told in refused(*words)
+
+
+def damaged(text, column, value):
+    """Return a table with another value in the first line of a column."""
+    head, first, *others = text.splitlines()
+    cells = first.split(",")
+    cells[head.split(",").index(column)] = value
+    return "\n".join([head, ",".join(cells), *others]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("finish_time", "1e308", "finish_time is '1e308'; at most 1e+12 is possible"),
+        ("requested_number_of_resources", "1e30", "at most 1e+12 is possible"),
+        ("allocated_resources", "0-99999999999", "is '0-99999999999', not a set of cores"),
+        ("allocated_resources", "3-1", "is '3-1', not a set of cores"),
+    ],
+)
+def test_what_a_damaged_run_tells_is_not_drawn(tmp_path, column, value, words):
+    folder = write_inputs(tmp_path)
+    assert told("launch", "-q", "--options", folder / "options.json", "--output", folder / "out")[0] == 0
+    jobs = folder / "out" / "out_jobs.csv"
+    jobs.write_text(damaged(jobs.read_text(), column, value))
+    for command in (["visual", "gantt", "--save", folder / "g.png", "--run"], ["export", "perfetto"], ["report"]):
+        assert words in refused(*command, folder / "out")
+
+
+def test_a_run_of_which_no_job_ran_has_a_report(tmp_path):
+    folder = write_inputs(tmp_path)
+    assert told("launch", "-q", "--options", folder / "options.json", "--output", folder / "out")[0] == 0
+    jobs = folder / "out" / "out_jobs.csv"
+    jobs.write_text(jobs.read_text().splitlines()[0] + "\n")
+    assert told("report", folder / "out", "-o", folder / "report.html")[0] == 0

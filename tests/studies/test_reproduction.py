@@ -14,6 +14,7 @@ import pytest
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.files import alone_in
 from hdeeprm_like.studies.reproduction import claims, run
 from hdeeprm_like.studies.reproduction.claims import judged, prediction, student
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
@@ -264,3 +265,9 @@ def test_a_browser_shows_every_number_and_complains_of_nothing(results, tmp_path
     rows = [(result["id"], row["verdict"]) for result in told for row in result["numbers"]]
     assert [(cells[0], cells[1]) for cells in summary[1:]] == rows
     assert summary[1][4:6] == ["153", "153"]
+
+
+def test_the_second_of_two_reproductions_in_one_folder_is_told_of_the_other(tmp_path, capsys):
+    with alone_in(tmp_path):
+        assert main(["reproduce", "R01", "--output", str(tmp_path), "-q"]) == 2
+    assert "another command is writing there" in capsys.readouterr().err

@@ -63,10 +63,17 @@ def test_more_nodes_shorten_waits_and_more_load_does_not(log_path):
     assert rows[2]["cores"] == 8
 
 
-@pytest.mark.parametrize("text", ["nodes=10", "nodes=+", "load=0", "load=1e9", "cores=+1", "nodes=+1.5", ""])
+@pytest.mark.parametrize(
+    "text", ["nodes=10", "nodes=+", "load=0", "load=1e9", "cores=+1", "nodes=+1.5", "", "nodes=+1" + "0" * 400]
+)
 def test_what_is_no_change_is_refused(text):
     with pytest.raises(OptionsError, match="is none of"):
         change_named(text)
+
+
+def test_a_change_to_more_cores_than_fit_into_memory_is_refused():
+    with pytest.raises(OptionsError, match="at most 1,000,000 are possible"):
+        change_named("nodes=+999999").of_machine(machine_of_cores(4))
 
 
 def test_the_interval_of_a_ratio_holds_it_and_is_one_where_nothing_changes():
@@ -117,3 +124,10 @@ def test_mistakes_get_one_line(log_path, tmp_path, capsys, words, told):
     error = capsys.readouterr().err
     assert told in error
     assert error.count("\n") == 1
+
+
+def test_a_policy_that_is_not_known_is_told_before_anything_is_simulated(log_path, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("hdeeprm_like.studies.whatif.answer.simulate", pytest.fail)
+    words = ["--cores", "4", "--policies", "sjf+easy,sjff+easy"]
+    assert main(["whatif", "--jobs", str(log_path), *words, "-o", str(tmp_path / "answer")]) == 2
+    assert "'sjff' is not known" in capsys.readouterr().err

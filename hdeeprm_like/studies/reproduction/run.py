@@ -11,7 +11,7 @@ from typing import Any
 
 from hdeeprm_like import __version__
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.formats.files import replacing, write_json
+from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.reproduction.claims import CONTRADICTED, DIFFERS, judged
 from hdeeprm_like.studies.reproduction.experiment import Experiment, Number, known_ids
@@ -45,7 +45,7 @@ def reproduce(
         All results in the folder, in the order of their ids.
 
     Raises:
-        ResultsError: the folder holds results and *resume* is false, or it cannot be written.
+        ResultsError: the folder holds results and *resume* is false, another command writes there, or nobody can.
         OptionsError: an experiment learns, and torch is not installed.
     """
     there = [name for name in known_ids() if (settings.output / name / RESULT).exists()]
@@ -53,11 +53,12 @@ def reproduce(
         raise ResultsError(f"{settings.output}: holds results of {', '.join(there)}; keep them with --resume, or "
                            "choose another folder")  # fmt: skip
     check_learning(experiments)
-    for result in results_of(experiments, settings, processes):
-        tell(result)
-    results = [found for name in known_ids() if (found := kept_result(settings.output / name))]
-    write_json(settings.output / RESULTS, {"made": origin(settings), "results": results})
-    write_table(settings.output / TABLE, results)
+    with alone_in(settings.output):
+        for result in results_of(experiments, settings, processes):
+            tell(result)
+        results = [found for name in known_ids() if (found := kept_result(settings.output / name))]
+        write_json(settings.output / RESULTS, {"made": origin(settings), "results": results})
+        write_table(settings.output / TABLE, results)
     return results
 
 

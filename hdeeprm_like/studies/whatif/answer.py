@@ -57,12 +57,9 @@ def answer(machine: Platform, log: Log, now: str, policies: Sequence[str], chang
     Raises:
         OptionsError: a policy is not known. WorkloadError: no job could run.
     """
-    present = baseline(now)
-    outcomes = [simulate(machine, log, present)]
-    for name in policies:
-        policy = baseline(name)
-        if policy.name not in [outcome.name for outcome in outcomes]:
-            outcomes.append(simulate(machine, log, policy))
+    chosen = {policy.name: policy for policy in map(baseline, (now, *policies))}  # a wrong name is told at once
+    present, *others = chosen.values()
+    outcomes = [simulate(machine, log, policy) for policy in (present, *others)]
     outcomes += [simulate(machine, log, present, change) for change in changes]
     ran = np.isfinite(np.array([outcome.finish for outcome in outcomes])).all(axis=0)
     if not ran.any():

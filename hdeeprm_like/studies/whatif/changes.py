@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like import limits
 from hdeeprm_like.cluster.platform import Platform, core_names
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.errors import OptionsError
@@ -39,6 +40,9 @@ class Change:
         if self.nodes == 1.0 and self.more == 0:
             return machine
         factor = self.nodes + self.more / machine.nodes
+        most = machine.cores + self.more if machine.nodes == 1 and self.more else machine.cores * factor
+        if most > limits.CORES.most:
+            raise OptionsError(f"change {self.name!r}: of {machine.cores:,} cores: {limits.refusal(limits.CORES)}")
         if machine.nodes == 1:  # a pool of cores
             cores = round(machine.cores * factor) if self.more == 0 else machine.cores + self.more
             if cores < 1:
@@ -70,7 +74,7 @@ def change_named(text: str) -> Change:
         value = float(amount) * (-1.0 if sign == "-" else 1.0)
         if percent and 0.0 <= 1.0 + value / 100.0 <= MOST and sign:
             return Change(text.strip(), nodes=1.0 + value / 100.0)
-        if not percent and sign and value == int(value) and abs(value) < 1e6:
+        if not percent and sign and abs(value) < 1e6 and value == int(value):
             return Change(text.strip(), more=int(value))
     if load is not None and 1.0 / MOST <= float(load[1]) <= MOST:
         return Change(text.strip(), load=float(load[1]))
