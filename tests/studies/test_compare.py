@@ -15,8 +15,9 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.studies.compare import run as comparing
+from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
 from hdeeprm_like.studies.compare.policies import policies_named
-from hdeeprm_like.studies.compare.run import Comparison, compare, inputs_of
+from hdeeprm_like.studies.compare.run import compare
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
 from hdeeprm_like.studies.compare.significance import paired
 from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of
