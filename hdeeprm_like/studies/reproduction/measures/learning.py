@@ -33,11 +33,12 @@ def merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     return found
 
 
-def trained(place: Place, base: str, name: str, seed: int, **changes: Any) -> Trained:
+def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /, **changes: Any) -> Trained:
     """Return an agent that has learned by an options file; what was trained before is not trained again.
 
     Args:
-        base: the options file. name: of the variant, which is written out beside it. changes: what that says instead.
+        base: the options file. name: of the variant, which is written out beside it. agent: the file of its class in
+            ``agents/``. changes: what the variant says instead.
     """
     from hdeeprm_like.launch.learned import train_learner
     from hdeeprm_like.launch.learner import AgentChoice, Learner
@@ -53,7 +54,7 @@ def trained(place: Place, base: str, name: str, seed: int, **changes: Any) -> Tr
         train_learner(learner, folder, how, resume=True, progress=False)
     else:
         before = cpu_seconds()
-        learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / "ppo.py")))
+        learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / f"{agent}.py")))
         how = training_options(learner.experiment, None, None)
         train_learner(learner, folder, how, resume=False, progress=False)
         place.part(f"cpu-{name}-{seed}", lambda: round(cpu_seconds() - before, 1))
