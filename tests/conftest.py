@@ -41,7 +41,7 @@ MORE = {
         r"importers/test_import_command.*imported_machine",
         r"launch/test_(network.*zoo|whole.*says_it)",
         r"run/test_integral.*(\[one_by_one|function.*\[textbook|batched-batsim)",
-        r"studies/test_compare.*(learned_more|one_thing_only|only_when_its|sees_its_machine|watts_speeds)",
+        r"studies/test_compare.*(learned_more|one_thing_only|whole_on_one|only_when_its|sees_its_machine|watts_speeds)",
         r"test_api.*(decide_alike|its_users|no_node_can_hold|only_that_action|share_fairly)",
         r"test_launch.*rewarded_and_kept",
         r"test_learned.*(always_takes_a_baseline|published_space|whose_actions_are_baselines)",

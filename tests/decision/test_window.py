@@ -288,6 +288,19 @@ def test_an_inspector_that_agrees_with_all_makes_the_schedule_of_the_heuristic(o
     assert play.simulator.unfinished == 0
 
 
+@pytest.mark.parametrize("ends", [{"placed": 9}, {"until": 30.0}, {}])
+def test_the_reward_at_the_end_is_there_too_where_a_run_ends_early(ends):
+    rng = np.random.default_rng(5)
+    workload = jobs(np.sort(rng.integers(0, 60, 20)), rng.integers(1, 9, 20), size=rng.integers(1, 4, 20))
+    last, step_by_step = (
+        played(workload, first_legal, objective="bounded_slowdown", reward=reward, head=2, **ends).episode.rewards
+        for reward in ("end", "change")
+    )
+    assert last[-1] < -1.0
+    assert not np.any(last[:-1])
+    assert last[-1] == pytest.approx(sum(step_by_step) - 1.0)  # the slowdown that the first job begins with
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -1,5 +1,6 @@
 """How sure the differences between policies are; all policies ran the same windows, so they are compared in pairs."""
 
+import math
 from collections.abc import Mapping
 from itertools import combinations
 from types import MappingProxyType
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.errors import OptionsError, did_you_mean, require_number
+from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.significance import anova, friedman, holm, one_sample, paired, welch, wilcoxon
 from hdeeprm_like.types import Floats
@@ -115,8 +116,9 @@ def published_named(text: str | None) -> dict[str, float]:
         try:
             found[name] = float(value)
         except ValueError:
-            raise OptionsError(f"published: {part[:60]!r}: a number is needed, as {name}=67.55") from None
-        require_number(f"published: {name}", found[name])
+            found[name] = math.nan
+        if not math.isfinite(found[name]):
+            raise OptionsError(f"published: {part[:60]!r}: a number is needed, as {name}=67.55")
     return found
 
 

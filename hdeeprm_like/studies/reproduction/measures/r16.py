@@ -1,20 +1,29 @@
-"""R16: Deep Back-Filling with windows of several splits."""
+"""R16: Deep Back-Filling with windows of several splits, and inspectors of two heuristics."""
+
+from typing import Any
 
 import numpy as np
 
 from hdeeprm_like.cluster.metrics import load
 from hdeeprm_like.cluster.schedule import Schedule
-from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.experiment import Experiment, load_experiment
+from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.episodes import fragment
+from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import played, trained
 from hdeeprm_like.studies.reproduction.measures.r09 import HOUR, PLACED, until
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
+INSPECTED = {"sjf": "smallest", "f1": "f1"}  # what D calls SJF takes the fewest cores first
 SPLITS = ("10-0", "9-1", "5-5", "20-0", "10-10")
 APART, ENOUGH = 1000, 2000  # jobs between two starts, and jobs that come in an episode
 UNLEARNED = 3  # of the starts, the last ones
 FULL = {"training": {"episodes": 100_000}}
+FULL_INSPECTOR = {"training": {"episodes": 3200}}
+COLUMNS = {"slowdown": "mean slowdown", "wait": "wait (h)", "queue": "queue (jobs)", "util": "utilization"}
 LARGE = 128  # cores, of jobs that D sees starve
 
 
@@ -58,16 +67,48 @@ def measure(place: Place) -> Findings:
     for title, starts in parts.items():
         rows = [[split, *(f"{student(column(split, name)[starts])[0]:.3g}" for name in titles)] for split in SPLITS]
         found.table(title, ["head-tail", *titles.values()], rows)
+    inspected(place, found)
     return found
 
 
-def rows_of(place: Place, split: str, seed: int) -> list[dict[str, float]]:
-    """Return the figures of an agent from each start."""
-    agent = trained(place, split, split, seed, **(FULL if place.full else {}))
-    experiment = load_experiment(place.options(split))
-    slots = sum(map(int, split.split("-")))
+def inspected(place: Place, found: Findings) -> None:
+    """Train inspectors of heuristics, and let both play the same jobs, with the inspector and without."""
+    rows = []
+    for key, order in INSPECTED.items():
+        base = f"inspector-{key}"
+        experiment, parts = starts_of(place, base)
+        alone = place.part(
+            f"placed-{order}",
+            lambda experiment=experiment, parts=parts, order=order: [  # type: ignore[misc]
+                row_of(schedule(experiment.platform, Window(part, 0.0), policy_named(order), "one-by-one"), 1)
+                for part in parts
+            ],
+        )
+        own = [
+            place.part(f"placed-{base}-{seed}", lambda base=base, seed=seed: rows_of(place, base, seed, FULL_INSPECTOR))  # type: ignore[misc]
+            for seed in place.seeds
+        ]
+        without = np.array([row["slowdown"] for row in alone])
+        with_it = np.mean([[row["slowdown"] for row in each] for each in own], axis=0)
+        found.values |= {f"base_{key}": without, f"inspector_{key}": with_it, f"gain_{key}": with_it / without}
+        for title, table in ((order, [alone]), (f"{order}, inspected", own)):
+            means = {name: np.mean([[row[name] for row in each] for each in table]) for name in COLUMNS}
+            rows.append([title, *(f"{means[name]:.3g}" for name in COLUMNS)])
+    found.table("Heuristics with and without an inspector, means over all starts", ["policy", *COLUMNS.values()], rows)
+
+
+def starts_of(place: Place, name: str) -> tuple[Experiment, list[Workload]]:
+    """Return the experiment of an options file, and the jobs that come from each start."""
+    experiment = load_experiment(place.options(name))
     starts = range(0, len(experiment.workload) - ENOUGH + 1, APART)
-    parts = [fragment(experiment.workload, start, ENOUGH) for start in starts]
+    return experiment, [fragment(experiment.workload, start, ENOUGH) for start in starts]
+
+
+def rows_of(place: Place, split: str, seed: int, full: dict[str, Any] = FULL) -> list[dict[str, float]]:
+    """Return the figures of an agent from each start."""
+    agent = trained(place, split, split, seed, **(full if place.full else {}))
+    experiment, parts = starts_of(place, split)
+    slots = sum(map(int, split.split("-"))) if split in SPLITS else 1
     return [row_of(played(agent, experiment.platform, part, "one-by-one"), slots) for part in parts]
 
 

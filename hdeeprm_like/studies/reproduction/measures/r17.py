@@ -1,6 +1,7 @@
 """R17: jobs that go whole on one of nine machines, on 23 days that stand in for KSU's."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,20 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import figures
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.estimates import estimate_jobs
+from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.cluster.synthetic.models import ESTIMATES
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.formats.open import load_platform
+from hdeeprm_like.experiment import jobs_in
+from hdeeprm_like.formats.open import load_platform, write_jobs
 from hdeeprm_like.results.pictures import BLUE, picture
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.studies.compare.significance import anova, paired
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import played, trained
-from hdeeprm_like.studies.reproduction.place import Findings, Place
+from hdeeprm_like.studies.reproduction.place import INPUTS, Findings, Place
 
 DAYS, WIDEST, LOAD = 23, 64, 1.2
 GPU_SHARE, GPUS, GPU_CORES = 0.02, (1, 2, 4), 48
@@ -32,18 +35,14 @@ FULL = {"training": {"episodes": 1600}}
 def measure(place: Place) -> Findings:
     """Play all days under all schedulers."""
     machine = load_platform(place.example("platforms/nine_machines.csv"))
-    days = [day(machine, seed) for seed in range(1, DAYS + 1)]
+    days = [jobs_in(path, machine).workload for path in files_of_days(place, machine)]
     table = {
         key: place.part(f"days-{key}", lambda name=name: [by_baseline(machine, jobs, name) for jobs in days])  # type: ignore[misc]
         for key, name in POLICIES.items()
     }
-    agents = [trained(place, "wait", "wait", seed, **(FULL if place.full else {})) for seed in place.seeds]
-    own = [
-        place.part(f"days-{agent.folder.name}", lambda agent=agent: [by_agent(machine, jobs, agent) for jobs in days])  # type: ignore[misc]
-        for agent in agents
-    ]
+    learned = {goal: by_agents(place, machine, days, goal) for goal in ("wait", "util")}
     table["model"] = [
-        {name: float(np.mean([rows[day][name] for rows in own])) for name in ("wait", "util")} for day in range(DAYS)
+        {goal: float(np.mean([rows[day][goal] for rows in learned[goal]])) for goal in learned} for day in range(DAYS)
     ]
     wait, util = (
         {key: np.array([row[name] for row in rows]) for key, rows in table.items()} for name in ("wait", "util")
@@ -58,6 +57,8 @@ def measure(place: Place) -> Findings:
         "model_bfbp": 100 * (wait["model"] - wait["bfbp"]) / wait["bfbp"],
         "model_sjf": wait["model"] - wait["sjf"],
         "util_difference": util["fcfs"] - util["bfbp"],
+        "model_bfbp_util": util["model"] - util["bfbp"],
+        "model_fcfs_util": util["model"] - util["fcfs"],
         "anova_wait": anova(np.array(list(wait.values()))),
         "anova_util": anova(np.array(list(util.values()))),
     }
@@ -72,7 +73,16 @@ def measure(place: Place) -> Findings:
     return found
 
 
-def day(machine: Platform, seed: int) -> Workload:
+def files_of_days(place: Place, machine: Platform) -> list[Path]:
+    """Write the days as KSU's tables of jobs, which ``compare`` reads, too, and return their paths."""
+    folder = place.settings.output / INPUTS / "days"
+    files = [folder / f"day-{seed:02}.csv" for seed in range(1, DAYS + 1)]
+    for seed, path in enumerate(files, start=1):
+        write_jobs(day(machine, seed), path, machine.reference_flops)
+    return files
+
+
+def day(machine: Platform, seed: int) -> Jobs:
     """Return the jobs of a day, which ask for 1.2 times what the machine can do while they come."""
     rng = np.random.default_rng([17, seed])
     jobs = LUBLIN["whole"].on(WIDEST).draw(int(rng.integers(900, 1101)), rng)
@@ -84,8 +94,7 @@ def day(machine: Platform, seed: int) -> Workload:
     room = np.where(gpus > 0, 192_000.0, 256_000.0) / jobs.size  # MB a core that the least node can give
     lasts = float((jobs.run * jobs.size).sum()) / (LOAD * machine.cores)
     jobs = replace(jobs, gpus=gpus, memory=np.minimum(jobs.memory, room), submit=jobs.submit / jobs.submit[-1] * lasts)
-    jobs = estimate_jobs(jobs, ESTIMATES["tsafrir"], rng)
-    return replace(jobs.workload(machine.reference_flops), capacity=machine.cores)
+    return estimate_jobs(jobs, ESTIMATES["tsafrir"], rng)
 
 
 def by_baseline(machine: Platform, jobs: Workload, name: str) -> dict[str, float]:
@@ -93,6 +102,15 @@ def by_baseline(machine: Platform, jobs: Workload, name: str) -> dict[str, float
     simulator = run_to_end(machine, jobs, PolicyActions([baseline(name)]), "textbook", whole=True)
     assert jobs_that_ran(simulator).all(), name
     return row_of(schedule_of(simulator, jobs))
+
+
+def by_agents(place: Place, machine: Platform, days: list[Workload], goal: str) -> list[list[dict[str, float]]]:
+    """Return wait and utilization of each day, for each of the agents that learn for one of the two."""
+    agents = [trained(place, goal, goal, seed, **(FULL if place.full else {})) for seed in place.seeds]
+    return [
+        place.part(f"days-{agent.folder.name}", lambda agent=agent: [by_agent(machine, jobs, agent) for jobs in days])  # type: ignore[misc]
+        for agent in agents
+    ]
 
 
 def by_agent(machine: Platform, jobs: Workload, agent: Any) -> dict[str, float]:
