@@ -315,6 +315,6 @@ PRESETS: dict[str, Space] = {
 | CompactRM | 003, 4.2 to 4.4 | 10 | a job fits | compact, 20 steps | a sample of window_slowdown on waiting |
 | SMDP | 000, 4.7, table 5.5 | 128 | a job fits | 60 events | window_slowdown, discounted |
 | DeepBackfilling | 001, II and III | 10 + 10 | jobs wait | cores | equation 2 on waiting |
-| SchedInspector | its idea, told in 001, V | 1 | the shortest job fits | 20 events, waits | the change of bounded_slowdown |
+| SchedInspector | told in 001, V | 1 | the shortest job fits | 20 events, waits | changes of bounded_slowdown |
 | JobMachine | 004, II.E | 20 | a job fits | machines | a sample of avg_wait in h |
 """
