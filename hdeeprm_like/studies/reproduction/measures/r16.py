@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.cluster.metrics import load
+from hdeeprm_like.cluster.metrics import outside_window
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.experiment import Experiment, load_experiment
@@ -117,10 +117,9 @@ def row_of(one: Schedule, slots: int) -> dict[str, float]:
     end = float(np.sort(one.start)[PLACED - 1])
     large = one.wait[(one.size > LARGE) & (one.submit <= end)]
     there = one.submit <= end
-    times, queue = load(one.submit[there], np.minimum(one.start[there], end), np.ones(int(there.sum()), np.int64))
-    lasts, outside = np.diff(times), np.maximum(queue[:-1] - slots, 0)
+    invisible, partial = outside_window(one.submit[there], np.minimum(one.start[there], end), slots)
     return until(one, end) | {
         "large": float(large.mean()) / HOUR if len(large) else 0.0,
-        "invisible": float((lasts * outside).sum() / lasts.sum()),
-        "partial": float(lasts[outside > 0].sum() / lasts.sum()),
+        "invisible": invisible,
+        "partial": partial,
     }
