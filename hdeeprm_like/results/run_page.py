@@ -123,19 +123,20 @@ def slots_of(run: Run) -> int:
     """Return the slots of the window that the agent of a run chose from, 0 where none did."""
     if not run.has(RECORD):
         return 0
-    sections = ("options", "pybatsim", "env")
-    content: Any = read_json(run.path(RECORD), ResultsError)
-    for name in sections:
-        content = content.get(name) if isinstance(content, dict) else None
-    env = content if isinstance(content, dict) else {}
+    env = section(read_json(run.path(RECORD), ResultsError), "options", "pybatsim", "env")
     preset = PRESETS.get(str(env.get("preset")))
     if preset is None or preset.actions == "policies":
         return 0
-    window = env.get("window") or {}
-    own = (window.get(name) for name in ("head", "tail"))
-    return sum(
-        least if given is None else int(given) for given, least in zip(own, (preset.head, preset.tail), strict=True)
-    )
+    window = section(env, "window")
+    own = (window.get("head"), preset.head), (window.get("tail"), preset.tail)
+    return sum(given if isinstance(given, int) else usual for given, usual in own)
+
+
+def section(content: Any, *names: str) -> dict[str, Any]:
+    """Return the object that stands below some names in JSON, an empty one where there is none."""
+    for name in names:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else {}
 
 
 def waits_by_size(run: Run) -> Html:
