@@ -27,7 +27,8 @@ COLOURS = {
 TITLE = "Five documents on learned scheduling, measured anew"
 COLUMNS = ("", "verdict", "source", "what", "published", "ours", "95 % interval", "std. dev.", "n", "ratio")
 NUMBERS = (5, 6, 7, 8, 9)
-NARROW = """
+STYLE = """
+@media print, (min-width: 641px) { #summary td:nth-child(4) { min-width: 17em; } }
 @media screen and (max-width: 640px) {
   #summary :is(th, td):is(:nth-child(3), :nth-child(n + 7)) { display: none; }
   #summary td { font-size: .74rem; overflow-wrap: anywhere; }
@@ -61,7 +62,7 @@ def report(results: Sequence[Result], folder: Path) -> Html:
         not_run(results),
         errata(),
         methods(),
-        style=NARROW,
+        style=STYLE,
     )
 
 
