@@ -21,7 +21,9 @@ INSPECTED = {"sjf": "smallest", "f1": "f1"}  # what D calls SJF takes the fewest
 SPLITS = ("10-0", "9-1", "5-5", "20-0", "10-10")
 APART, ENOUGH = 1000, 2000  # jobs between two starts, and jobs that come in an episode
 UNLEARNED = 3  # of the starts, the last ones
-FULL = {"training": {"episodes": 100_000}}
+MORE_SPLITS = ("0-10", "8-0", "7-1", "16-0", "15-1", "32-0", "31-1", "64-0", "63-1", "128-0")  # of the full budget
+HEURISTICS = ("fcfs+easy", "smallest+easy", "lcfs+easy")
+FULL = {"training": {"episodes": 100_000}, "pybatsim": {"agent": {"hidden": [1024, 512, 256]}}}
 FULL_INSPECTOR = {"training": {"episodes": 3200}}
 COLUMNS = {"slowdown": "mean slowdown", "wait": "wait (h)", "queue": "queue (jobs)", "util": "utilization"}
 LARGE = 128  # cores, of jobs that D sees starve
@@ -29,12 +31,13 @@ LARGE = 128  # cores, of jobs that D sees starve
 
 def measure(place: Place) -> Findings:
     """Train with each split, and play the same jobs."""
+    splits = SPLITS + MORE_SPLITS if place.full else SPLITS
     table = {
         split: [
             place.part(f"placed-{split}-{seed}", lambda split=split, seed=seed: rows_of(place, split, seed))  # type: ignore[misc]
             for seed in place.seeds
         ]
-        for split in SPLITS
+        for split in splits
     }
 
     def column(split: str, figure: str) -> np.ndarray:
@@ -52,6 +55,11 @@ def measure(place: Place) -> Findings:
             "partial": column("10-0", "partial") - column("9-1", "partial"),
         }
     )
+    if place.full:
+        experiment, parts = starts_of(place, "32-0")
+        waits = [[row["wait"] for row in alone(place, experiment, parts, name)] for name in HEURISTICS]
+        found.values["better"] = column("32-0", "wait") / np.min(waits, axis=0)
+        found.values["starve"] = column("0-10", "large") / column("9-1", "large")
     titles = {
         "wait": "wait (h)",
         "large": f"wait of jobs of more than {LARGE} cores (h)",
@@ -65,7 +73,7 @@ def measure(place: Place) -> Findings:
         f"The last {UNLEARNED} starts, of which nothing was learned": slice(-UNLEARNED, None),
     }
     for title, starts in parts.items():
-        rows = [[split, *(f"{student(column(split, name)[starts])[0]:.3g}" for name in titles)] for split in SPLITS]
+        rows = [[split, *(f"{student(column(split, name)[starts])[0]:.3g}" for name in titles)] for split in splits]
         found.table(title, ["head-tail", *titles.values()], rows)
     inspected(place, found)
     return found
@@ -77,24 +85,30 @@ def inspected(place: Place, found: Findings) -> None:
     for key, order in INSPECTED.items():
         base = f"inspector-{key}"
         experiment, parts = starts_of(place, base)
-        alone = place.part(
-            f"placed-{order}",
-            lambda experiment=experiment, parts=parts, order=order: [  # type: ignore[misc]
-                row_of(schedule(experiment.platform, Window(part, 0.0), policy_named(order), "one-by-one"), 1)
-                for part in parts
-            ],
-        )
+        heuristic = alone(place, experiment, parts, order)
         own = [
             place.part(f"placed-{base}-{seed}", lambda base=base, seed=seed: rows_of(place, base, seed, FULL_INSPECTOR))  # type: ignore[misc]
             for seed in place.seeds
         ]
-        without = np.array([row["slowdown"] for row in alone])
+        without = np.array([row["slowdown"] for row in heuristic])
         with_it = np.mean([[row["slowdown"] for row in each] for each in own], axis=0)
         found.values |= {f"base_{key}": without, f"inspector_{key}": with_it, f"gain_{key}": with_it / without}
-        for title, table in ((order, [alone]), (f"{order}, inspected", own)):
+        for title, table in ((order, [heuristic]), (f"{order}, inspected", own)):
             means = {name: np.mean([[row[name] for row in each] for each in table]) for name in COLUMNS}
             rows.append([title, *(f"{means[name]:.3g}" for name in COLUMNS)])
     found.table("Heuristics with and without an inspector, means over all starts", ["policy", *COLUMNS.values()], rows)
+
+
+def alone(place: Place, experiment: Experiment, parts: list[Workload], name: str) -> list[dict[str, float]]:
+    """Return the figures of a heuristic from each start."""
+    found: list[dict[str, float]] = place.part(
+        f"placed-{name.replace('+', '-')}",
+        lambda: [
+            row_of(schedule(experiment.platform, Window(part, 0.0), policy_named(name), "one-by-one"), 1)
+            for part in parts
+        ],
+    )
+    return found
 
 
 def starts_of(place: Place, name: str) -> tuple[Experiment, list[Workload]]:
@@ -108,7 +122,7 @@ def rows_of(place: Place, split: str, seed: int, full: dict[str, Any] = FULL) ->
     """Return the figures of an agent from each start."""
     agent = trained(place, split, split, seed, **(full if place.full else {}))
     experiment, parts = starts_of(place, split)
-    slots = sum(map(int, split.split("-"))) if split in SPLITS else 1
+    slots = sum(map(int, split.split("-"))) if split[0].isdigit() else 1
     return [row_of(played(agent, experiment.platform, part, "one-by-one"), slots) for part in parts]
 
 
