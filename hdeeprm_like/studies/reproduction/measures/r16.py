@@ -56,8 +56,8 @@ def measure(place: Place) -> Findings:
         }
     )
     if place.full:
-        experiment, parts = starts_of(place, "32-0")
-        waits = [[row["wait"] for row in alone(place, experiment, parts, name)] for name in HEURISTICS]
+        starts = starts_of(place, "32-0")
+        waits = [[row["wait"] for row in alone(place, *starts, name)] for name in HEURISTICS]
         found.values["better"] = column("32-0", "wait") / np.min(waits, axis=0)
         found.values["starve"] = column("0-10", "large") / column("9-1", "large")
     titles = {
@@ -72,8 +72,8 @@ def measure(place: Place) -> Findings:
         f"Means over all {len(column('10-0', 'wait'))} starts": slice(None),
         f"The last {UNLEARNED} starts, of which nothing was learned": slice(-UNLEARNED, None),
     }
-    for title, starts in parts.items():
-        rows = [[split, *(f"{student(column(split, name)[starts])[0]:.3g}" for name in titles)] for split in splits]
+    for title, shown in parts.items():
+        rows = [[split, *(f"{student(column(split, name)[shown])[0]:.3g}" for name in titles)] for split in splits]
         found.table(title, ["head-tail", *titles.values()], rows)
     inspected(place, found)
     return found
