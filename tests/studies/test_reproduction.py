@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.studies.reproduction import claims, run
 from hdeeprm_like.studies.reproduction.claims import judged, prediction, student
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
+from hdeeprm_like.studies.reproduction.measures.learning import merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
 from hdeeprm_like.studies.reproduction.report import origin_of, report
 
@@ -167,6 +169,16 @@ def test_what_depends_on_something_else_is_made_again(results):
     assert (
         Place(experiment("R07"), Settings(results)).key() != Place(experiment("R07"), Settings(results, seeds=2)).key()
     )
+
+
+def test_an_agent_of_another_budget_is_not_taken_for_that_of_this_one(tmp_path):
+    small, full = (Place(experiment("R14"), Settings(tmp_path, scale)) for scale in ("small", "full"))
+    content = merged(small.experiment.options["smdp"], {"seed": 1})
+    small.written("smdp-1", content)
+    write_json(small.folder / "runs" / "smdp-1" / "run.json", {"status": "complete"})
+    assert trained(small, "smdp", "smdp", 1).folder == small.folder / "runs" / "smdp-1"
+    with pytest.raises(ResultsError, match="smdp-1: has learned by other options"):
+        trained(full, "smdp", "smdp", 1, training={"episodes": 4000})
 
 
 def test_strict_fails_where_something_unexpected_is_contradicted(tmp_path, monkeypatch, capsys):

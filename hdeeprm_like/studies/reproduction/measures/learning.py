@@ -39,25 +39,32 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
     Args:
         base: the options file. name: of the variant, which is written out beside it. agent: the file of its class in
             ``agents/``. changes: what the variant says instead.
+
+    Raises:
+        ResultsError: an agent of that name and seed has learned by other options, as those of another budget.
     """
     from hdeeprm_like.launch.learned import train_learner
     from hdeeprm_like.launch.learner import AgentChoice, Learner
     from hdeeprm_like.launch.resuming import resume_learner, training_options
 
     content = merged(place.experiment.options[base], {"seed": seed, **changes})
+    folder, before = place.folder / "runs" / f"{name}-{seed}", place.folder / "options" / f"{name}-{seed}.json"
+    if (folder / RECORD).exists() and read_json(before, ResultsError) != content:
+        raise ResultsError(
+            f"{folder}: has learned by other options, of another budget or version; choose another folder"
+        )
     options = place.written(f"{name}-{seed}", content)
-    folder = place.folder / "runs" / f"{name}-{seed}"
     if is_complete(folder):
         return Trained(folder)
     if (folder / RECORD).exists():
         learner, how = resume_learner(folder, None, None)
         train_learner(learner, folder, how, resume=True, progress=False)
     else:
-        before = cpu_seconds()
+        begun = cpu_seconds()
         learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / f"{agent}.py")))
         how = training_options(learner.experiment, None, None)
         train_learner(learner, folder, how, resume=False, progress=False)
-        place.part(f"cpu-{name}-{seed}", lambda: round(cpu_seconds() - before, 1))
+        place.part(f"cpu-{name}-{seed}", lambda: round(cpu_seconds() - begun, 1))
     return Trained(folder)
 
 
