@@ -51,7 +51,7 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
     folder, before = place.folder / "runs" / f"{name}-{seed}", place.folder / "options" / f"{name}-{seed}.json"
     if (folder / RECORD).exists() and read_json(before, ResultsError) != content:
         raise ResultsError(
-            f"{folder}: has learned by other options, of another budget or version; choose another folder"
+            f"{folder}: has learned by other options, as of another budget; choose another folder"
         )
     options = place.written(f"{name}-{seed}", content)
     if is_complete(folder):
