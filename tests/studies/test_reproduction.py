@@ -55,6 +55,7 @@ def verdict(found, value, kind, **claim):
         ([1.0, 1.01, 0.99], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.CONFIRMED),
         ([1.0, 1.2, 0.8], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.NOT_SHOWN),
         ([2.0, 2.01, 1.99], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.CONTRADICTED),
+        (0.5, None, {"kind": "direction", "neutral": 1, "side": "below", "repeated": True}, claims.NOT_SHOWN),
         (5.0, 1.0, {"kind": "none"}, claims.PRINTED),
         (5.0, 1.0, {"kind": "none", "undefined": True}, claims.UNDEFINED),
         (None, 1.0, {"kind": "holds"}, claims.QUOTED),

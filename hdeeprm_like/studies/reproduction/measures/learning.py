@@ -50,9 +50,7 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
     content = merged(place.experiment.options[base], {"seed": seed, **changes})
     folder, before = place.folder / "runs" / f"{name}-{seed}", place.folder / "options" / f"{name}-{seed}.json"
     if (folder / RECORD).exists() and read_json(before, ResultsError) != content:
-        raise ResultsError(
-            f"{folder}: has learned by other options, as of another budget; choose another folder"
-        )
+        raise ResultsError(f"{folder}: has learned by other options, as of another budget; choose another folder")
     options = place.written(f"{name}-{seed}", content)
     if is_complete(folder):
         return Trained(folder)
