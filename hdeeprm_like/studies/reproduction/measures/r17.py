@@ -40,9 +40,13 @@ def measure(place: Place) -> Findings:
         key: place.part(f"days-{key}", lambda name=name: [by_baseline(machine, jobs, name) for jobs in days])  # type: ignore[misc]
         for key, name in POLICIES.items()
     }
-    learned = {goal: by_agents(place, machine, days, goal) for goal in ("wait", "util")}
+    agents = [trained(place, "wait", "wait", seed, **(FULL if place.full else {})) for seed in place.seeds]
+    own = [
+        place.part(f"days-{agent.folder.name}", lambda agent=agent: [by_agent(machine, jobs, agent) for jobs in days])  # type: ignore[misc]
+        for agent in agents
+    ]
     table["model"] = [
-        {goal: float(np.mean([rows[day][goal] for rows in learned[goal]])) for goal in learned} for day in range(DAYS)
+        {name: float(np.mean([rows[day][name] for rows in own])) for name in ("wait", "util")} for day in range(DAYS)
     ]
     wait, util = (
         {key: np.array([row[name] for row in rows]) for key, rows in table.items()} for name in ("wait", "util")
@@ -57,8 +61,6 @@ def measure(place: Place) -> Findings:
         "model_bfbp": 100 * (wait["model"] - wait["bfbp"]) / wait["bfbp"],
         "model_sjf": wait["model"] - wait["sjf"],
         "util_difference": util["fcfs"] - util["bfbp"],
-        "model_bfbp_util": util["model"] - util["bfbp"],
-        "model_fcfs_util": util["model"] - util["fcfs"],
         "anova_wait": anova(np.array(list(wait.values()))),
         "anova_util": anova(np.array(list(util.values()))),
     }
@@ -102,15 +104,6 @@ def by_baseline(machine: Platform, jobs: Workload, name: str) -> dict[str, float
     simulator = run_to_end(machine, jobs, PolicyActions([baseline(name)]), "textbook", whole=True)
     assert jobs_that_ran(simulator).all(), name
     return row_of(schedule_of(simulator, jobs))
-
-
-def by_agents(place: Place, machine: Platform, days: list[Workload], goal: str) -> list[list[dict[str, float]]]:
-    """Return wait and utilization of each day, for each of the agents that learn for one of the two."""
-    agents = [trained(place, goal, goal, seed, **(FULL if place.full else {})) for seed in place.seeds]
-    return [
-        place.part(f"days-{agent.folder.name}", lambda agent=agent: [by_agent(machine, jobs, agent) for jobs in days])  # type: ignore[misc]
-        for agent in agents
-    ]
 
 
 def by_agent(machine: Platform, jobs: Workload, agent: Any) -> dict[str, float]:
