@@ -172,6 +172,14 @@ def test_what_depends_on_something_else_is_made_again(results):
     )
 
 
+def test_what_trainings_took_counts_when_an_experiment_goes_on(tmp_path):
+    place = Place(experiment("R14"), Settings(tmp_path))
+    assert place.cpu_seconds_of_trainings() == 0.0
+    place.part("cpu-smdp-1", lambda: 12.5)
+    place.part("cpu-smdp-2", lambda: None)  # was cut, and nobody knows what its first part took
+    assert place.cpu_seconds_of_trainings() == 12.5
+
+
 def test_an_agent_of_another_budget_is_not_taken_for_that_of_this_one(tmp_path):
     small, full = (Place(experiment("R14"), Settings(tmp_path, scale)) for scale in ("small", "full"))
     content = merged(small.experiment.options["smdp"], {"seed": 1})

@@ -18,7 +18,7 @@ from hdeeprm_like.inputs import read_json
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Trained
-from hdeeprm_like.studies.reproduction.place import Place
+from hdeeprm_like.studies.reproduction.place import CPU, Place
 from hdeeprm_like.studies.reproduction.run import cpu_seconds
 
 RECORD = "run.json"
@@ -62,13 +62,13 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
         learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / f"{agent}.py")))
         how = training_options(learner.experiment, None, None)
         train_learner(learner, folder, how, resume=False, progress=False)
-        place.part(f"cpu-{name}-{seed}", lambda: round(cpu_seconds() - begun, 1))
+        place.part(f"{CPU}{name}-{seed}", lambda: round(cpu_seconds() - begun, 1))
     return Trained(folder)
 
 
 def cpu_of_training(place: Place, agent: Trained) -> float:
     """Return the CPU time of a training in s, NaN for one that was cut and went on, whose first part nobody knows."""
-    found: float | None = place.part(f"cpu-{agent.folder.name}", lambda: None)
+    found: float | None = place.part(f"{CPU}{agent.folder.name}", lambda: None)
     return math.nan if found is None else found
 
 
