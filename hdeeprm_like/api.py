@@ -230,7 +230,8 @@ def compare(
         >>> compare("workloads/lublin_256.swf.gz", ["sjf+easy", "saf+easy"], "disjoint:9", reference="sjf+easy")
 
     Args:
-        trace: the file, SWF, plain or ``.gz``.
+        trace: the file, SWF, plain or ``.gz``; or a workload, or a folder of workloads, in Batsim's JSON or KSU's CSV,
+            each of which is played whole on the *platform*.
         policies: baselines as ``"sjf+easy"``, ``"agent:DIR"``, ``"actual"`` for the schedule that the trace records.
         windows: how many windows of how many jobs each: ``"10x1024"`` (the default) at random places,
             ``"disjoint:60x1024"`` spread evenly with no job in two of them, ``"disjoint:60"`` the same, ``"all"`` the
@@ -257,11 +258,12 @@ def compare(
         WorkloadError: the trace or the offsets cannot be used, or it has too few jobs.
         ResultsError: *output* holds another comparison.
     """
-    from hdeeprm_like.studies.compare import run
+    from hdeeprm_like.studies.compare.inputs import Comparison
     from hdeeprm_like.studies.compare.policies import policies_named
+    from hdeeprm_like.studies.compare.run import compare as run
     from hdeeprm_like.studies.compare.sampling import windows_named
 
-    comparison = run.Comparison(
+    comparison = Comparison(
         trace=Path(trace),
         policies=policies_named(",".join([policies] if isinstance(policies, str) else policies)),
         windows=windows_named(windows, None if offsets is None else Path(offsets)),
@@ -274,7 +276,7 @@ def compare(
         whole=whole,
     )
     with tempfile.TemporaryDirectory() if output is None else nullcontext(output) as folder:
-        return run.compare(comparison, Path(folder), processes, progress=False)[0]
+        return run(comparison, Path(folder), processes, progress=False)[0]
 
 
 def load_platform(path: str | Path, types: Sequence[str | Path] = ()) -> Platform:

@@ -164,7 +164,7 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
         **{name: getattr(env, name) for name in ("observation", "reward", "gamma")},
         **{name: getattr(env, name) for name in ("horizon", "backlog", "memory_units", "queue_sensitivity", "wait")},
         **{name: getattr(env, name) for name in ("until", "placed")},
-        **{name: getattr(window, name) for name in ("head", "tail", "opens", "step", "jump")},
+        **{name: getattr(window, name) for name in ("head", "tail", "order", "opens", "step", "jump")},
         **{name: getattr(actions, name) for name in ("core_policy", "waiting", "void", "masked")},
         "actions": actions.policies or actions.kind,
         "pairs": actions.pairs if actions.selection else None,

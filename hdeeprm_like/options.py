@@ -49,7 +49,12 @@ OBSERVATION_NAMES = ("normal", "small", "minimal", "image", "deeprm", "compact",
 ACTION_NAMES = ("policies", "jobs", "machines")
 
 Mode = Literal["sample", "integral", "change", "waits", "discounted", "end"]
-Preset = Literal["HDeepRM", "PolicySelect", "DeepRM", "CompactRM", "SMDP", "DeepBackfilling", "JobMachine"]
+Preset = Literal[
+    "HDeepRM", "PolicySelect", "DeepRM", "CompactRM", "SMDP", "DeepBackfilling", "SchedInspector", "JobMachine"
+]
+QueueOrder = Literal[
+    "fcfs", "lcfs", "sjf", "smallest", "ljf", "saf", "laf", "f1", "f2", "f3", "f4", "wfp3_published", "unicep_published"
+]
 
 
 class ActionOptions(Section):
@@ -136,6 +141,7 @@ class WindowOptions(Section):
 
     head: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the first jobs of the queue.")
     tail: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the last jobs of the queue.")
+    order: QueueOrder | None = Field(None, description="Of the queue that fills the slots; that of arrival if missing.")
     opens: Literal["waiting", "fitting", "ticks"] | None = Field(
         None, description="When the agent is asked: jobs wait, a job of the window fits, or at every time step."
     )

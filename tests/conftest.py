@@ -42,7 +42,7 @@ MORE = {
         r"importers/test_import_command.*imported_machine",
         r"launch/test_(network.*zoo|whole.*says_it)",
         r"run/test_integral.*(\[one_by_one|function.*\[textbook|batched-batsim)",
-        r"studies/test_compare.*(learned_more|one_thing_only|only_when_its|sees_its_machine|watts_speeds)",
+        r"studies/test_compare.*(learned_more|one_thing_only|whole_on_one|only_when_its|sees_its_machine|watts_speeds)",
         r"test_api.*(decide_alike|its_users|no_node_can_hold|only_that_action|share_fairly)",
         r"test_launch.*rewarded_and_kept",
         r"test_learned.*(always_takes_a_baseline|published_space|whose_actions_are_baselines)",
@@ -54,7 +54,7 @@ MORE = {
 # What both leave to `make test-all`: each of these compiles another kind of run, which takes some 10 s
 # at first, or kills and resumes processes for most of a minute. `make test` and `make test-more` keep one of each sort.
 SLOW = {
-    r"envs/.*(HDeepRM|DeepRM|CompactRM|DeepBackfilling|JobMachine)": "the same with another published space",
+    r"envs/.*(HDeepRM|DeepRM|CompactRM|DeepBackfilling|Inspector|JobMachine)": "the same with another published space",
     r"envs/test_vector.*\[SMDP-batsim|envs/test_env.*\[batsim-SMDP": "the same on the other clock",
     r"envs/test_baseline_actions": "compiles environments with several baselines",
     r"envs/test_(gym|vector).*(maskable|train)": "trains sb3-contrib's agents",
@@ -72,7 +72,7 @@ SLOW = {
     r"learning/test_sb3_network.*launched": "compiles policies of three kinds together",
     r"test_learned.*kill_9": "kills and resumes two trainings fifty times each",
     r"studies/test_evolution.*kill_9": "starts many processes",
-    r"test_learned.*published_space.*(DeepRM|CompactRM|DeepBackfilling|JobMachine)": "another published space",
+    r"test_learned.*published_space.*(DeepRM|CompactRM|Backfilling|Inspector|JobMachine)": "another published space",
     r"batsim/test_launch_batsim.*any_moment.*(9-batsim|15-endpoint)": "another signal",
     r"batsim/test_launch_batsim.*over_a_socket.*(bfbp|multifactor)": "another mode",
     r"engine/test_compiled.*documents_gives": "compiles everything in numba's own way",

@@ -38,6 +38,11 @@ def add_compare(commands: Commands) -> None:
         "paired t-test (default friedman)",
     )
     added.add_argument(
+        "--published",
+        metavar="FIGURE=MEAN,...",
+        help="test the mean of each policy against a published one, as bounded_slowdown=67.55 (Student's one-sample t)",
+    )
+    added.add_argument(
         "--output",
         type=Path,
         required=True,
@@ -52,7 +57,14 @@ def add_compare(commands: Commands) -> None:
 
 def add_jobs_flags(added: argparse.ArgumentParser) -> None:
     """Add what tells the jobs that all policies run, the machine and the clock."""
-    added.add_argument("--trace", type=Path, required=True, metavar="SWF", help="the trace, plain or .gz")
+    added.add_argument(
+        "--trace",
+        type=Path,
+        required=True,
+        metavar="SWF",
+        help="the trace, plain or .gz; or a workload, or a folder of workloads, in JSON or KSU's CSV, each played "
+        "whole on the machine of --platform",
+    )
     added.add_argument(
         "--windows",
         metavar="NxJ",
@@ -94,9 +106,11 @@ def add_jobs_flags(added: argparse.ArgumentParser) -> None:
 
 def run_compare(options: argparse.Namespace) -> None:
     """Compare, and print the summary."""
+    from hdeeprm_like.studies.compare.inputs import Comparison
     from hdeeprm_like.studies.compare.policies import policies_named
-    from hdeeprm_like.studies.compare.run import Comparison, compare
+    from hdeeprm_like.studies.compare.run import compare
     from hdeeprm_like.studies.compare.sampling import windows_named
+    from hdeeprm_like.studies.compare.statistics import published_named
 
     comparison = Comparison(
         trace=options.trace,
@@ -110,6 +124,7 @@ def run_compare(options: argparse.Namespace) -> None:
         reference=options.reference,
         tests=options.tests,
         whole=options.whole,
+        published=published_named(options.published),
     )
     summary, tests = compare(comparison, options.output, options.processes, progress=not options.quiet)
     if options.report:
@@ -122,14 +137,17 @@ def run_compare(options: argparse.Namespace) -> None:
 
 def write_text(summary: "pd.DataFrame", tests: "pd.DataFrame", options: argparse.Namespace) -> None:
     """Print what was found."""
-    from hdeeprm_like.studies.compare.text import format_all, format_differences, format_summary
+    from hdeeprm_like.studies.compare.inputs import is_workload
+    from hdeeprm_like.studies.compare.text import format_all, format_differences, format_published, format_summary
 
     sys.stdout.write(format_summary(summary, energy=options.platform is not None))
-    differences = format_differences(summary, tests, named=options.reference is not None)
-    sys.stdout.write("\n" + differences if differences else "")
+    for more in (format_differences(summary, tests, named=options.reference is not None), format_published(tests)):
+        sys.stdout.write("\n" + more if more else "")
     sys.stdout.write("\n" + format_all(summary) if options.all else "")
     windows, jobs = int(summary["windows"].iloc[0]), int(summary["jobs_run"].iloc[0])
     over = f"mean over {windows} windows of {jobs} jobs; maxima of all"
-    if windows == 1:
+    if is_workload(options.trace):
+        over = f"mean over {windows} workloads of {jobs} jobs, on average; maxima of all"
+    elif windows == 1:
         over = f"one window of {jobs} jobs, which gives no intervals"
     sys.stdout.write(f"\n{over}; tests and pictures in {options.output}\n")

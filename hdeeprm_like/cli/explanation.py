@@ -39,7 +39,7 @@ def run_explain(options: argparse.Namespace) -> None:
     from hdeeprm_like.formats.open import load_trace
     from hdeeprm_like.formats.swf_cuts import take
     from hdeeprm_like.formats.windows import usable, window
-    from hdeeprm_like.studies.compare.run import machine_size
+    from hdeeprm_like.studies.compare.inputs import machine_size
 
     trace = usable(load_trace(options.trace))
     cores = options.cores or machine_size(trace)

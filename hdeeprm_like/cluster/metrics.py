@@ -338,6 +338,24 @@ def load(begin: Floats, end: Floats, amount: Ints) -> tuple[Floats, Ints]:
     return times, np.rint(total).astype(np.int64)
 
 
+def outside_window(submit: Floats, start: Floats, slots: int) -> tuple[float, float]:
+    """Return how many waiting jobs a window of the queue does not show, as a mean over time, and how often any.
+
+    Args:
+        submit, start: (J,) s, between which each job waits. slots: of the window.
+
+    Returns:
+        Jobs, and a share of the time from the first submission to the last start; NaN where no time passes.
+
+    Source: 001, figure 6, over time in place of over decisions.
+    """
+    times, queue = load(submit, start, np.ones(len(submit), np.int64))
+    lasts, outside = np.diff(times), np.maximum(queue[:-1] - slots, 0)
+    if lasts.sum() <= 0.0:
+        return float("nan"), float("nan")
+    return float((lasts * outside).sum() / lasts.sum()), float(lasts[outside > 0].sum() / lasts.sum())
+
+
 def _sum_over_time(begin: Floats, end: Floats, amount: Floats | Ints) -> tuple[Floats, Floats]:
     times, at = np.unique(np.concatenate([begin, end]), return_inverse=True)
     change = np.bincount(at, weights=np.concatenate([amount, -amount]), minlength=len(times))

@@ -19,7 +19,7 @@ from hdeeprm_like.decision.names import JOB_POLICIES, Baseline, baseline, is_bas
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
-from hdeeprm_like.decision.window.arrays import Opens, needs_of_window
+from hdeeprm_like.decision.window.arrays import ARRIVAL, Opens, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import THESIS, Needs, State
@@ -75,8 +75,8 @@ class Space:
             ``["sjf+easy", "shortest-high_gflops"]``; or a function that makes an action space for a run.
         pairs, void: of ``policies``. core_policy: of ``jobs``. waiting: whether one can wait, of ``machines``.
             masked: whether masks tell what is legal, of ``jobs`` and ``machines``.
-        head, tail: slots of the window. opens, step: when the agent is asked. jump: whether waiting lasts until
-            something happens, however long, rather than a step.
+        head, tail: slots of the window. order: of the queue that fills them. opens, step: when the agent is asked.
+            jump: whether waiting lasts until something happens, however long, rather than a step.
         observation: a kind of `View`; or a function that makes an observer for a run.
         horizon: time steps or events that it looks ahead. backlog: jobs outside the window that an image shows.
         memory_units: columns that an image has for memory, 0 for none.
@@ -93,6 +93,7 @@ class Space:
     masked: bool = True
     head: int = 0
     tail: int = 0
+    order: str = ARRIVAL
     opens: Opens = "waiting"
     step: float = 0.0
     jump: bool = False
@@ -139,7 +140,7 @@ class Space:
 
     def needs(self, limits: JobLimits) -> Needs:
         """Return the sorted lists of jobs that its parts look at; those of the user's own may look at all of them."""
-        found = needs_of_window(self.slots, self.lists)
+        found = needs_of_window(self.slots, self.lists, self.order)
         if self.actions == "policies":
             found |= PolicyActions(self.pairs, self.void).needs
         elif callable(self.actions):
@@ -195,6 +196,7 @@ class Space:
             jump=self.jump,
             until=self.until,
             placed=self.placed,
+            order=self.order,
         )
         reward = Reward(self.objectives, self.reward, self.gamma, self.step or 1.0)
         return DecisionSystem(state, self._actions(state, window), self._observer(state, window), reward, window)
@@ -285,6 +287,16 @@ PRESETS: dict[str, Space] = {
         objectives={OBJECTIVES[name]: THIRD for name in ("unused_cores", "queue_length", "queue_wait")},
         reward="waits",
     ),
+    "SchedInspector": Space(
+        actions="jobs",
+        head=1,
+        order="sjf",
+        opens="fitting",
+        observation="horizon",
+        wait=True,
+        objectives={OBJECTIVES["bounded_slowdown"]: 1.0},
+        reward="change",
+    ),
     "JobMachine": Space(
         actions="machines",
         head=20,
@@ -293,7 +305,7 @@ PRESETS: dict[str, Space] = {
         objectives={OBJECTIVES["avg_wait"]: 1.0 / 3600.0},
     ),
 }
-"""The spaces of the papers, with their figures where these tell them.
+"""The spaces of the papers, with their figures where these tell them; what SchedInspector sees is of our choice.
 
 | preset | source | slots | asked | sees | rewarded |
 |---|---|---|---|---|---|
@@ -303,5 +315,6 @@ PRESETS: dict[str, Space] = {
 | CompactRM | 003, 4.2 to 4.4 | 10 | a job fits | compact, 20 steps | a sample of window_slowdown on waiting |
 | SMDP | 000, 4.7, table 5.5 | 128 | a job fits | 60 events | window_slowdown, discounted |
 | DeepBackfilling | 001, II and III | 10 + 10 | jobs wait | cores | equation 2 on waiting |
+| SchedInspector | told in 001, V | 1 | the shortest job fits | 20 events, waits | changes of bounded_slowdown |
 | JobMachine | 004, II.E | 20 | a job fits | machines | a sample of avg_wait in h |
 """

@@ -44,7 +44,7 @@ import numpy as np
 from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.statistics import bounded_slowdown_at, execution_time, pace_of
-from hdeeprm_like.decision.window.window import JobWindow, fill_slots, is_over
+from hdeeprm_like.decision.window.window import JobWindow, fill_slots, has_ended, is_over
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.state import State
@@ -266,7 +266,7 @@ def settle(tables: Tables, window: Window, reward: RewardArrays) -> None:
     if params.mode == SAMPLE or params.mode == WAITS:
         return
     if params.mode == END:
-        over = is_over(tables) and tables.clock[0].waiting == 0
+        over = has_ended(tables, window) or (is_over(tables) and tables.clock[0].waiting == 0)
         params.last = weighted_value(tables, window, reward, 0.0) if over else 0.0
     elif params.mode == CHANGE:
         level = weighted_value(tables, window, reward, 0.0)

@@ -14,7 +14,7 @@ Without a platform and a workload, jobs are drawn from a published model for a s
 | presets | machine | jobs |
 |---|---|---|
 | HDeepRM | the 12 heterogeneous cores of `heterogeneous` | 100 of Lublin's, memory and bandwidth by HDeepRM |
-| PolicySelect, SMDP, DeepBackfilling | a pool of 64 cores | 100 of Lublin's |
+| PolicySelect, SMDP, DeepBackfilling, SchedInspector | a pool of 64 cores | 100 of Lublin's |
 | DeepRM, CompactRM | a pool of 10 cores with memory | Mao's, 50 time steps; the image shows memory too |
 | JobMachine | 4 nodes of 64 cores, two of them with GPUs | 100 of KSU's, memory by HDeepRM |
 
@@ -37,6 +37,7 @@ Keywords of `make` and `make_vec`; those of the decision space replace what the 
 | ``core_policy``, ``waiting`` | of ``jobs``; whether one can wait, of ``machines`` |
 | ``masked`` | whether masks tell what is legal, of ``jobs`` and ``machines`` |
 | ``head``, ``tail`` | slots of the window at both ends of the queue, at least 0 |
+| ``order`` | of the queue that fills these slots, as ``sjf`` |
 | ``opens``, ``step`` | when the agent is asked (`decision.window.window`); s of a time step |
 | ``until``, ``placed`` | s after which, and number of placed jobs with which an episode is over, if not with all jobs |
 | ``jump`` | whether waiting lasts until something happens rather than a step |

@@ -115,6 +115,7 @@ SETTINGS = {
     "CompactRM": MAO_POOL,
     "SMDP": LUBLIN_POOL,
     "DeepBackfilling": LUBLIN_POOL,
+    "SchedInspector": LUBLIN_POOL,
     "JobMachine": Setting(with_gpus, "ksu", nodes=64, columns="hdeeprm"),
 }
 """The table of `envs.registration`."""

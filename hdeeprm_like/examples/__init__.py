@@ -131,6 +131,12 @@ EXAMPLES: Mapping[str, Example] = {
         "PPO chooses a job and a machine for it (Hutchison et al.), nine machines, two of them with GPUs",
         {"nine_machines.csv": "platforms/nine_machines.csv"},
     ),
+    "inspector": trained(
+        "sched-inspector",
+        "ppo",
+        "PPO says of each job that shortest job first takes next whether it starts now (after SchedInspector)",
+        {"pool_256.csv": "platforms/pool_256.csv", "lublin_256.swf.gz": "workloads/lublin_256.swf.gz"},
+    ),
     "dissertation": trained(
         "dissertation-5-5",
         "ppo",

@@ -1,5 +1,6 @@
 """Figures that look alike, become a file whole or not at all, and leave nothing behind in matplotlib."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,11 +129,19 @@ def from_zero(axes: Axes) -> None:
     axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]))
 
 
+LARGE = 1e6  # from here on a power of ten is written as 1e6
+SIDE_BY_SIDE = 6  # numbers of a logarithmic axis that have room beside one another
+
+
 def log_scale(axes: Axes, which: Literal["x", "y"]) -> None:
     """Give an axis a logarithmic scale with plain numbers at the powers of ten, for `STYLE` parses no formulas."""
     axes.set(**{f"{which}scale": "log"})
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_formatter(lambda value, place: f"{value:,.10g}")
+    if which == "x":
+        from matplotlib.ticker import LogLocator
+
+        axis.set_major_locator(LogLocator(numticks=SIDE_BY_SIDE))
+    axis.set_major_formatter(lambda value, place: f"{value:,.10g}" if value < LARGE else f"1e{math.log10(value):.0f}")
     axis.set_minor_formatter(lambda value, place: "")
 
 

@@ -1,21 +1,25 @@
 """The report of finished runs, or of a training, as one HTML page."""
 
+import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.cluster.metrics import bounded_slowdown
+from hdeeprm_like.cluster.metrics import bounded_slowdown, outside_window
+from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.results import html, plots, report
 from hdeeprm_like.results.html import Html
 from hdeeprm_like.results.html.gantt import SCRIPT, STYLE, gantt_of
 from hdeeprm_like.results.pictures import COLOURS, log_scale, picture
 from hdeeprm_like.results.plots.curves import POINTS, PROGRESS, learning_curves
 from hdeeprm_like.results.power import ENERGY
-from hdeeprm_like.results.run_reader import JOBS, Run, open_runs
+from hdeeprm_like.results.run_reader import JOBS, RECORD, Run, open_runs
 from hdeeprm_like.types import Floats, Ints
 
 SIZES = (1, 2, 5, 9, 17, 33, 65, 129, 257, 1025)  # cores at which a row of the table begins
@@ -70,7 +74,13 @@ def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
             plots.draw("power", run.folder, place / "power.png")
             pictures.append(html.picture_of(place / "power.png", "Power of all cores."))
         yield html.section(
-            f"Jobs of {name}", *pictures, waits_by_size(run), waits_by_kind(run), waits_by_user(run), gantt_of(run)
+            f"Jobs of {name}",
+            *pictures,
+            unseen_jobs(run),
+            waits_by_size(run),
+            waits_by_kind(run),
+            waits_by_user(run),
+            gantt_of(run),
         )
 
 
@@ -92,6 +102,41 @@ def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
                 drawn.append(html.picture_of(path, caption))
         if drawn:
             yield html.section(f"Learning of {name}", *drawn)
+
+
+def unseen_jobs(run: Run) -> Html:
+    """Tell how much of the queue an agent did not see that chose from a window of it, nothing of other runs."""
+    slots = slots_of(run)
+    jobs, ran = run.jobs, run.jobs.ran
+    if slots == 0 or not ran.any():
+        return Html()
+    unseen, share = outside_window(jobs.submit[ran], jobs.start[ran], slots)
+    if math.isnan(share):
+        return Html()
+    return html.paragraph(
+        f"The agent chose from a window of {slots} slots: {unseen:,.1f} jobs waited outside it on average, "
+        f"some of them in {100 * share:.1f} % of the time."
+    )
+
+
+def slots_of(run: Run) -> int:
+    """Return the slots of the window that the agent of a run chose from, 0 where none did."""
+    if not run.has(RECORD):
+        return 0
+    env = section(read_json(run.path(RECORD), ResultsError), "options", "pybatsim", "env")
+    preset = PRESETS.get(str(env.get("preset")))
+    if preset is None or preset.actions == "policies":
+        return 0
+    window = section(env, "window")
+    own = (window.get("head"), preset.head), (window.get("tail"), preset.tail)
+    return sum(given if isinstance(given, int) else usual for given, usual in own)
+
+
+def section(content: Any, *names: str) -> dict[str, Any]:
+    """Return the object that stands below some names in JSON, an empty one where there is none."""
+    for name in names:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else {}
 
 
 def waits_by_size(run: Run) -> Html:

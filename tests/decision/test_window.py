@@ -8,6 +8,7 @@ from paper_clusters import cluster, jobs
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.job_actions import JobSlots
+from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
@@ -21,6 +22,7 @@ from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import RUNNING, WAITING
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.python_loop import Play
+from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 
 THREE = ((0, 3, 4.0, 80.0),)  # three processors as in the figures of 000
@@ -273,10 +275,38 @@ def test_the_reward_of_deep_backfilling_is_equation_2_and_zero_for_a_job_that_is
     assert play.episode.rewards == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("order", ["sjf", "smallest"])
+def test_an_inspector_that_agrees_with_all_makes_the_schedule_of_the_heuristic(order):
+    rng = np.random.default_rng(4)
+    workload = jobs(np.sort(rng.integers(0, 60, 40)), rng.integers(1, 9, 40), size=rng.integers(1, 4, 40))
+    alone = run_to_end(cluster(THREE), workload, PolicyActions([baseline(order)]), "textbook")
+    play = played(workload, first_legal, head=1, order=order, opens="fitting")
+    assert starts(play) == alone.state.tables.jobs["start"].tolist()
+    waits = iter([1, 1, 1])  # three refusals: the job stays the next one until something else happens
+    play = played(workload, lambda play: next(waits, 0), head=1, order=order, opens="fitting")
+    assert starts(play) != alone.state.tables.jobs["start"].tolist()
+    assert play.simulator.unfinished == 0
+
+
+@pytest.mark.parametrize("ends", [{"placed": 9}, {"until": 30.0}, {}])
+def test_the_reward_at_the_end_is_there_too_where_a_run_ends_early(ends):
+    rng = np.random.default_rng(5)
+    workload = jobs(np.sort(rng.integers(0, 60, 20)), rng.integers(1, 9, 20), size=rng.integers(1, 4, 20))
+    last, step_by_step = (
+        played(workload, first_legal, objective="bounded_slowdown", reward=reward, head=2, **ends).episode.rewards
+        for reward in ("end", "change")
+    )
+    assert last[-1] < -1.0
+    assert not np.any(last[:-1])
+    assert last[-1] == pytest.approx(sum(step_by_step) - 1.0)  # the slowdown that the first job begins with
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         {"opens": "fittin"},
+        {"order": "wfp3"},
+        {"order": "oracle"},
         {"head": -1},
         {"opens": "ticks", "step": 0.0},
         {"machines": True, "tail": 1},

@@ -14,7 +14,7 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.results.perfetto import lanes_of
 from hdeeprm_like.results.pictures import picture
 from hdeeprm_like.results.plots.curves import learning_curves
-from hdeeprm_like.results.run_page import waits_by_kind
+from hdeeprm_like.results.run_page import unseen_jobs, waits_by_kind
 from hdeeprm_like.results.run_reader import open_runs
 
 CHROMIUM = shutil.which("chromium")
@@ -122,6 +122,21 @@ def test_waits_stand_by_size_and_run_time(tmp_path):
         ["2 to 4", "-", "-", "-", "0.00", "-"],
         ["5 to 8", "-", "-", "-", "-", "0.50"],
     ]
+
+
+def test_what_a_window_does_not_show_is_told_of_agents_that_chose_from_one(tmp_path):
+    folder = left_run(tmp_path / "windowed", jobs=300, cores=200)
+    env = {"preset": "DeepBackfilling", "window": {"head": 1, "tail": 0}}
+    (folder / "run.json").write_text(json.dumps({"options": {"pybatsim": {"env": env}}}))
+    run = open_runs([folder])["windowed"]
+    found = re.search(r"window of 1 slots: ([\d.]+) jobs waited outside it on average, some of them in ([\d.]+) %",
+                      unseen_jobs(run))  # fmt: skip
+    ticks = np.arange(run.jobs.submit.min(), run.jobs.start.max(), 1.0)
+    waiting = ((run.jobs.submit[:, None] <= ticks) & (ticks < run.jobs.start[:, None])).sum(axis=0)
+    assert float(found[1]) == pytest.approx(np.maximum(waiting - 1, 0).mean(), abs=0.06)
+    assert float(found[2]) == pytest.approx(100 * (waiting > 1).mean(), abs=0.06)
+    (folder / "run.json").write_text(json.dumps({"options": {"pybatsim": {"env": {"preset": "HDeepRM"}}}}))
+    assert not unseen_jobs(run)
 
 
 def test_a_folder_without_jobs_or_logs_is_refused_in_one_line(tmp_path, capsys):

@@ -15,11 +15,12 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.studies.compare import run as comparing
+from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
 from hdeeprm_like.studies.compare.policies import policies_named
-from hdeeprm_like.studies.compare.run import Comparison, compare, inputs_of
+from hdeeprm_like.studies.compare.run import compare
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
-from hdeeprm_like.studies.compare.significance import paired
-from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of
+from hdeeprm_like.studies.compare.significance import one_sample, paired
+from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of, published_named
 from hdeeprm_like.studies.compare.windows import schedule, schedules
 
 AGENTS = Path(__file__).parents[2] / "agents"
@@ -282,6 +283,89 @@ def test_the_paired_t_test_is_that_of_scipy():
 
     first, second = np.random.default_rng(4).normal(size=(2, 3, 9))
     assert paired(first, second) == pytest.approx(ttest_rel(first, second, axis=1).pvalue)
+
+
+def test_the_one_sample_t_test_is_that_of_scipy_and_is_printed(trace, tmp_path, capsys):
+    from scipy.stats import ttest_1samp
+
+    samples = np.random.default_rng(4).normal(size=(3, 9))
+    assert one_sample(samples, 0.3) == pytest.approx(ttest_1samp(samples, 0.3, axis=1).pvalue)
+    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf", "--windows", "3x40", "--report"]
+    assert main([*line, "--output", str(tmp_path / "out"), "--published", "bounded_slowdown=3,utilization=0.5"]) == 0
+    assert "p of Student's one-sample t-test" in capsys.readouterr().out
+    rows = pd.read_csv(tmp_path / "out" / "tests.csv").query("test == 'one-sample t'")
+    assert rows[["figure", "first"]].to_numpy().tolist() == [
+        [figure, policy] for figure in ("bounded_slowdown", "utilization") for policy in ("fcfs+strict", "sjf+strict")
+    ]
+    own = pd.read_csv(tmp_path / "out" / "results.csv").groupby("policy", sort=False).utilization
+    assert rows.p.to_numpy()[2:] == pytest.approx([ttest_1samp(values, 0.5).pvalue for _, values in own])
+    assert "one-sample t" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("published", "message"),
+    [
+        ("wiat=3", "did you mean 'wait'"),
+        ("wait", "a number is needed, as wait=67.55"),
+        ("wait=inf", "a number is needed, as wait=67.55"),
+    ],
+)
+def test_a_published_mean_that_is_none_is_one_line(published, message):
+    with pytest.raises(OptionsError, match=message):
+        published_named(published)
+
+
+NINE = LEARNING.with_name("nine_machines.csv")
+
+
+@pytest.fixture
+def days(tmp_path):
+    """A folder of two days of jobs with memory, and GPUs for some, that each fit one of the nine machines."""
+    folder = tmp_path / "days"
+    for seed in (1, 2):
+        made = ["generate", "ksu", "--set", "nodes=48", "--jobs", "60", "--hdeeprm", "--seed", str(seed), "-q"]
+        assert main([*made, "-o", str(folder / f"day-{seed}.csv")]) == 0
+    return folder
+
+
+def test_days_with_gpus_are_compared_whole_on_one_machine_as_they_are_launched(days, tmp_path, capsys):
+    line = ["compare", "--trace", str(days), "--platform", str(NINE), "--whole", "--clock", "batsim", "--report"]
+    assert main([*line, "--policies", "fcfs,bfbp", "--output", str(tmp_path / "out")]) == 0
+    assert "mean over 2 workloads of 60 jobs, on average" in capsys.readouterr().out
+    assert "2 workloads of up to 60 jobs of days on" in (tmp_path / "out" / "report.html").read_text()
+    results = pd.read_csv(tmp_path / "out" / "results.csv").set_index(["policy", "window"])
+    assert (results.jobs_run == 60).all()
+    jobs = pd.read_csv(days / "day-2.csv")
+    assert jobs.RequestedGPUs.sum() > 0
+    options = tmp_path / "bfbp.json"
+    told = {"seed": 1, "platform_file_path": str(NINE), "workload_file_path": str(days / "day-2.csv")}
+    options.write_text(json.dumps({**told, "policy": "bfbp", "whole": True}))
+    assert main(["launch", "--options", str(options), "--output", str(tmp_path / "run"), "-q"]) == 0
+    launched = pd.read_csv(tmp_path / "run" / "out_jobs.csv")
+    assert launched.waiting_time.mean() == pytest.approx(results.wait["fcfs+packing", 1])
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ([], "a workload does not tell its machine; add --platform FILE or --cores N"),
+        (["--cores", "64", "--windows", "2x10"], "workloads are played whole"),
+        (["--cores", "64", "--policies", "actual"], "a workload does not tell how long jobs waited"),
+        (["--cores", "8"], "asks for 48 cores; the platform has 8"),
+        (["--platform", str(NINE.with_name("pool_64.csv"))], "and 1 GPUs"),
+    ],
+)
+def test_days_that_cannot_be_compared_are_one_line(days, tmp_path, capsys, more, message):
+    line = ["compare", "--trace", str(days), "--policies", "fcfs", "--output", str(tmp_path / "out")]
+    assert main([*line, *more]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    assert message in told[0]
+
+
+def test_a_folder_without_workloads_is_one_line(tmp_path):
+    with pytest.raises(WorkloadError, match="holds no workload; names that end in"):
+        inputs_of(comparison(tmp_path, platform=NINE, windows=Windows()))
 
 
 def test_a_reference_must_be_compared(trace, tmp_path):

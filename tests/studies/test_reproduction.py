@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.formats.files import alone_in
+from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.formats.files import alone_in, write_json
 from hdeeprm_like.studies.reproduction import claims, run
 from hdeeprm_like.studies.reproduction.claims import judged, prediction, student
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
+from hdeeprm_like.studies.reproduction.measures.learning import merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
 from hdeeprm_like.studies.reproduction.report import origin_of, report
 
@@ -54,6 +55,7 @@ def verdict(found, value, kind, **claim):
         ([1.0, 1.01, 0.99], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.CONFIRMED),
         ([1.0, 1.2, 0.8], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.NOT_SHOWN),
         ([2.0, 2.01, 1.99], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.CONTRADICTED),
+        (0.5, None, {"kind": "direction", "neutral": 1, "side": "below", "repeated": True}, claims.NOT_SHOWN),
         (5.0, 1.0, {"kind": "none"}, claims.PRINTED),
         (5.0, 1.0, {"kind": "none", "undefined": True}, claims.UNDEFINED),
         (None, 1.0, {"kind": "holds"}, claims.QUOTED),
@@ -168,6 +170,24 @@ def test_what_depends_on_something_else_is_made_again(results):
     assert (
         Place(experiment("R07"), Settings(results)).key() != Place(experiment("R07"), Settings(results, seeds=2)).key()
     )
+
+
+def test_what_trainings_took_counts_when_an_experiment_goes_on(tmp_path):
+    place = Place(experiment("R14"), Settings(tmp_path))
+    assert place.cpu_seconds_of_trainings() == 0.0
+    place.part("cpu-smdp-1", lambda: 12.5)
+    place.part("cpu-smdp-2", lambda: None)  # was cut, and nobody knows what its first part took
+    assert place.cpu_seconds_of_trainings() == 12.5
+
+
+def test_an_agent_of_another_budget_is_not_taken_for_that_of_this_one(tmp_path):
+    small, full = (Place(experiment("R14"), Settings(tmp_path, scale)) for scale in ("small", "full"))
+    content = merged(small.experiment.options["smdp"], {"seed": 1})
+    small.written("smdp-1", content)
+    write_json(small.folder / "runs" / "smdp-1" / "run.json", {"status": "complete"})
+    assert trained(small, "smdp", "smdp", 1).folder == small.folder / "runs" / "smdp-1"
+    with pytest.raises(ResultsError, match="smdp-1: has learned by other options"):
+        trained(full, "smdp", "smdp", 1, training={"episodes": 4000})
 
 
 def test_strict_fails_where_something_unexpected_is_contradicted(tmp_path, monkeypatch, capsys):

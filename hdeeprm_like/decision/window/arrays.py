@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.numbers import FIRST, REQUESTED
+from hdeeprm_like.engine.numbers import FIRST_CHANGING, ORACLE, ORDERS, REQUESTED
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import longer
@@ -15,6 +15,10 @@ from hdeeprm_like.types import Floats, Ints, Records
 Opens: TypeAlias = Literal["waiting", "fitting", "ticks"]
 OPENS: tuple[Opens, ...] = get_args(Opens)
 ON_WAITING, ON_FITTING, ON_TICKS = 0, 1, 2
+
+ARRIVAL = "fcfs"
+QUEUE_ORDERS = {name: number for name, number in ORDERS.items() if number < FIRST_CHANGING and number != ORACLE}
+"""By which the slots can be filled: orders that do not change while a job waits, and need not know its run time."""
 
 NONE = -1  # no job: in an empty slot
 NEVER = 2**31 - 1  # cores that let no job start: in an empty slot
@@ -51,7 +55,7 @@ WINDOW = np.dtype(
         ("least", "i4"),  # the least of Window.wants: below 0 if some job in the slots asks for memory or GPUs
         ("finds", "i4"),  # 1: what jobs find when they are submitted is kept
         ("executes", "i4"),  # 1: a reward looks at execution times
-        ("line", "i4"),  # list of waiting jobs in the order of submission, -1 without slots
+        ("line", "i4"),  # list of waiting jobs that the slots are filled from, -1 without slots
         ("ends", "i4"),  # list of running jobs by requested end, -1 where nobody looks at them
     ],
     align=True,
@@ -87,11 +91,17 @@ class NoWindow(Window):
     """Stands for the window of a run in which nobody looks at the queue."""
 
 
-def needs_of_window(slots: int, lists: bool) -> Needs:
-    """Return the sorted lists of jobs that a window looks at: none without slots, unless observations need them."""
+def needs_of_window(slots: int, lists: bool, order: str = ARRIVAL) -> Needs:
+    """Return the sorted lists of jobs that a window looks at: none without slots, unless observations need them.
+
+    Raises:
+        OptionsError: the slots cannot be filled in this order.
+    """
+    if order not in QUEUE_ORDERS:
+        raise OptionsError(f"order {order!r:.80} is not one of a window{did_you_mean(str(order), QUEUE_ORDERS)}")
     if slots == 0 and not lists:
         return Needs()
-    return Needs(((FIRST, REQUESTED),), ((BY_START, REQUESTED),))
+    return Needs(((QUEUE_ORDERS[order], REQUESTED),), ((BY_START, REQUESTED),))
 
 
 def new_window(
@@ -106,6 +116,7 @@ def new_window(
     jump: bool = False,
     until: float = 0.0,
     placed: int = 0,
+    order: str = ARRIVAL,
 ) -> Window:
     """Return the window of a run at its beginning.
 
@@ -115,6 +126,7 @@ def new_window(
         finds: whether to keep what jobs find when they are submitted.
         jump: whether waiting lasts until something happens, whatever the step.
         until, placed: s after which, and started jobs with which the run is over; 0 when all jobs are.
+        order: of the queue, one of `QUEUE_ORDERS`.
         lists: whether observations look at the waiting and the running jobs; the state must keep lists of them then.
 
     Raises:
@@ -134,7 +146,7 @@ def new_window(
     params["until"], params["placed"] = until or np.inf, placed or np.iinfo(np.int64).max
     params["head"], params["tail"], params["opens"] = head, tail, OPENS.index(opens)
     params["machines"], params["finds"], params["stale"] = machines, finds, 1
-    needs = needs_of_window(head + tail, lists)
+    needs = needs_of_window(head + tail, lists, order)
     state.require(needs, "the window")
     params["line"] = state.needs.orders.index(needs.orders[0]) if needs.orders else -1
     params["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1

@@ -2,6 +2,8 @@
 
 A window has slots: the first jobs of the queue and, if it is split (001, section II.B), the last ones. The rows here
 also keep what observations need: sums over the queue, and what each job found when it was submitted (000, table 4.1).
+The queue is in the order of submission unless another *order* is told; with one slot it is what a heuristic would start
+next, and the agent says whether it may (SchedInspector).
 
 A run is over when all its jobs are, or earlier: after some time (000, sections 4.4 and 5.1.1), or as soon as some jobs
 have been placed while others go on to come (001, section IV.A).
@@ -19,6 +21,7 @@ something happens: a job comes or ends.
 """
 
 from hdeeprm_like.decision.window.arrays import (
+    ARRIVAL,
     EARLY,
     NEVER,
     NONE,
@@ -58,9 +61,10 @@ class JobWindow:
         jump: bool = False,
         until: float = 0.0,
         placed: int = 0,
+        order: str = ARRIVAL,
     ) -> None:
         """Take the arguments of `new_window`."""
-        self.arrays = new_window(state, head, tail, opens, step, machines, finds, lists, jump, until, placed)
+        self.arrays = new_window(state, head, tail, opens, step, machines, finds, lists, jump, until, placed, order)
 
     @property
     def slots(self) -> int:

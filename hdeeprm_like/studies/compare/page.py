@@ -1,7 +1,9 @@
 """A comparison as one HTML page, from the files in its folder."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -36,9 +38,8 @@ def write_comparison_page(folder: Path, save: Path) -> None:
         html.page(
             f"Comparison on {record['trace']}",
             html.paragraph(
-                f"{summary['windows'].iloc[0]} windows of {record['jobs']:,} jobs of {record['trace']} on "
-                f"{record['cores']:,} cores, {record['clock']} clock; figures are means over the windows, "
-                "maxima those of all."
+                f"{windows_told(summary, record)} of {record['trace']} on {record['cores']:,} cores, "
+                f"{record['clock']} clock; figures are means over them, maxima those of all."
             ),
             html.section("Figures", lines_as_table(summary_lines(summary, energy)), all_figures(summary)),
             differences(summary),
@@ -50,6 +51,14 @@ def write_comparison_page(folder: Path, save: Path) -> None:
             html.section("Tests", html.details("All tests of all pairs", tests_as_table(tests))),
         ),
     )
+
+
+def windows_told(summary: pd.DataFrame, record: Mapping[str, Any]) -> str:
+    """Return how many windows or workloads were compared, and how many jobs they have."""
+    count = summary["windows"].iloc[0]
+    if "workloads" in record:
+        return f"{count} workloads of up to {record['jobs']:,} jobs"
+    return f"{count} windows of {record['jobs']:,} jobs"
 
 
 def lines_as_table(lines: list[list[str]]) -> Html:

@@ -128,11 +128,25 @@ def paired(first: Floats, second: Floats) -> Floats:
 
     Source: Student, "The probable error of a mean", 1908.
     """
+    return one_sample(first - second, 0.0)
+
+
+def one_sample(samples: Floats, mean: float) -> Floats:
+    """Return the p-values of Student's t-test of whether samples are of a distribution with some mean, two-sided.
+
+    Args:
+        samples: (rows, n).
+
+    Returns:
+        (rows,) 1 where all values are the mean, NaN where n is 1.
+
+    Source: Student, "The probable error of a mean", 1908.
+    """
     from scipy.special import stdtr
 
-    differences, size = first - second, first.shape[1]
+    differences, size = samples - mean, samples.shape[1]
     if size < 2:
-        return np.full(len(first), np.nan)
+        return np.full(len(samples), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = differences.mean(axis=1) / np.sqrt(variance(differences) / size)
     p: Floats = 2.0 * stdtr(size - 1.0, -np.abs(t))

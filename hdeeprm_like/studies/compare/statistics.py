@@ -1,17 +1,22 @@
 """How sure the differences between policies are; all policies ran the same windows, so they are compared in pairs."""
 
+import math
+from collections.abc import Mapping
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
+from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.studies.compare.bootstrap import intervals
-from hdeeprm_like.studies.compare.significance import anova, friedman, holm, paired, welch, wilcoxon
+from hdeeprm_like.studies.compare.significance import anova, friedman, holm, one_sample, paired, welch, wilcoxon
 from hdeeprm_like.types import Floats
 
 RANKED_BY = "bounded_slowdown"  # the lowest mean of it makes the reference where none is named
+ONE_SAMPLE = "one-sample t"
 TESTED = (RANKED_BY, "wait", "area_weighted_response_time", "utilization")
 
 
@@ -97,7 +102,45 @@ def p_against(tests: pd.DataFrame, policies: list[str], reference: str, found_by
     return [by_policy.get(policy, np.nan) for policy in policies]
 
 
-def p_values_of(table: pd.DataFrame, published: bool = False) -> pd.DataFrame:
+def published_named(text: str | None) -> dict[str, float]:
+    """Return the published means that ``"bounded_slowdown=67.55,utilization=0.795"`` tells.
+
+    Raises:
+        OptionsError: it means nothing, or a figure is not known.
+    """
+    found = {}
+    for part in (text or "").split(",") if text is not None else ():
+        name, _, value = part.partition("=")
+        if name not in FIGURES:
+            raise OptionsError(f"published: figure {name[:40]!r} is not known{did_you_mean(name, FIGURES)}")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            found[name] = math.nan
+        if not math.isfinite(found[name]):
+            raise OptionsError(f"published: {part[:60]!r}: a number is needed, as {name}=67.55")
+    return found
+
+
+def published_rows(table: pd.DataFrame, published: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return a row of `p_values_of` for each policy and published mean: Student's one-sample t-test.
+
+    ``second`` is the published mean, and ``difference`` how much more the policy has; Holm's correction is over the
+    policies.
+    """
+    rows = []
+    for name, mean in published.items():
+        values = values_of(table, name)
+        p = one_sample(values, mean)
+        for policy, own, alone, corrected in zip(policies_in(table), values.mean(axis=1), p, holm(p), strict=True):
+            pair = {"figure": name, "first": policy, "second": f"{mean:g}", "difference": float(own - mean)}
+            rows.append({**pair, "test": ONE_SAMPLE, "p": float(alone), "p_holm": float(corrected)})
+    return rows
+
+
+def p_values_of(
+    table: pd.DataFrame, published: bool = False, against: Mapping[str, float] = MappingProxyType({})
+) -> pd.DataFrame:
     """Return one row per figure and pair of policies, after a row per figure on all policies at once.
 
     Columns: ``figure``, ``first``, ``second``, ``difference`` of the means (second less first), ``test``, ``p`` and
@@ -108,6 +151,7 @@ def p_values_of(table: pd.DataFrame, published: bool = False) -> pd.DataFrame:
     Args:
         published: adds what the papers take: ANOVA over all and Welch's t-test of the pairs, which take the windows of
             each policy for others than those of the next, and the paired t-test (KSU, III.C; dissertation, 5.3).
+        against: published means of figures, see `published_rows`.
 
     Sources: Friedman, 1937; Wilcoxon, 1945; Welch, 1947; Student, 1908; which to take: Demsar, "Statistical
     comparisons of classifiers over multiple data sets", 2006.
@@ -133,4 +177,5 @@ def p_values_of(table: pd.DataFrame, published: bool = False) -> pd.DataFrame:
             pair["difference"] = float(means[second] - means[first])
             for test, found in of_pairs.items():
                 rows.append({**pair, "test": test, "p": float(found[place]), "p_holm": float(corrected[test][place])})
+    rows += published_rows(table, against)
     return pd.DataFrame(rows, columns=["figure", "first", "second", "difference", "test", "p", "p_holm"])

@@ -8,7 +8,7 @@ import pandas as pd
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.report import format_table, labelled, unit_of_energy
 from hdeeprm_like.studies.compare.run import POLICY
-from hdeeprm_like.studies.compare.statistics import RANKED_BY
+from hdeeprm_like.studies.compare.statistics import ONE_SAMPLE, RANKED_BY
 
 PER_HOUR = 3600.0
 SHOWN_P = 0.0001  # smaller ones are only said to be smaller
@@ -63,6 +63,18 @@ def format_differences(summary: pd.DataFrame, tests: pd.DataFrame, named: bool) 
     over_all = tests[(tests["test"] == "Friedman") & tests["p"].notna()]
     told = [f"{FIGURES[row['figure']].title.lower()} {p_value(row['p'])}" for row in records(over_all)]
     return text + (f"p of Friedman's test over all policies: {', '.join(told)}\n" if told else "")
+
+
+def format_published(tests: pd.DataFrame) -> str:
+    """Return how the means of the policies differ from published ones as text, empty if none were told."""
+    rows = records(tests[tests["test"] == ONE_SAMPLE])
+    if not rows:
+        return ""
+    lines = [["policy", "figure", "published", "difference", "p"]]
+    for row in rows:
+        title = FIGURES[row["figure"]].title.lower()
+        lines.append([row["first"], title, row["second"], known(row["difference"], "+,.5g"), p_value(row["p"])])
+    return f"against published means; p of Student's one-sample t-test over the windows:\n{aligned(lines)}"
 
 
 def difference_lines(summary: pd.DataFrame) -> list[list[str]]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
+from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import WorkloadError
@@ -67,11 +68,18 @@ def finished(simulator: Simulator, window: Window, machine: Platform, policy: Po
     jobs, ran = window.workload, jobs_that_ran(simulator)
     if not ran.all():
         job = int(np.argmin(ran))
+        asked = f"{jobs.size[job]} cores with {jobs.memory[job]:g} MB each{gpus_told(jobs, job)}"
         raise WorkloadError(
             f"job {job} of the window that begins at {window.epoch:g} s was never run by {policy.name} on "
-            f"{machine.name}: it asks for {jobs.size[job]} cores with {jobs.memory[job]:g} MB each"
+            f"{machine.name}: it asks for {asked}"
         )
     return schedule_of(simulator, jobs)
+
+
+def gpus_told(jobs: Workload, job: int) -> str:
+    """Return the GPUs that a job asks for in words, nothing where it asks for none."""
+    gpus = float(jobs.gpus_of_job[job])
+    return f" and {gpus:g} GPUs" if gpus > 0.0 else ""
 
 
 def recorded(machine: Platform, window: Window) -> Schedule:

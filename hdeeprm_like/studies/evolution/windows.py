@@ -16,7 +16,7 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import sizes, usable, window
 from hdeeprm_like.run.episodes import stretched
-from hdeeprm_like.studies.compare.run import machine_size
+from hdeeprm_like.studies.compare.inputs import machine_size
 from hdeeprm_like.studies.evolution.options import EvolutionOptions, Source
 
 VALIDATION = 1 << 40  # windows from this number on are those of validation

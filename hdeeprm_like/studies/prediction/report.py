@@ -16,7 +16,7 @@ from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.windows import Window, usable, window, with_requested_times
 from hdeeprm_like.run.replay import replay
-from hdeeprm_like.studies.compare.run import machine_size
+from hdeeprm_like.studies.compare.inputs import machine_size
 from hdeeprm_like.types import Floats
 
 USUAL = ("requested", "tsafrir", "ewma", "expected")

@@ -9,6 +9,8 @@
 | ``prediction`` | the published mean is one that as many windows as there drawn from ours would give |
 | ``none`` | nothing is claimed: the document leaves it open, or the number is ours alone |
 
+A claim that is ``repeated`` needs several values: a single one, of one training, shows nothing.
+
 Intervals are Student's over seeds or windows, which are pairs of differences or ratios where the same jobs were played.
 """  # noqa: E501
 
@@ -82,6 +84,8 @@ def judged(number: Number, found: Any, note: str = "") -> Judged:
         low, high = prediction(values, int(claim["windows"]))
     ratio = mean / number.value if isinstance(number.value, int | float) and number.value else math.nan
     verdict = KINDS[claim["kind"]](claim, number, mean, low, high)
+    if claim.get("repeated") and len(values) == 1:
+        verdict = NOT_SHOWN
     return Judged(verdict, mean, low, high, std, len(values), ratio, note)
 
 

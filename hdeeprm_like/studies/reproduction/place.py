@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 Scale: TypeAlias = Literal["small", "full"]
 RESULT, PARTS, INPUTS = "result.json", "parts", "inputs"
+CPU = "cpu-"  # before the names of the parts that hold the CPU times of trainings
 PLENTY = 1_000_000  # MB
 
 
@@ -153,6 +154,11 @@ class Place:
         value = make()
         write_json(path, {"key": key, "value": value}, indent=None)
         return value
+
+    def cpu_seconds_of_trainings(self) -> float:
+        """Return the CPU time in s of the trainings that were done before, as far as it is known."""
+        contents = (read_json(path, ResultsError) for path in sorted((self.folder / PARTS).glob(f"{CPU}*.json")))
+        return sum(content["value"] or 0.0 for content in contents)
 
     def key(self) -> str:
         """Return what a finished result depends on besides the machine: code, experiment, scale, seeds, traces."""

@@ -27,6 +27,15 @@ COLOURS = {
 TITLE = "Five documents on learned scheduling, measured anew"
 COLUMNS = ("", "verdict", "source", "what", "published", "ours", "95 % interval", "std. dev.", "n", "ratio")
 NUMBERS = (5, 6, 7, 8, 9)
+STYLE = """
+@media print, (min-width: 641px) { #summary td:nth-child(4) { min-width: 17em; } }
+@media screen and (max-width: 640px) {
+  #summary :is(th, td):is(:nth-child(3), :nth-child(n + 7)) { display: none; }
+  #summary td { font-size: .74rem; overflow-wrap: anywhere; }
+  #summary td:first-child { overflow-wrap: normal; }
+  #summary .badge { white-space: normal; }
+}
+"""  # where a phone has room for verdict, published and ours only; the table of each experiment has all
 ERRATA = Path(__file__).parent / "errata.json"
 
 
@@ -53,6 +62,7 @@ def report(results: Sequence[Result], folder: Path) -> Html:
         not_run(results),
         errata(),
         methods(),
+        style=STYLE,
     )
 
 

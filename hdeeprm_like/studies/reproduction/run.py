@@ -82,7 +82,7 @@ def result_of(experiment: Experiment, settings: Settings) -> Result:
     if kept and kept["key"] == place.key():
         return kept
     place.prepare()
-    before = cpu_seconds()
+    before = cpu_seconds() - place.cpu_seconds_of_trainings()
     findings = measure_of(experiment)(place)
     result = {
         "id": experiment.id,

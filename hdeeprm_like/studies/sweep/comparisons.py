@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hdeeprm_like.decision.pair_names import beside
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.options import explain
+from hdeeprm_like.studies.compare.inputs import Comparison, Days, agents_of, inputs_of
 from hdeeprm_like.studies.compare.policies import AGENT, policies_named
-from hdeeprm_like.studies.compare.run import Comparison, agents_of, inputs_of
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.sweep.tasks import COMPARE, Content, Task, combinations, task_of
 
@@ -45,6 +45,8 @@ def comparison_tasks(path: Path, entry: Content) -> Iterator[Task]:
             raise OptionsError(f"{path}: {explain(error.errors()[0], ComparisonOptions)}") from None
         comparison = comparison_in(path.parent, options)
         inputs = inputs_of(comparison)
+        if isinstance(inputs, Days):
+            raise OptionsError(f"{path}: compare: {comparison.trace} holds workloads; sweeps take traces")
         agents = agents_of(comparison)
         shared: Content = {
             "trace": str(comparison.trace),

@@ -21,8 +21,8 @@ from hdeeprm_like.formats.windows import Window, usable, with_requested_times
 from hdeeprm_like.options import Options
 from hdeeprm_like.plugins import trusting
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
+from hdeeprm_like.studies.compare.inputs import Comparison, Inputs, machine_of
 from hdeeprm_like.studies.compare.policies import policy_named
-from hdeeprm_like.studies.compare.run import Comparison, Inputs, machine_of
 from hdeeprm_like.studies.compare.sampling import Windows
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.sweep.ledger import appending, file_of

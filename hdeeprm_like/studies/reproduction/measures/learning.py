@@ -18,7 +18,7 @@ from hdeeprm_like.inputs import read_json
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Trained
-from hdeeprm_like.studies.reproduction.place import Place
+from hdeeprm_like.studies.reproduction.place import CPU, Place
 from hdeeprm_like.studies.reproduction.run import cpu_seconds
 
 RECORD = "run.json"
@@ -33,36 +33,42 @@ def merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     return found
 
 
-def trained(place: Place, base: str, name: str, seed: int, **changes: Any) -> Trained:
+def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /, **changes: Any) -> Trained:
     """Return an agent that has learned by an options file; what was trained before is not trained again.
 
     Args:
-        base: the options file. name: of the variant, which is written out beside it. changes: what that says instead.
+        base: the options file. name: of the variant, which is written out beside it. agent: the file of its class in
+            ``agents/``. changes: what the variant says instead.
+
+    Raises:
+        ResultsError: an agent of that name and seed has learned by other options, as those of another budget.
     """
     from hdeeprm_like.launch.learned import train_learner
     from hdeeprm_like.launch.learner import AgentChoice, Learner
     from hdeeprm_like.launch.resuming import resume_learner, training_options
 
     content = merged(place.experiment.options[base], {"seed": seed, **changes})
+    folder, before = place.folder / "runs" / f"{name}-{seed}", place.folder / "options" / f"{name}-{seed}.json"
+    if (folder / RECORD).exists() and read_json(before, ResultsError) != content:
+        raise ResultsError(f"{folder}: has learned by other options, as of another budget; choose another folder")
     options = place.written(f"{name}-{seed}", content)
-    folder = place.folder / "runs" / f"{name}-{seed}"
     if is_complete(folder):
         return Trained(folder)
     if (folder / RECORD).exists():
         learner, how = resume_learner(folder, None, None)
         train_learner(learner, folder, how, resume=True, progress=False)
     else:
-        before = cpu_seconds()
-        learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / "ppo.py")))
+        begun = cpu_seconds()
+        learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / f"{agent}.py")))
         how = training_options(learner.experiment, None, None)
         train_learner(learner, folder, how, resume=False, progress=False)
-        place.part(f"cpu-{name}-{seed}", lambda: round(cpu_seconds() - before, 1))
+        place.part(f"{CPU}{name}-{seed}", lambda: round(cpu_seconds() - begun, 1))
     return Trained(folder)
 
 
 def cpu_of_training(place: Place, agent: Trained) -> float:
     """Return the CPU time of a training in s, NaN for one that was cut and went on, whose first part nobody knows."""
-    found: float | None = place.part(f"cpu-{agent.folder.name}", lambda: None)
+    found: float | None = place.part(f"{CPU}{agent.folder.name}", lambda: None)
     return math.nan if found is None else found
 
 

@@ -2,7 +2,7 @@
 
 from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.windows import run_times, sizes, usable
-from hdeeprm_like.studies.compare.run import machine_size
+from hdeeprm_like.studies.compare.inputs import machine_size
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 DAY = 86400.0  # s

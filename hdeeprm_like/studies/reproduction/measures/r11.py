@@ -20,7 +20,7 @@ from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 KINDS = ("image", "compact", "sparse", "reduced")
 EPISODES = {False: 100, True: 1000}  # held-out, by whether the budget is the full one
-FULL = {"training": {"episodes": 24000}}  # some 3e6 steps
+FULL = {"training": {"steps": 3_000_000}}
 SHORT, LONG = 20, 60  # horizons
 SOURCE = 9  # the scenario whose agent plays all others, too
 LEVEL = 0.01  # of the tests between horizons
@@ -32,7 +32,7 @@ def measure(place: Place) -> Findings:
     """Train all in the scenarios of the budget."""
     scenarios = range(1, 11) if place.full else (1, SOURCE)
     for kind in KINDS:  # so that no training whose CPU time is measured compiles
-        trained(place, f"{kind}-1-{SHORT}", f"compile-{kind}", 0, training={"episodes": 8})
+        trained(place, f"{kind}-1-{SHORT}", f"compile-{kind}", 0, training={"steps": 500})
     agents = {(kind, s): agents_of(place, kind, s, SHORT) for kind, s in product(KINDS, scenarios)}
     slowdowns = {key: np.array([slowdowns_of(place, agent) for agent in own]) for key, own in agents.items()}
     found = Findings()
@@ -112,11 +112,18 @@ def cpu_of_decision(place: Place, agent: Trained) -> float:
     return cpu_of_training(place, agent) / float(progress(agent, "decisions").sum())
 
 
+def curve(agent: Trained, figure: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return after how many decisions a training was evaluated, and a figure that was found then."""
+    episodes, values = evaluations(agent, figure)
+    decisions = np.concatenate([[0.0], progress(agent, "decisions").cumsum()])
+    return decisions[episodes.astype(np.int64)], values
+
+
 def until_gained(agent: Trained) -> float:
-    """Return after how many episodes an agent has 90 % of what it gains in all."""
-    episodes, rewards = evaluations(agent, "reward")
+    """Return after how many decisions an agent has 90 % of what it gains in all."""
+    decisions, rewards = curve(agent, "reward")
     goal = rewards[0] + 0.9 * (rewards.max() - rewards[0])
-    return float(max(episodes[np.argmax(rewards >= goal)], episodes[1]))
+    return float(max(decisions[np.argmax(rewards >= goal)], decisions[1]))
 
 
 def draw(place: Place, agents: dict[tuple[str, int], list[Trained]]) -> None:
@@ -126,9 +133,9 @@ def draw(place: Place, agents: dict[tuple[str, int], list[Trained]]) -> None:
         grid = figure.subplots(1, len(scenarios), squeeze=False)[0]
         for axes, scenario in zip(grid, scenarios, strict=True):
             for kind, colour in zip(KINDS, COLOURS, strict=False):
-                curves = [evaluations(agent, "mean_slowdown") for agent in agents[kind, scenario]]
-                axes.plot(curves[0][0], np.mean([curve[1] for curve in curves], axis=0), color=colour, label=kind)
+                for number, agent in enumerate(agents[kind, scenario]):
+                    axes.plot(*curve(agent, "mean_slowdown"), color=colour, label="" if number else kind)
             axes.set_title(f"scenario {scenario}")
-            axes.set_xlabel("episodes learned from")
+            axes.set_xlabel("decisions learned from")
         grid[0].set_ylabel("mean slowdown")
         grid[0].legend()

@@ -9,7 +9,7 @@ from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 NUS = (0.0, 0.5, 1.0, 1.5, 2.0)
 EPISODES = 200
-FULL = {"training": {"episodes": 24000}}
+FULL = {"training": {"steps": 3_000_000}}
 
 
 def measure(place: Place) -> Findings:

@@ -5,12 +5,15 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
+from hdeeprm_like.studies.compare.significance import one_sample
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import trained
 from hdeeprm_like.studies.reproduction.measures.semi_mdp import by_agent, by_heuristic, windows_of
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 HEURISTICS = ("sjf+greedy", "f1+easy", "fcfs+easy")
+RLS = {"lublin_1": 254.67, "lublin_2": 724.51, "hpc2n": 117.01, "sdsc_sp2": 466.44}  # RLScheduler's, table 5.6
+RLSB = {"lublin_1": 58.64, "lublin_2": 118.79, "hpc2n": 86.14, "sdsc_sp2": 397.82}  # the same with backfilling
 PUBLISHED = {"lublin_1": 67.55, "lublin_2": 225.58}
 FULL = {"training": {"episodes": 4000}}  # some 1e6 decisions
 ARCHIVE = {"hpc2n": ("HPC2N-2002-2.2-cln", 240), "sdsc_sp2": ("SDSC-SP2-1998-4.2-cln", 128)}
@@ -32,6 +35,8 @@ def measure(place: Place) -> Findings:
         found.values |= {
             f"{key}_smdp": [float(np.mean(one["bsld"])) for one in own],
             f"{key}_util": [float(np.mean(one["util"])) for one in own],
+            f"{key}_below_rls": table["agent"]["bsld"] - RLS[key],
+            f"{key}_rlsb": float(one_sample(table["agent"]["bsld"][None], RLSB[key])[0]),
         }
         for short, name in (("greedy", "sjf+greedy"), ("f1", "f1+easy")):
             if key in PUBLISHED:

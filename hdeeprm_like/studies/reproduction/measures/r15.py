@@ -1,14 +1,18 @@
 """R15: agents of the semi-MDP for six sizes and six models of estimates."""
 
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.experiment import episodes_of, load_experiment
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.experiment import HELD_OUT, episodes_of, load_experiment, made_jobs
 from hdeeprm_like.formats.windows import Window
+from hdeeprm_like.options import Options
 from hdeeprm_like.studies.compare.policies import Trained
 from hdeeprm_like.studies.compare.significance import wilcoxon
-from hdeeprm_like.studies.reproduction.measures.learning import trained
+from hdeeprm_like.studies.reproduction.measures.learning import merged, trained
 from hdeeprm_like.studies.reproduction.measures.semi_mdp import by_agent, windows_of
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
@@ -22,7 +26,7 @@ TRACES = {  # trace, its cores, and the size that its agent has learned on
     "blue": ("SDSC-BLUE-2000-4.2-cln", 1152, 2048),
     "intrepid": ("ANL-Intrepid-2009-1", 163840, 16384),
 }
-WORKLOADS = 10
+WORKLOADS, LARGEST = 10, 163_840
 FULL = {"training": {"episodes": 4000}}
 LEVEL = 0.05
 
@@ -39,6 +43,8 @@ def measure(place: Place) -> Findings:
             own[name] = place.part(f"lublin-{size}-{name}", lambda agent=agent: on_lublin(place, size, agent))  # type: ignore[misc]  # noqa: B023
             found.values[f"l_{size}_{name}"] = own[name]
             found.values |= on_traces(place, name, size, agent)
+        if size == SIZES[-1]:
+            found.values["cost"] = seconds_a_job(place, agent, LARGEST) / seconds_a_job(place, agent, size)
         for name in estimates[1:]:
             p = wilcoxon(np.array([own["accurate"]]), np.array([own[name]]))[0]
             differ += bool(p < LEVEL)
@@ -52,6 +58,18 @@ def on_lublin(place: Place, size: int, agent: Trained) -> list[float]:
     _, _, jobs_of = episodes_of(experiment)
     windows = [Window(jobs_of(number), 0.0) for number in range(WORKLOADS)]
     return by_agent(windows, size, agent)["bsld"]
+
+
+def seconds_a_job(place: Place, agent: Trained, cores: int) -> float:
+    """Return the CPU time that an agent takes for a job of Lublin's on a pool of some processors, in s."""
+    content = place.experiment.options[f"{SIZES[-1]}-accurate"]
+    options = merged(content, {"platform_file_path": "", "workload": {"parameters": {"nodes": cores}}})
+    jobs = made_jobs(Path(), Options.model_validate(options), pool(cores), HELD_OUT)
+    for _ in range(2):  # the first time compiles
+        before = time.process_time()
+        by_agent([Window(jobs, 0.0)], cores, agent)
+        spent = time.process_time() - before
+    return spent / len(jobs)
 
 
 def on_traces(place: Place, name: str, size: int, agent: Trained) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """R17: jobs that go whole on one of nine machines, on 23 days that stand in for KSU's."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,20 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import figures
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.estimates import estimate_jobs
+from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.cluster.synthetic.models import ESTIMATES
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.formats.open import load_platform
+from hdeeprm_like.experiment import jobs_in
+from hdeeprm_like.formats.open import load_platform, write_jobs
 from hdeeprm_like.results.pictures import BLUE, picture
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.studies.compare.significance import anova, paired
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import played, trained
-from hdeeprm_like.studies.reproduction.place import Findings, Place
+from hdeeprm_like.studies.reproduction.place import INPUTS, Findings, Place
 
 DAYS, WIDEST, LOAD = 23, 64, 1.2
 GPU_SHARE, GPUS, GPU_CORES = 0.02, (1, 2, 4), 48
@@ -32,7 +35,7 @@ FULL = {"training": {"episodes": 1600}}
 def measure(place: Place) -> Findings:
     """Play all days under all schedulers."""
     machine = load_platform(place.example("platforms/nine_machines.csv"))
-    days = [day(machine, seed) for seed in range(1, DAYS + 1)]
+    days = [jobs_in(path, machine).workload for path in files_of_days(place, machine)]
     table = {
         key: place.part(f"days-{key}", lambda name=name: [by_baseline(machine, jobs, name) for jobs in days])  # type: ignore[misc]
         for key, name in POLICIES.items()
@@ -72,7 +75,16 @@ def measure(place: Place) -> Findings:
     return found
 
 
-def day(machine: Platform, seed: int) -> Workload:
+def files_of_days(place: Place, machine: Platform) -> list[Path]:
+    """Write the days as KSU's tables of jobs, which ``compare`` reads, too, and return their paths."""
+    folder = place.settings.output / INPUTS / "days"
+    files = [folder / f"day-{seed:02}.csv" for seed in range(1, DAYS + 1)]
+    for seed, path in enumerate(files, start=1):
+        write_jobs(day(machine, seed), path, machine.reference_flops)
+    return files
+
+
+def day(machine: Platform, seed: int) -> Jobs:
     """Return the jobs of a day, which ask for 1.2 times what the machine can do while they come."""
     rng = np.random.default_rng([17, seed])
     jobs = LUBLIN["whole"].on(WIDEST).draw(int(rng.integers(900, 1101)), rng)
@@ -84,8 +96,7 @@ def day(machine: Platform, seed: int) -> Workload:
     room = np.where(gpus > 0, 192_000.0, 256_000.0) / jobs.size  # MB a core that the least node can give
     lasts = float((jobs.run * jobs.size).sum()) / (LOAD * machine.cores)
     jobs = replace(jobs, gpus=gpus, memory=np.minimum(jobs.memory, room), submit=jobs.submit / jobs.submit[-1] * lasts)
-    jobs = estimate_jobs(jobs, ESTIMATES["tsafrir"], rng)
-    return replace(jobs.workload(machine.reference_flops), capacity=machine.cores)
+    return estimate_jobs(jobs, ESTIMATES["tsafrir"], rng)
 
 
 def by_baseline(machine: Platform, jobs: Workload, name: str) -> dict[str, float]:

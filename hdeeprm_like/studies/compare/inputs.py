@@ -1,0 +1,269 @@
+"""What the policies of a comparison get: a machine, and windows of a trace or whole workloads."""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from hdeeprm_like.cluster import metrics
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.experiment import jobs_in, platform_from
+from hdeeprm_like.formats.open import endings, has_ending_of, load_platform, load_trace
+from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.windows import JobsBy, Window, run_times, sizes, usable, window, with_requested_times
+from hdeeprm_like.inputs import sha256
+from hdeeprm_like.run.simulator import Clock
+from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained
+from hdeeprm_like.studies.compare.sampling import Windows, places_of
+
+log = logging.getLogger(__name__)
+
+Tests: TypeAlias = Literal["friedman", "anova"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared.
+
+    Attributes:
+        trace: the file; or that of a workload, or a folder of such, each of which is played whole, see `Days`.
+        policies: what is compared. windows: on which jobs of the trace.
+        seed: of the places where random windows begin. cores: of the pool; None for what the header of the trace says.
+        clock: one of `run.simulator.CLOCKS`. platform: the file of a machine, in place of a pool.
+        jobs_by: as of `formats.windows.window`.
+        reference: the policy that all are compared with; None for the best, see `statistics.best_of`.
+        tests: ``"anova"`` adds those that papers take to ``"friedman"`` and Wilcoxon's, see `statistics.p_values_of`.
+        whole: whether baselines put each job whole on one node of the machine.
+        published: means of figures that those of each policy are tested against, by name.
+    """
+
+    trace: Path
+    policies: tuple[Policy, ...]
+    windows: Windows
+    seed: int
+    cores: int | None = None
+    clock: Clock = "textbook"
+    platform: Path | None = None
+    jobs_by: JobsBy = "file"
+    reference: str | None = None
+    tests: Tests = "friedman"
+    whole: bool = False
+    published: Mapping[str, float] = field(default_factory=dict)
+
+
+def machine_of(comparison: Comparison, trace: Trace) -> Platform:
+    """Return the machine of a comparison.
+
+    Raises:
+        HDeepRMError: its file cannot be used, the number of its cores is given, too, or a pool has none.
+    """
+    if comparison.platform is None:
+        return platform_from(machine_size(trace) if comparison.cores is None else comparison.cores)
+    return machine_named(comparison)
+
+
+def machine_named(comparison: Comparison) -> Platform:
+    """Return the machine of a comparison that names its file.
+
+    Raises:
+        HDeepRMError: the file cannot be used, or the number of its cores is given, too.
+    """
+    assert comparison.platform is not None
+    if comparison.cores is not None:
+        raise OptionsError(f"--cores: {comparison.platform} tells how many there are; leave one of the two out")
+    return load_platform(comparison.platform)
+
+
+def machine_size(trace: Trace) -> int:
+    """Return the processors of a trace's machine: by its header, else those of its widest job."""
+    for key in ("MaxProcs", "MaxNodes"):
+        for line in trace.header:
+            match = re.match(rf"{key}:\s*([0-9]{{1,18}})", line)
+            if match and int(match[1]) > 0:
+                return int(match[1])
+    return int(sizes(trace).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A machine, and windows of a trace.
+
+    Attributes:
+        trace: the jobs that can be used. begins: the place in it of the first job of each window. jobs: of each window.
+    """
+
+    comparison: Comparison
+    trace: Trace
+    machine: Platform
+    begins: list[int]
+    jobs: int
+
+    @property
+    def count(self) -> int:
+        """How many windows there are."""
+        return len(self.begins)
+
+    def window(self, number: int) -> Window:
+        """Return a window for the machine."""
+        jobs = take(self.trace, np.arange(self.begins[number], self.begins[number] + self.jobs))
+        platform = None if self.comparison.platform is None else self.machine
+        return window(jobs, self.machine.cores, platform, self.comparison.jobs_by)
+
+
+@dataclass(frozen=True, eq=False)
+class Days:
+    """A machine, and workloads that are played whole, as KSU compares schedulers (004, section III.B).
+
+    Attributes:
+        files: of the workloads. windows: what they hold.
+    """
+
+    comparison: Comparison
+    machine: Platform
+    files: Sequence[Path]
+    windows: Sequence[Window]
+
+    @property
+    def count(self) -> int:
+        """How many workloads there are."""
+        return len(self.windows)
+
+    @property
+    def jobs(self) -> int:
+        """Of the largest workload."""
+        return max(len(one.workload) for one in self.windows)
+
+    def window(self, number: int) -> Window:
+        """Return a workload."""
+        return self.windows[number]
+
+
+AnyInputs: TypeAlias = Inputs | Days
+
+
+def is_workload(path: Path) -> bool:
+    """Tell whether what is to be compared on are workloads, which are not cut into windows."""
+    return path.is_dir() or has_ending_of(path, "workload")
+
+
+def days_of(comparison: Comparison) -> Days:
+    """Read workloads and their machine, the jobs as ``launch`` reads them.
+
+    Raises:
+        HDeepRMError: a file cannot be used, or the comparison asks for what only traces have.
+    """
+    source = comparison.trace
+    if comparison.windows != Windows() or comparison.jobs_by != "file":
+        raise OptionsError(f"{source}: workloads are played whole; --windows, --offsets and --jobs-by are of traces")
+    if comparison.platform is None and comparison.cores is None:
+        raise OptionsError(f"{source}: a workload does not tell its machine; add --platform FILE or --cores N")
+    if any(isinstance(policy, Recorded) for policy in comparison.policies):
+        raise OptionsError(f"policy {ACTUAL}: a workload does not tell how long jobs waited; compare it on a trace")
+    machine = platform_from(comparison.cores or 0) if comparison.platform is None else machine_named(comparison)
+    files = [source]
+    if source.is_dir():
+        files = sorted(path for path in source.iterdir() if has_ending_of(path, "workload"))
+    if not files:
+        raise WorkloadError(f"{source}: holds no workload; names that end in {', '.join(endings('workload'))} are")
+    windows = [jobs_in(path, machine) for path in files]
+    for path, one in zip(files, windows, strict=True):
+        if len(one.workload) == 0:
+            raise WorkloadError(f"{path}: holds no job")
+    return Days(comparison, machine, files, windows)
+
+
+def inputs_of(comparison: Comparison) -> AnyInputs:
+    """Read what a comparison needs, and refuse what its policies cannot use before anything is run.
+
+    Raises:
+        HDeepRMError: the trace or the machine cannot be used, or a policy does not fit them.
+    """
+    if is_workload(comparison.trace):
+        days = days_of(comparison)
+        check_agents(days)
+        return days
+    trace = usable(load_trace(comparison.trace))
+    begins, jobs = places_of(comparison.windows, trace, comparison.seed)
+    inputs = Inputs(comparison, trace, machine_of(comparison, trace), begins, jobs)
+    if any(isinstance(policy, Recorded) for policy in comparison.policies):
+        check_recorded(inputs)
+    inputs = replace(inputs, trace=with_requested_times(trace))
+    check_agents(inputs)
+    return inputs
+
+
+def check_agents(inputs: AnyInputs) -> None:
+    """Refuse agents that cannot be loaded or do not fit the machine."""
+    agents = [policy for policy in inputs.comparison.policies if isinstance(policy, Trained)]
+    if agents:
+        from hdeeprm_like.studies.compare.trained import system_of
+
+        for policy in agents:
+            system_of(policy, inputs.machine, inputs.window(0).workload)
+
+
+def check_recorded(inputs: Inputs) -> None:
+    """Refuse the policy ``actual`` where the trace does not tell it; warn where more cores were busy than there are."""
+    comparison = inputs.comparison
+    if comparison.platform is not None:
+        raise OptionsError(f"policy {ACTUAL}: was on the trace's own machine; compare it without --platform")
+    rows = np.unique(np.concatenate([np.arange(begin, begin + inputs.jobs) for begin in inputs.begins]))
+    jobs = take(inputs.trace, rows)
+    unknown = jobs.wait < 0.0
+    if unknown.any():
+        raise WorkloadError(
+            f"{comparison.trace}: tells no waiting time (field 3) of {unknown.sum()} of the {len(jobs)} jobs of the "
+            f"windows, job {jobs.job[np.argmax(unknown)]} is the first; the policy {ACTUAL} needs those of all"
+        )
+    start = jobs.submit + jobs.wait
+    busiest = int(metrics.load(start, start + run_times(jobs), sizes(jobs))[1].max())
+    if busiest > inputs.machine.cores:
+        log.warning(
+            "%s: records up to %d busy cores of %d; the utilization of the policy %s counts no more than all",
+            *(comparison.trace, busiest, inputs.machine.cores, ACTUAL),
+        )
+
+
+def description(inputs: AnyInputs) -> dict[str, Any]:
+    """Return what decides the results, the names of policies apart."""
+    comparison = inputs.comparison
+    found = {
+        "trace": comparison.trace.absolute().name,
+        "cores": inputs.machine.cores,
+        "clock": comparison.clock,
+        "jobs": inputs.jobs,
+    }
+    if isinstance(inputs, Days):
+        found["workloads"] = {path.name: sha256(path) for path in inputs.files}
+    else:
+        found["sha256"] = sha256(comparison.trace)
+        found["jobs_by"] = comparison.jobs_by
+        found["seed"] = comparison.seed if comparison.windows.sampling == "random" else None
+        found["begins"] = inputs.begins
+    if comparison.platform is not None:
+        found["platform"] = inputs.machine.digest()
+    if comparison.whole:
+        found["whole"] = True
+    return found | {"agents": agents_of(comparison)}
+
+
+def agents_of(comparison: Comparison) -> dict[str, str]:
+    """Return a digest of what each learned policy has learned by its name; one that has learned more has another."""
+    found = {policy.name: files_of(policy) for policy in comparison.policies}
+    return {name: sha256(*files) for name, files in found.items() if files}
+
+
+def files_of(policy: Policy) -> tuple[Path, ...]:
+    """Return the files that decide what a policy does: weights and what they were learned with, scores, trees."""
+    if isinstance(policy, Trained):
+        from hdeeprm_like.studies.compare.trained import files_of_training
+
+        return files_of_training(policy.folder)
+    return policy.files if isinstance(policy, Baseline) else ()
