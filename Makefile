@@ -48,7 +48,7 @@ package:
 	done
 	@echo "Both are in dist/ and work without the clone"
 
-# The learned policies, made again: `slowdown` in some 10 minutes of CPU, `balanced` in 3. Of `balanced` only the part for
+# The learned policies, made again: `slowdown` in some 10 minutes of CPU, `balanced` in 15. Of `balanced` only the part for
 # exact requests is searched for. One trace of `slowdown` is not shipped, and is fetched.
 zoo: .venv/tested
 	test -f traces/CTC-SP2-1996-3.1-cln.swf.gz || $(BIN)/hdeeprm-like fetch-trace CTC-SP2-1996-3.1-cln --folder traces
