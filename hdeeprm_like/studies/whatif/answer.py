@@ -48,6 +48,24 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Grouping:
+    """Which group each job belongs to.
+
+    Attributes:
+        names: (G,) of the groups, sorted. number: (J,) the group of each job.
+    """
+
+    names: list[str]
+    number: Ints
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> "Grouping":
+        """Group jobs by a word of each."""
+        names, number = np.unique(np.array(words), return_inverse=True)
+        return cls(names.tolist(), number)
+
+
 def answer(machine: Platform, log: Log, now: str, policies: Sequence[str], changes: Sequence[Change]) -> Answer:
     """Simulate all, and compare.
 
@@ -67,17 +85,17 @@ def answer(machine: Platform, log: Log, now: str, policies: Sequence[str], chang
     never = {one.name: int(np.isnan(one.finish).sum()) for one in outcomes if np.isnan(one.finish).any()}
     blocks = blocks_of(log.jobs.submit)
     rows = [row_of(one, outcomes[0], ran, blocks) for one in outcomes]
-    words = groups_of(log)
+    groups, users = groups_of(log), Grouping.of([user or "not told" for user in log.words["User"]])
     return Answer(
         fidelity=fidelity_of(log, outcomes[0]),
         rows=rows,
         groups=[
             line
             for one in outcomes[1:]
-            for kind, names in words.items()
-            for line in by(kind, names, one, outcomes[0], ran)
+            for kind, group in groups.items()
+            for line in by(kind, group, one, outcomes[0], ran)
         ],
-        people=[line for one in outcomes[1:] for line in wins_and_losses(log, one, outcomes[0], ran)],
+        people=[line for one in outcomes[1:] for line in wins_and_losses(users, one, outcomes[0], ran)],
         jobs=int(ran.sum()),
         blocks=int(blocks.max()) + 1,
         never=never,
@@ -130,8 +148,8 @@ def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float,
     return float(total[0] / total[1]), float(low), float(high)
 
 
-def groups_of(log: Log) -> dict[str, Sequence[str]]:
-    """Return (J,) the group that each job belongs to, by kind."""
+def groups_of(log: Log) -> dict[str, Grouping]:
+    """Return the groups that jobs belong to, by kind."""
     size = np.searchsorted(SIZES, log.jobs.size, side="right") - 1
     ends = [
         *(f"{low} to {high - 1} cores" for low, high in pairwise(SIZES)),
@@ -144,26 +162,25 @@ def groups_of(log: Log) -> dict[str, Sequence[str]]:
     for kind, name in (("partition", "Partition"), ("account", "Account")):
         if any(log.words[name]):
             found[kind] = [word or "not told" for word in log.words[name]]
-    return found
+    return {kind: Grouping.of(words) for kind, words in found.items()}
 
 
-def by(kind: str, names: Sequence[str], one: Outcome, now: Outcome, ran: Bools) -> list[dict[str, Any]]:
+def by(kind: str, group: Grouping, one: Outcome, now: Outcome, ran: Bools) -> list[dict[str, Any]]:
     """Return the mean wait of each group, now and in an outcome."""
-    known, numbers = np.unique(np.array(names), return_inverse=True)
-    jobs = np.bincount(numbers[ran], minlength=len(known))
-    waits = [np.bincount(numbers[ran], weights=each.wait[ran], minlength=len(known)) for each in (now, one)]
+    numbers, count = group.number[ran], len(group.names)
+    jobs = np.bincount(numbers, minlength=count)
+    waits = [np.bincount(numbers, weights=each.wait[ran], minlength=count) for each in (now, one)]
     return [
         {
-            **{"name": one.name, "kind": kind, "group": str(known[row]), "jobs": int(jobs[row])},
+            **{"name": one.name, "kind": kind, "group": group.names[row], "jobs": int(jobs[row])},
             **{"wait_now": waits[0][row] / jobs[row], "wait": waits[1][row] / jobs[row]},
         }
         for row in np.flatnonzero(jobs).tolist()
     ]
 
 
-def wins_and_losses(log: Log, one: Outcome, now: Outcome, ran: Bools) -> list[dict[str, Any]]:
+def wins_and_losses(users: Grouping, one: Outcome, now: Outcome, ran: Bools) -> list[dict[str, Any]]:
     """Return what each user gains or loses, those who lose most first."""
-    users = [user or "not told" for user in log.words["User"]]
     lines = by("user", users, one, now, ran)
     for line in lines:
         line["hours"] = (line["wait"] - line["wait_now"]) * line["jobs"] / 3600.0
