@@ -55,7 +55,7 @@ class Comparison:
     reference: str | None = None
     tests: Tests = "friedman"
     whole: bool = False
-    published: Mapping[str, float] = field(default_factory=dict)
+    published: Mapping[str, float] = field(default_factory=dict, hash=False)  # of no matter to how a window is played
 
 
 def machine_of(comparison: Comparison, trace: Trace) -> Platform:
