@@ -1,5 +1,6 @@
 """``launch --simulator batsim`` leaves a whole directory, or one that says what is missing, and no process behind."""
 
+import contextlib
 import json
 import os
 import random
@@ -353,7 +354,8 @@ def interrupt_once(folder, number, victim, delay):
             time.sleep(delay)
             for target in [ours.pid] if victim == "endpoint" else batsim_of(folder):
                 if ours.poll() is None:
-                    os.kill(target, number)
+                    with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+                        os.kill(target, number)
             _, output = ours.communicate(timeout=40)
         finally:
             ours.kill()
