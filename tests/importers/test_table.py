@@ -7,31 +7,12 @@ import sys
 
 import pytest
 from logs import EAGLE, written
+from table_map import OWN_MAP
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.table import known_maps, read_map, read_table
 
-MINE = """
-separator = ";"
-[columns]
-job = "id"
-submit = "in"
-start = "from"
-end = "to"
-cpus = "n"
-requested_time = "limit"
-memory = "ram"
-nodes = "hosts"
-state = "how"
-[units]
-requested_time = "h"
-memory = "GB"
-[memory]
-of = "node"
-[states]
-good = "COMPLETED"
-"""
 ROWS = "id;in;from;to;n;limit;ram;hosts;how\n"
 ROWS += "7;2024-01-10 10:00:00;2024-01-10 10:01:00;2024-01-10 10:03:00;4;1.5;8;2;good\n"
 
@@ -45,7 +26,7 @@ def table(folder, text, name, by):
 
 
 def test_a_map_of_ones_own(tmp_path):
-    trace, extra, report = table(tmp_path, ROWS, "log.csv", MINE)
+    trace, extra, report = table(tmp_path, ROWS, "log.csv", OWN_MAP)
     assert (trace.run[0], trace.wait[0], trace.requested_time[0], trace.status[0]) == (120, 60, 5400, 1)
     assert trace.requested_memory[0] == 8 * 1024**2 * 2 / 4
     assert (extra[0]["JobID"], extra[0]["State"], report.kept) == ("7", "COMPLETED", 1)
@@ -53,7 +34,7 @@ def test_a_map_of_ones_own(tmp_path):
 
 def test_lines_that_are_cut_short_and_states_that_are_not_known_are_told(tmp_path):
     text = ROWS + "8;2024-01-10 10:00:00;2024-01-10 10:01\n" + ROWS.splitlines()[1].replace("good", "odd") + "\n"
-    trace, _, report = table(tmp_path, text, "log.csv", MINE)
+    trace, _, report = table(tmp_path, text, "log.csv", OWN_MAP)
     assert trace.status.tolist() == [1, -1]
     assert dict(report.dropped) == {"lines with fewer than 9 values": 1}
     assert dict(report.misread) == {"how": 1}
@@ -78,7 +59,7 @@ def test_lines_that_are_cut_short_and_states_that_are_not_known_are_told(tmp_pat
 )
 def test_a_mistake_in_a_map_is_told_in_one_line(tmp_path, change, said):
     with pytest.raises(OptionsError) as error:
-        table(tmp_path, ROWS, "log.csv", MINE.replace(*change))
+        table(tmp_path, ROWS, "log.csv", OWN_MAP.replace(*change))
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -94,7 +75,7 @@ def test_a_mistake_in_a_map_is_told_in_one_line(tmp_path, change, said):
 )
 def test_what_is_no_such_log_is_told_in_one_line(tmp_path, text, said):
     with pytest.raises(WorkloadError) as error:
-        table(tmp_path, text, "log.csv", MINE)
+        table(tmp_path, text, "log.csv", OWN_MAP)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -115,8 +115,12 @@ def launch(folder, output, *flags, whole_nodes=False):
     return done
 
 
-def try_cases(targets, seed, cases, good, folder):
-    """Try cases, each in a folder of its own, the targets taking turns; return how many of each were accepted."""
+def try_cases(targets, seed, cases, good, folder, compiles=False):
+    """Try cases, each in a folder of its own, the targets taking turns; return how many of each were accepted.
+
+    Args:
+        compiles: whether the first try of a case may compile something; one that takes too long is tried again then.
+    """
     taken = dict.fromkeys(targets, 0)
     for case in range(cases):
         target = targets[case % len(targets)]
@@ -124,6 +128,8 @@ def try_cases(targets, seed, cases, good, folder):
             try:
                 taken[target] += try_case(target, f"{seed} {case}", good, folder / str(case))
             except TooLong:
+                if not compiles:
+                    raise
                 taken[target] += try_case(target, f"{seed} {case}", good, folder / f"{case}-again")
         except BaseException as error:
             where = f"seed {seed}, case {case}: {target.__name__}; see {folder / str(case)}"

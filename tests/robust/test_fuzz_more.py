@@ -7,31 +7,13 @@ import pytest
 from cases import accepted, command, launch, try_cases
 from mutations import changed_bytes, changed_text, json_bytes, odd_word
 from robust_inputs import ROOT, machine, options, told, workload, write_inputs
+from table_map import OWN_MAP
 
 from hdeeprm_like.formats.swf import read_swf
 
-CHUNKS, CASES = 8, 390  # `make test` runs the first chunk, `make test-all` all of them
+CHUNKS, CASES = 8, 390  # `make test-more` runs the first chunk, `make test-all` all of them
 RECORDED = ROOT / "tests" / "golden" / "slurm"
 
-MAP = """separator = ";"
-[columns]
-job = "id"
-submit = "in"
-start = "from"
-end = "to"
-cpus = "n"
-requested_time = "limit"
-memory = "ram"
-nodes = "hosts"
-state = "how"
-[units]
-requested_time = "h"
-memory = "GB"
-[memory]
-of = "node"
-[states]
-good = "COMPLETED"
-"""
 LOG = """id;in;from;to;n;limit;ram;hosts;how
 7;2024-01-10 10:00:00;2024-01-10 10:01:00;2024-01-10 10:03:00;4;1.5;8;2;good
 8;2024-01-10 10:00:05;2024-01-10 10:02:00;2024-01-10 10:02:30;1;0.5;2;1;good
@@ -70,7 +52,7 @@ def good(tmp_path_factory):
     files = {"machine.json": with_partitions(), "jobs.json": asking(), "options.json": options(policy="fcfs+easy")}
     folder = write_inputs(tmp_path_factory.mktemp("good"), **files)
     assert told("launch", "-q", "--options", folder / "options.json", "--output", folder / "run")[0] == 0
-    (folder / "map.toml").write_text(MAP)
+    (folder / "map.toml").write_text(OWN_MAP)
     (folder / "log.csv").write_text(LOG)
     assert (
         told("import", "table", folder / "log.csv", "--map", folder / "map.toml", "-q", "-o", folder / "log.swf")[0]
@@ -112,7 +94,7 @@ def limits_of_an_imported_machine(rng, good, folder):
 
 
 def table(rng, good, folder):
-    text = changed_text(rng, MAP, " ") if rng.random() < 0.5 else MAP
+    text = changed_text(rng, OWN_MAP, " ") if rng.random() < 0.5 else OWN_MAP
     (folder / "map.toml").write_text(text, encoding="utf-8", errors="surrogatepass")
     (folder / "log.csv").write_bytes(changed_lines(rng, LOG, ";"))
     words = ("--map", folder / "map.toml", "-q", "-o", folder / "t.swf")
@@ -222,6 +204,6 @@ TARGETS = (
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_whatever_a_cluster_tells_is_refused_in_one_line_or_harmless(chunk, good, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    taken = try_cases(TARGETS, f"clusters {chunk}", CASES, good, tmp_path)
+    taken = try_cases(TARGETS, f"clusters {chunk}", CASES, good, tmp_path, compiles=True)
     for target in (sacct, slurm_conf, log_of_whatif):
         assert taken[target] > 0, "none was accepted, so nothing was proven"

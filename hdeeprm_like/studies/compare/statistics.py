@@ -109,7 +109,7 @@ def published_named(text: str | None) -> dict[str, float]:
         OptionsError: it means nothing, or a figure is not known.
     """
     found = {}
-    for part in (text or "").split(",") if text is not None else ():
+    for part in [] if text is None else text.split(","):
         name, _, value = part.partition("=")
         if name not in FIGURES:
             raise OptionsError(f"published: figure {name[:40]!r} is not known{did_you_mean(name, FIGURES)}")
