@@ -8,12 +8,12 @@ import io
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.errors import HDeepRMError, one_line
+from hdeeprm_like.signals import raised_by
 
 if TYPE_CHECKING:
     import logging
@@ -90,32 +90,15 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
-@contextmanager
-def heeding_termination() -> Iterator[None]:
-    """End as Ctrl-C does when a batch system says that the time is up: what was begun is tidied up or saved."""
+def heeding_termination() -> AbstractContextManager[None]:
+    """End as Ctrl-C does when a batch system says that the time is up: what was begun is tidied up or saved.
 
-    def end(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    def again(unraisable: "sys.UnraisableHookArgs") -> None:
-        # Ctrl-C came where Python can raise nothing, as in a function that C calls: the same once more, a little later
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            later = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM))
-            later.daemon = True
-            later.start()
-        else:
-            hook(unraisable)
-
-    if threading.current_thread() is not threading.main_thread():  # others may not handle signals
-        yield
-        return
-    before, hook = signal.signal(signal.SIGTERM, end), sys.unraisablehook
-    sys.unraisablehook = again
-    try:
-        yield
-    finally:
-        sys.unraisablehook = hook
-        signal.signal(signal.SIGTERM, before)
+    Ctrl-C is heeded in the same way, unless whoever started us wants it ignored, as shells do in the background.
+    """
+    heeded = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        heeded.append(signal.SIGINT)
+    return raised_by(heeded, lambda number: KeyboardInterrupt())
 
 
 def refuse(message: str) -> int:
