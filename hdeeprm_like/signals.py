@@ -38,7 +38,7 @@ def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | Non
 
     def lost(unraisable: "sys.UnraisableHookArgs") -> None:
         nonlocal later
-        if raised is None or unraisable.exc_value is not raised:
+        if raised is None or not issubclass(unraisable.exc_type, type(raised)):
             hook(unraisable)
             return
         later = threading.Timer(AGAIN, os.kill, (os.getpid(), by))
