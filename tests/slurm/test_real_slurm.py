@@ -1,19 +1,23 @@
 """The watch of a real Slurm: shortest first, and nothing left behind whatever happens to it."""
 
+import contextlib
 import json
 import os
 import random
+import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
-from real_slurm import RealSlurm, missing, wait_until
+from real_slurm import RealSlurm, free_ports, missing, wait_until
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
@@ -257,3 +261,29 @@ def simulated_order(shown, policy, at):
     ranked = actions.rank(0, state)  # at the instant of the last arrival; what changes with time does so for all alike
     assert state.now <= at - begin
     return [shown[row].number for row in ranked.jobs.tolist()]
+
+
+def test_the_page_that_records_a_log_works_as_typed(tmp_path):
+    page = (ROOT / "docs" / "own_log.md").read_text()
+    folder, port = tempfile.mkdtemp(prefix="small-"), free_ports(5)  # a short path, for it holds a socket
+    page = page.replace("/tmp/small", folder).replace("18901", str(port))
+    page = page.replace("18902-18905", f"{port + 1}-{port + 4}")
+    (configuration,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
+    (Path(folder) / "slurm.conf").write_text(configuration)
+    program = tmp_path / "hdeeprm-like"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hdeeprm_like "$@"\n')
+    program.chmod(0o755)
+    _, *blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)  # the first installs
+    try:
+        done = subprocess.run(
+            ["bash", "-ec", "".join(blocks)], capture_output=True, text=True, timeout=300, check=False,
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "kept 36 jobs: 36 COMPLETED" in done.stdout
+        assert (Path(folder) / "answer" / "report.html").exists()
+    finally:
+        for path in Path(folder).glob("*.pid"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(path.read_text()), signal.SIGKILL)
+        shutil.rmtree(folder)
