@@ -135,6 +135,15 @@ def test_either_side_is_stopped_at_twenty_moments_and_the_other_ends(number, vic
     interrupt_launch(tmp_path, number, victim, moments(20, seed=int(number)))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_batsim_by_hand_ends_when_we_are_stopped_while_machine_code_is_made(number, tmp_path, monkeypatch):
+    dice = random.Random(int(number))
+    for nth in range(5):  # LLVM calls Python there, and what Python raises is lost
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / f"cache-{nth}"))
+        interrupt_launch(tmp_path, number, "endpoint", [dice.uniform(0.3, 10.0)])
+
+
 @pytest.mark.parametrize("tries", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_under_pybatsims_launcher_batsim_ends_when_we_are_stopped(tries, tmp_path):
     experiment_file(tmp_path, jobs=400)
