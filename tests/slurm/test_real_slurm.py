@@ -27,6 +27,7 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.slurm.rest import Rest
 from hdeeprm_like.slurm.shown import RUNS, WAITS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -261,6 +262,26 @@ def simulated_order(shown, policy, at):
     ranked = actions.rank(0, state)  # at the instant of the last arrival; what changes with time does so for all alike
     assert state.now <= at - begin
     return [shown[row].number for row in ranked.jobs.tolist()]
+
+
+@pytest.mark.skipif(shutil.which("slurmrestd") is None, reason="slurmrestd is not installed")
+def test_a_real_slurmrestd_shows_what_the_programs_show_and_a_watch_looks_through_it():
+    with RealSlurm(nodes=2, cpus=4) as slurm:
+        address = slurm.folder / "rest.socket"
+        slurm.environment |= {"SLURMRESTD_SECURITY": "disable_user_check"}  # it would not run as root
+        slurm.start(
+            "slurmrestd", "-f", slurm.configuration, "-s", "openapi/v0.0.38", "-a", "rest_auth/local", f"unix:{address}"
+        )
+        wait_until(address.exists, "slurmrestd")
+        jobs = [slurm.submit(20, cpus=3) for _ in range(5)]
+        wait_until(lambda: len(slurm.jobs(RUNS)) == 2, "the first jobs")
+        through = Rest(f"unix:{address}", {})
+        assert {(job.number, job.phase) for job in through.jobs()} == {(job.number, job.phase) for job in slurm.jobs()}
+        assert set(through.nodes()) == {"n1", "n2"}
+        watch = OneWatch(slurm, "--policy", "sjf", "--apply", "--rest", f"unix:{address}")
+        wait_until(lambda: set(slurm.factors()) & set(jobs), "factors")
+        assert watch.stop() == 0, watch.said
+        assert slurm.factors() == {}
 
 
 def test_the_page_that_records_a_log_works_as_typed(tmp_path):
