@@ -21,6 +21,7 @@ from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chos
 from hdeeprm_like.studies.reproduction.measures.learning import merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
 from hdeeprm_like.studies.reproduction.report import origin_of, report
+from hdeeprm_like.studies.reproduction.text import source_of, told
 
 CHROMIUM = shutil.which("chromium")
 
@@ -198,6 +199,13 @@ def test_strict_fails_where_something_unexpected_is_contradicted(tmp_path, monke
     assert main([*arguments, str(tmp_path / "a")]) == 0
     assert main([*arguments, str(tmp_path / "b"), "--strict"]) == 1
     assert "R07 days: differs" in capsys.readouterr().err
+
+
+def test_a_line_of_a_number_tells_its_document(results):
+    of_r01 = json.loads((results / "results.json").read_text())["results"][0]
+    assert told(of_r01).startswith("R01 T table 5.1   nodes   published 153   ours 153   equal (x 1)\n")
+    assert source_of({"id": "R02"}, {"source": "K table I"}) == "K table I"
+    assert source_of({"id": "R11"}, {"source": "fig. 5.5"}) == "C fig. 5.5"
 
 
 def test_the_list_tells_what_each_costs_and_lacks(capsys, tmp_path):

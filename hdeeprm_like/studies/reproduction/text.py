@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hdeeprm_like.studies.reproduction.experiment import Experiment
+from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Experiment, experiment
 from hdeeprm_like.studies.reproduction.place import Place, Settings
 
 
@@ -26,9 +26,22 @@ def told(result: Mapping[str, Any]) -> str:
     lines = []
     for row in result["numbers"]:
         published = f"published {row['published']}" if row["published"] else "ours alone"
-        words = [f"{result['id']} {row['source']}", row["what"], published, f"ours {ours_of(row)}", row["verdict"]]
+        words = [
+            f"{result['id']} {source_of(result, row)}",
+            row["what"],
+            published,
+            f"ours {ours_of(row)}",
+            row["verdict"],
+        ]
         lines.append("   ".join(words) + (f" (x {row['ratio']:.3g})" if row["ratio"] is not None else ""))
     return "\n".join(lines) + "\n"
+
+
+def source_of(result: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Return where a number was published: the letter of its document and the place in it, as ``T fig. 5.6``."""
+    source: str = row["source"]
+    tells = source[:1] in DOCUMENTS and source[1:2] == " "
+    return source if tells else f"{experiment(result['id']).document[0]} {source}"
 
 
 def ours_of(row: Mapping[str, Any]) -> str:
