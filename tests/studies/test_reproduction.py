@@ -272,6 +272,14 @@ def test_the_page_needs_no_scripts_and_nothing_beside_it(results):
     assert all(address.startswith("data:") for address in read(text).loaded)
 
 
+def test_the_page_tells_what_experiments_that_are_not_on_it_would_take(results):
+    text = (results / "report.html").read_text()
+    assert (
+        "<li>R15, Estimates: six models, six machines, five traces: 60 min of CPU time; 18 h with --scale full" in text
+    )
+    assert "<li>R07, " not in text
+
+
 def test_results_of_several_machines_each_tell_their_own(results):
     told = json.loads((results / "results.json").read_text())["results"]
     told[1]["made"] |= {"machine": "aarch64, 72 processors", "date": "2030-01-02"}

@@ -9,9 +9,9 @@ from typing import Any
 from hdeeprm_like.results import html
 from hdeeprm_like.results.html import Html
 from hdeeprm_like.studies.reproduction import claims
-from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, TIERS, Experiment, experiment
+from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, TIERS, Experiment, experiment, known_ids
 from hdeeprm_like.studies.reproduction.run import REPORT, RESULTS, TABLE, Result
-from hdeeprm_like.studies.reproduction.text import ours_of, short, source_of
+from hdeeprm_like.studies.reproduction.text import cost_of, ours_of, short, source_of
 
 COLOURS = {
     claims.EQUAL: "good",
@@ -179,7 +179,20 @@ def not_run(results: Sequence[Result]) -> Html:
         if row["verdict"] == claims.QUOTED
     ]
     table = html.table(("", "what", "published", "why"), quoted)
-    return html.section("What could not be run", table if quoted else html.paragraph("Nothing."), anchor="not-run")
+    return html.section(
+        "What could not be run", table if quoted else html.paragraph("Nothing."), *left_out(results), anchor="not-run"
+    )
+
+
+def left_out(results: Sequence[Result]) -> list[Html]:
+    """Tell what experiments that are not on the page would take."""
+    there = {result["id"] for result in results}
+    others = [
+        f"{one.id}, {one.title}: {cost_of(one, 'small')} of CPU time; {cost_of(one, 'full')} with --scale full"
+        for one in map(experiment, known_ids())
+        if one.id not in there
+    ]
+    return [html.paragraph("Not asked for, with what they would take:"), html.items(others)] if others else []
 
 
 def errata() -> Html:

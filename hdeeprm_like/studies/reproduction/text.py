@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Experiment, experiment
-from hdeeprm_like.studies.reproduction.place import Place, Settings
+from hdeeprm_like.studies.reproduction.place import Place, Scale, Settings
 
 
 def listed(experiments: Sequence[Experiment], settings: Settings) -> str:
@@ -14,11 +14,15 @@ def listed(experiments: Sequence[Experiment], settings: Settings) -> str:
         place = Place(one, settings)
         found = {name: place.trace(name) is not None for name in one.traces}
         inputs = ", ".join(f"{name} {'found' if there else 'missing'}" for name, there in found.items())
-        minutes = one.minutes[settings.scale]
-        cost = f"{minutes:g} min" if minutes < 120 else f"{minutes / 60:.0f} h"
-        told = f"{one.id}  {one.tier:<6}  {cost:>7}  {one.document} {one.shows}: {one.title}"
+        told = f"{one.id}  {one.tier:<6}  {cost_of(one, settings.scale):>7}  {one.document} {one.shows}: {one.title}"
         lines.append(told + (f" ({inputs})" if inputs else ""))
     return "\n".join(lines) + "\n"
+
+
+def cost_of(one: Experiment, scale: Scale) -> str:
+    """Return about how much CPU time an experiment takes."""
+    minutes = one.minutes[scale]
+    return f"{minutes:g} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
 def told(result: Mapping[str, Any]) -> str:
