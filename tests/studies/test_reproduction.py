@@ -203,6 +203,8 @@ def test_strict_fails_where_something_unexpected_is_contradicted(tmp_path, monke
 
 def test_a_line_of_a_number_tells_its_document(results):
     of_r01 = json.loads((results / "results.json").read_text())["results"][0]
+    of_r04 = json.loads((results / "results.json").read_text())["results"][1]
+    assert told(of_r04).splitlines()[1].endswith("quoted (input missing: hdeeprm-like fetch-trace METACENTRUM-2013-3)")
     assert told(of_r01).startswith("R01 T table 5.1   nodes   published 153   ours 153   equal (x 1)\n")
     assert source_of({"id": "R02"}, {"source": "K table I"}) == "K table I"
     assert source_of({"id": "R11"}, {"source": "fig. 5.5"}) == "C fig. 5.5"

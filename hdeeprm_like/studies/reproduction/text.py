@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hdeeprm_like.studies.reproduction.claims import QUOTED
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Experiment, experiment
 from hdeeprm_like.studies.reproduction.place import Place, Scale, Settings
 
@@ -37,6 +38,8 @@ def told(result: Mapping[str, Any]) -> str:
             f"ours {ours_of(row)}",
             row["verdict"],
         ]
+        if row["verdict"] == QUOTED and row["note"]:
+            words[-1] += f" ({row['note']})"
         lines.append("   ".join(words) + (f" (x {row['ratio']:.3g})" if row["ratio"] is not None else ""))
     return "\n".join(lines) + "\n"
 
