@@ -1,9 +1,13 @@
 """From a user's file to an agent."""
 
+import importlib
+import os
+
 import pytest
 import torch
 from test_agents import APPENDIX_G
 
+import hdeeprm_like.learning
 from hdeeprm_like.errors import AgentError, OptionsError
 from hdeeprm_like.learning.loading import build_agent, find_device, load_agent_class
 
@@ -107,3 +111,12 @@ def test_devices():
     assert find_device("auto").type in ("cpu", "cuda", "mps")
     with pytest.raises(OptionsError, match="device 'tpux' cannot be used here"):
         find_device("tpux")
+
+
+def test_threads_of_torch_do_not_wait_busily_unless_the_user_wants_it(monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    importlib.reload(hdeeprm_like.learning)
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    importlib.reload(hdeeprm_like.learning)
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"

@@ -127,6 +127,22 @@ def test_bubbles_of_ours_are_spans_that_add_up(tmp_path, monkeypatch):
     assert "no job had to wait for cores" in texts(drawn(monkeypatch, "core_bubbles", run))
 
 
+def test_bubbles_of_ours_tell_how_many_cores_idle_meanwhile(tmp_path, monkeypatch):
+    shutil.copy(LEARNED / "out_jobs.csv", tmp_path)  # two jobs on cores 0 and 1, 2 and 3, which overlap
+    jobs = open_run(LEARNED).jobs
+    end = float(jobs.finish.max())
+    (tmp_path / "overutilizations.json").write_text(
+        json.dumps({"core": [[1.0, 3.0], [4.0, end + 6.0]], "mem": [], "mem_bw": {"nb_procs": 2, "procs": {}}})
+    )
+    above = drawn(monkeypatch, "core_bubbles", tmp_path).axes[0]
+    times, idle = above.lines[0].get_data()
+    busy = ((jobs.start <= times[:, None]) & (times[:, None] < jobs.finish)) @ jobs.held
+    assert above.get_ylabel() == "idle cores\nmeanwhile"
+    assert np.where((times >= 1.0) & (times < 3.0) | (times >= 4.0) & (times < end + 6.0),
+                    open_run(tmp_path).cores - busy, 0).tolist() == idle.tolist()  # fmt: skip
+    assert idle.max() > 0
+
+
 def test_bandwidth_spans_end_after_their_duration_and_open_ones_with_the_run(tmp_path, monkeypatch):
     procs = {"1": {"state": 1, "values": [[0.0, 86400.0], [172800.0, 0]]}}
     run = run_with(tmp_path, {"core": [], "mem": [], "mem_bw": {"nb_procs": 3, "procs": procs}})

@@ -8,10 +8,10 @@ from test_run_page import left_run
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.results.plots.jobs import HUES, many_colours
+from hdeeprm_like.results.plots.jobs import HUES, colours_apart, many_colours
 from hdeeprm_like.results.plots.shortages import BINS, shares
 from hdeeprm_like.results.run_parts import part_of
-from hdeeprm_like.results.run_reader import open_run
+from hdeeprm_like.results.run_reader import RunJobs, open_run
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +69,24 @@ def test_neighbouring_colours_are_far_apart():
     assert len(colours) == HUES
     for step in (1, 2, 3):
         assert np.abs(colours - np.roll(colours, step, axis=0)).max(axis=1).min() > 0.15
+
+
+def test_boxes_of_a_gantt_chart_that_touch_have_other_colours():
+    blocks = np.array([[0, 0, 3], [1, 4, 7], [2, 0, 1], [2, 6, 7], [3, 2, 5], [4, 0, 7]])
+    start = np.array([0.0, 0.0, 5.0, 5.0, 9.0])
+    nothing = np.zeros(5)
+    jobs = RunJobs(tuple("abcde"), np.array([4, 4, 4, 4, 8]), nothing, start, start + 4.0, nothing, nothing, blocks)
+    colours = colours_apart(jobs, cores=8)
+    assert all(colours[a] != colours[b] for a, b in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)))
+
+
+def test_where_all_colours_are_taken_the_rarest_is_taken_again():
+    alone = np.arange(HUES + 3)
+    blocks = np.array([[row, row, row] for row in alone] + [[HUES + 3, 0, HUES + 2]])
+    start = np.append(alone.astype(float), 1e3)
+    nothing = np.zeros(HUES + 4)
+    ids = tuple(map(str, range(HUES + 4)))
+    jobs = RunJobs(ids, np.ones(HUES + 4, int), nothing, start, start + 1e2, nothing, nothing, blocks)
+    colours = colours_apart(jobs, cores=HUES + 3)
+    assert np.all(colours[1:-1] != colours[:-2])
+    assert np.count_nonzero(colours[:-1] == colours[-1]) == 1 < np.bincount(colours[:-1]).max()

@@ -270,7 +270,7 @@ def test_equal_policies_do_not_differ_and_far_ones_do():
             **{name: [*range(8), *range(8), *range(100, 108)] for name in TESTED},
         }
     )
-    tests = p_values_of(table, published=True).set_index(["figure", "first", "second", "test"]).p
+    tests = p_values_of(table, parametric=True).set_index(["figure", "first", "second", "test"]).p
     assert tests["wait", "a", "b", "Wilcoxon"] == tests["wait", "a", "b", "Welch"] == 1.0
     assert tests["wait", "a", "c", "Wilcoxon"] == pytest.approx(2 / 2**8)  # all eight differences have one sign
     assert tests["wait", "", "", "ANOVA"] < 1e-10

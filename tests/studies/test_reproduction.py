@@ -21,6 +21,7 @@ from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chos
 from hdeeprm_like.studies.reproduction.measures.learning import merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
 from hdeeprm_like.studies.reproduction.report import origin_of, report
+from hdeeprm_like.studies.reproduction.text import source_of, told
 
 CHROMIUM = shutil.which("chromium")
 
@@ -200,6 +201,15 @@ def test_strict_fails_where_something_unexpected_is_contradicted(tmp_path, monke
     assert "R07 days: differs" in capsys.readouterr().err
 
 
+def test_a_line_of_a_number_tells_its_document(results):
+    of_r01 = json.loads((results / "results.json").read_text())["results"][0]
+    of_r04 = json.loads((results / "results.json").read_text())["results"][1]
+    assert told(of_r04).splitlines()[1].endswith("quoted (input missing: hdeeprm-like fetch-trace METACENTRUM-2013-3)")
+    assert told(of_r01).startswith("R01 T table 5.1   nodes   published 153   ours 153   equal (x 1)\n")
+    assert source_of({"id": "R02"}, {"source": "K table I"}) == "K table I"
+    assert source_of({"id": "R11"}, {"source": "fig. 5.5"}) == "C fig. 5.5"
+
+
 def test_the_list_tells_what_each_costs_and_lacks(capsys, tmp_path):
     (tmp_path / "METACENTRUM-2013-3.swf.gz").touch()
     assert main(["reproduce", "--list", "--traces", str(tmp_path)]) == 0
@@ -262,6 +272,14 @@ def test_the_page_needs_no_scripts_and_nothing_beside_it(results):
     text = (results / "report.html").read_text()
     assert "<script" not in text
     assert all(address.startswith("data:") for address in read(text).loaded)
+
+
+def test_the_page_tells_what_experiments_that_are_not_on_it_would_take(results):
+    text = (results / "report.html").read_text()
+    assert (
+        "<li>R15, Estimates: six models, six machines, five traces: 60 min of CPU time; 18 h with --scale full" in text
+    )
+    assert "<li>R07, " not in text
 
 
 def test_results_of_several_machines_each_tell_their_own(results):

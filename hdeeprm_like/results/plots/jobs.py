@@ -13,9 +13,10 @@ from matplotlib.ticker import MaxNLocator
 from hdeeprm_like.results.pictures import BLUE, GREEN, GREY, ORANGE, legend_above, note, time_axis
 from hdeeprm_like.results.plots.charts import NO_JOBS, RASTER
 from hdeeprm_like.results.run_reader import Run, RunJobs
+from hdeeprm_like.types import Ints
 
 FEW = 200  # jobs whose life cycles can be told apart
-HUES = 61  # colours of a Gantt chart, enough that neighbours seldom have the same
+HUES = 61  # colours of a Gantt chart
 STAGES = (("arrived", BLUE, "o"), ("started", ORANGE, ">"), ("completed", GREEN, "s"))
 
 
@@ -123,7 +124,36 @@ def _draw_gantt_by_evalys(axes: Axes, jobs: RunJobs, cores: int, seconds: float)
         )
         # its default precision of 6 digits would round days to a tenth of a second
         jobset = JobSet(frame, resource_bounds=(0, cores - 1), float_precision=12)
-        plot_gantt(jobset, ax=axes, labels=False, palette=many_colours(), alpha=1.0)
+        colour_of = dict(zip(frame.workload_name + "!" + frame.job_id, colours_apart(jobs, cores)[rows], strict=True))
+        plot_gantt(
+            jobset,
+            ax=axes,
+            labels=False,
+            palette=many_colours(),
+            color_function=lambda job, palette: palette[colour_of[f"{job['workload_name']}!{job['jobID']}"]],
+            alpha=1.0,
+        )
+
+
+def colours_apart(jobs: RunJobs, cores: int) -> Ints:
+    """Return (J,) the number of a colour below `HUES` for each job, another one than those of the jobs that it touches.
+
+    Two jobs touch where one follows the other on a core, or runs beside it on the next one; boxes of one colour would
+    merge there. A job that touches more jobs than there are colours takes the one that fewest of them have.
+    """
+    colours = np.zeros(len(jobs), np.int64)
+    last = np.full(cores + 2, HUES)  # the colour of the last job on each core, with a free one at either end
+    begins = np.searchsorted(jobs.blocks[:, 0], np.arange(len(jobs) + 1))
+    for place, row in enumerate(np.argsort(jobs.start, kind="stable")):
+        own = [slice(first + 1, end + 2) for _, first, end in jobs.blocks[begins[row] : begins[row + 1]].tolist()]
+        if not own:
+            continue
+        beside = np.concatenate([last[part.start - 1 : part.stop + 1] for part in own])
+        taken = np.bincount(beside, minlength=HUES + 1)[:HUES]
+        colours[row] = (place + np.argmin(np.roll(taken, -place))) % HUES
+        for part in own:
+            last[part] = colours[row]
+    return colours
 
 
 def many_colours() -> list[tuple[float, float, float]]:

@@ -1,14 +1,15 @@
 """When something was short: cores or memory for the next job, memory bandwidth for running ones."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from hdeeprm_like.cluster import metrics
-from hdeeprm_like.results.pictures import RED, from_zero, note, time_axis, unit_of_time
+from hdeeprm_like.results.pictures import RED, from_zero, legend_above, note, time_axis, unit_of_time
 from hdeeprm_like.results.plots.charts import RASTER, boxes, draw_steps, two_charts
-from hdeeprm_like.results.run_reader import Run
+from hdeeprm_like.results.run_reader import Run, open_run
 from hdeeprm_like.types import Floats
 
 MANY, BINS = 200, 300  # spans that can be told apart, and stretches of time in their place
@@ -66,15 +67,17 @@ def shares(begins: Floats, ends: Floats, end: float) -> tuple[Floats, Floats]:
 
 
 def _bubbles(figure: Figure, run: Run, resource: str, values: Floats) -> None:
-    """Draw when the next job could not start for want of a resource, and how that adds up.
+    """Draw the cores that idled while the next job could not start for want of a resource, and how that adds up.
 
-    The original records a time at each decision that failed, ours the span in which none could succeed.
+    Of more than `MANY` spans, what share of the time they fill is drawn in place of the cores. The original records a
+    time at each decision that failed, ours the span in which none could succeed.
     """
     begins, ends = (values, values) if values.ndim == 1 else (values[:, 0], values[:, 1])
     above, below = two_charts(figure)
     seconds = time_axis(below, max(run.end, float(ends.max(initial=0.0))))
-    above.set_yticks([])
-    above.grid(False)
+    if not len(values) or values.ndim == 1:
+        above.set_yticks([])
+        above.grid(False)
     if not len(values):
         below.set_yticks([])
         note(below, f"no job had to wait for {resource}")
@@ -82,6 +85,7 @@ def _bubbles(figure: Figure, run: Run, resource: str, values: Floats) -> None:
     order = np.argsort(begins, kind="stable")
     if values.ndim == 1:
         above.vlines(begins / seconds, 0.0, 1.0, color=RED, linewidth=0.6, alpha=0.6)
+        above.set_ylim(0.0, 1.0)
         below.step(begins[order] / seconds, np.arange(1, len(values) + 1), where="post", color=RED)
         below.set_ylabel("failed starts so far")
     else:
@@ -90,14 +94,35 @@ def _bubbles(figure: Figure, run: Run, resource: str, values: Floats) -> None:
             above.stairs(share, times / seconds, fill=True, color=RED)
             above.set_yticks([0.0, 1.0], ["0", "1"])
             above.set_ylabel("share of\nthe time", fontsize=8)
+            above.set_ylim(0.0, 1.0)
         else:
-            above.add_collection(
-                PolyCollection(boxes(begins / seconds, ends / seconds, np.zeros(len(values)), 1.0), color=RED)
-            )
+            _idle_cores(above, run, begins[order], ends[order], seconds)
         total = np.cumsum((ends - begins)[order])  # s
         per, unit = unit_of_time(float(total[-1]))
         times = np.stack([begins[order], ends[order]], axis=1).ravel() / seconds
         below.plot(times, np.stack([total - (ends - begins)[order], total], axis=1).ravel() / per, color=RED)
         below.set_ylabel(f"{unit} in bubbles so far")
-    above.set_ylim(0.0, 1.0)
     below.set_ylim(bottom=0.0)  # not from_zero: a total may stay under one unit
+
+
+def _idle_cores(axes: Axes, run: Run, begins: Floats, ends: Floats, seconds: float) -> None:
+    """Draw how many cores of the machine idle in spans, and what share of it that is.
+
+    Args:
+        begins, ends: (n,) s of spans that do not overlap, in their order. seconds: in a unit of the axis.
+    """
+    whole = open_run(run.folder)  # cores that are busy with jobs of other users are not idle
+    jobs, ran = whole.jobs, whole.jobs.ran
+    times, busy = metrics.load(jobs.start[ran], jobs.finish[ran], jobs.held[ran])
+    points = np.unique(np.concatenate([times, begins, ends]))
+    last = np.searchsorted(begins, points, side="right")
+    inside = points < np.concatenate([[-np.inf], ends])[last]
+    free = whole.cores - np.concatenate([[0], busy])[np.searchsorted(times, points, side="right")]
+    idle = np.where(inside, free, 0)
+    draw_steps(axes, points / seconds, idle, RED)
+    mean = float(np.sum(np.diff(points) * idle[:-1])) / max(float(np.sum(ends - begins)), 1e-9)
+    axes.plot([], [], " ", label=f"mean {mean / whole.cores:.2%} of {whole.cores:,} cores")
+    axes.set_ylabel("idle cores\nmeanwhile", fontsize=8)
+    axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+    from_zero(axes)
+    legend_above(axes)

@@ -139,7 +139,7 @@ def published_rows(table: pd.DataFrame, published: Mapping[str, float]) -> list[
 
 
 def p_values_of(
-    table: pd.DataFrame, published: bool = False, against: Mapping[str, float] = MappingProxyType({})
+    table: pd.DataFrame, parametric: bool = False, published: Mapping[str, float] = MappingProxyType({})
 ) -> pd.DataFrame:
     """Return one row per figure and pair of policies, after a row per figure on all policies at once.
 
@@ -149,9 +149,9 @@ def p_values_of(
     two windows, and Friedman's for fewer than three policies.
 
     Args:
-        published: adds what the papers take: ANOVA over all and Welch's t-test of the pairs, which take the windows of
+        parametric: adds what the papers take: ANOVA over all and Welch's t-test of the pairs, which take the windows of
             each policy for others than those of the next, and the paired t-test (KSU, III.C; dissertation, 5.3).
-        against: published means of figures, see `published_rows`.
+        published: means of figures, see `published_rows`.
 
     Sources: Friedman, 1937; Wilcoxon, 1945; Welch, 1947; Student, 1908; which to take: Demsar, "Statistical
     comparisons of classifiers over multiple data sets", 2006.
@@ -162,12 +162,12 @@ def p_values_of(
     firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
     for name in TESTED:
         values = values_of(table, name)
-        over_all = {"Friedman": friedman(values)} | ({"ANOVA": anova(values)} if published else {})
+        over_all = {"Friedman": friedman(values)} | ({"ANOVA": anova(values)} if parametric else {})
         for test, p in over_all.items() if len(policies) > 1 else ():
             all_of = {"figure": name, "first": "", "second": "", "difference": np.nan}
             rows.append({**all_of, "test": test, "p": p, "p_holm": p})
         of_pairs = {"Wilcoxon": np.array(wilcoxon(values[firsts], values[seconds]))}
-        if published:
+        if parametric:
             of_pairs["Welch"] = welch(values[firsts], values[seconds])
             of_pairs["paired t"] = paired(values[firsts], values[seconds])
         corrected = {test: holm(found) for test, found in of_pairs.items()}
@@ -177,5 +177,5 @@ def p_values_of(
             pair["difference"] = float(means[second] - means[first])
             for test, found in of_pairs.items():
                 rows.append({**pair, "test": test, "p": float(found[place]), "p_holm": float(corrected[test][place])})
-    rows += published_rows(table, against)
+    rows += published_rows(table, published)
     return pd.DataFrame(rows, columns=["figure", "first", "second", "difference", "test", "p", "p_holm"])

@@ -9,9 +9,9 @@ from typing import Any
 from hdeeprm_like.results import html
 from hdeeprm_like.results.html import Html
 from hdeeprm_like.studies.reproduction import claims
-from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Experiment, experiment
+from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, TIERS, Experiment, experiment, known_ids
 from hdeeprm_like.studies.reproduction.run import REPORT, RESULTS, TABLE, Result
-from hdeeprm_like.studies.reproduction.text import ours_of, short
+from hdeeprm_like.studies.reproduction.text import cost_of, ours_of, short, source_of
 
 COLOURS = {
     claims.EQUAL: "good",
@@ -71,11 +71,13 @@ def header(results: Sequence[Result]) -> Html:
     counts = Counter(row["verdict"] for result in results for row in result["numbers"])
     minutes = sum(result["cpu_seconds"] for result in results) / 60
     scales = sorted({result["scale"] for result in results})
+    tiers = [tier for tier in TIERS if any(experiment(result["id"]).tier == tier for result in results)]
     machines = sorted({origin_of(result) for result in results})
     return html.joined(
         (
             html.paragraph(
-                f"{len(results)} experiments in {minutes:.1f} CPU minutes; budgets: {', '.join(scales)}. "
+                f"{len(results)} experiments in {minutes:.1f} CPU minutes; tiers: {', '.join(tiers)}; budgets: "
+                f"{', '.join(scales)}; seeds from 1 on. "
                 f"Each published number stands beside ours, with an interval and a verdict."
             ),
             html.paragraph("Made with:"),
@@ -105,7 +107,9 @@ def of_verdict(verdict: str, counts: Mapping[str, int] | None = None) -> Html:
 def summary(results: Sequence[Result]) -> Html:
     """Return one table with a row for each published number."""
     rows = [
-        [html.link(f"#{result['id']}", result["id"]), *cells(row)] for result in results for row in result["numbers"]
+        [html.link(f"#{result['id']}", result["id"]), *cells(result, row)]
+        for result in results
+        for row in result["numbers"]
     ]
     meanings = html.items(
         html.joined((of_verdict(name), f": {meaning}"), "") for name, meaning in claims.VERDICTS.items()
@@ -114,13 +118,13 @@ def summary(results: Sequence[Result]) -> Html:
     return html.section("All numbers", html.details("What the verdicts mean", meanings), table, anchor="summary")
 
 
-def cells(row: Mapping[str, Any]) -> list[object]:
+def cells(result: Result, row: Mapping[str, Any]) -> list[object]:
     """Return the cells of a number after the first."""
     numeric = isinstance(row["ours"], int | float)
     interval = "" if row["low"] is None else f"{short(row['low'])} to {short(row['high'])}"
     return [
         of_verdict(row["verdict"]),
-        row["source"],
+        source_of(result, row),
         row["what"] + (f" ({row['unit']})" if row["unit"] and row["unit"] not in row["published"] else ""),
         row["published"] or "–",
         short(row["ours"]) if numeric else ours_of(row),
@@ -134,7 +138,7 @@ def cells(row: Mapping[str, Any]) -> list[object]:
 def details_of(result: Result, folder: Path) -> Html:
     """Return the section of an experiment."""
     one = experiment(result["id"])
-    rows = [[*cells(row), row["note"]] for row in result["numbers"]]
+    rows = [[*cells(result, row), row["note"]] for row in result["numbers"]]
     pictures = [
         html.picture_of(path, caption)
         for name, caption in one.pictures.items()
@@ -143,7 +147,7 @@ def details_of(result: Result, folder: Path) -> Html:
     repetitions = "1 repetition" if result["seeds"] == 1 else f"{result['seeds']} repetitions"
     cost = f"{result['cpu_seconds'] / 60:.1f} CPU minutes, budget {result['scale']}, {repetitions}. {origin_of(result)}"
     parts = [
-        html.paragraph(f"{one.document}, {one.shows}. {cost}."),
+        html.paragraph(f"{one.document}, {one.shows}. Tier {one.tier}. {cost}."),
         html.section("What the document did", html.paragraph(one.did), level=3),
         html.section("What we did", html.paragraph(one.ours), level=3),
         html.section("Where that differs", html.items(one.deviations), level=3) if one.deviations else Html(),
@@ -175,7 +179,20 @@ def not_run(results: Sequence[Result]) -> Html:
         if row["verdict"] == claims.QUOTED
     ]
     table = html.table(("", "what", "published", "why"), quoted)
-    return html.section("What could not be run", table if quoted else html.paragraph("Nothing."), anchor="not-run")
+    return html.section(
+        "What could not be run", table if quoted else html.paragraph("Nothing."), *left_out(results), anchor="not-run"
+    )
+
+
+def left_out(results: Sequence[Result]) -> list[Html]:
+    """Tell what experiments that are not on the page would take."""
+    there = {result["id"] for result in results}
+    others = [
+        f"{one.id}, {one.title}: {cost_of(one, 'small')} of CPU time; {cost_of(one, 'full')} with --scale full"
+        for one in map(experiment, known_ids())
+        if one.id not in there
+    ]
+    return [html.paragraph("Not asked for, with what they would take:"), html.items(others)] if others else []
 
 
 def errata() -> Html:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hdeeprm_like.studies.reproduction.experiment import Experiment
-from hdeeprm_like.studies.reproduction.place import Place, Settings
+from hdeeprm_like.studies.reproduction.claims import QUOTED
+from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Experiment, experiment
+from hdeeprm_like.studies.reproduction.place import Place, Scale, Settings
 
 
 def listed(experiments: Sequence[Experiment], settings: Settings) -> str:
@@ -14,11 +15,15 @@ def listed(experiments: Sequence[Experiment], settings: Settings) -> str:
         place = Place(one, settings)
         found = {name: place.trace(name) is not None for name in one.traces}
         inputs = ", ".join(f"{name} {'found' if there else 'missing'}" for name, there in found.items())
-        minutes = one.minutes[settings.scale]
-        cost = f"{minutes:g} min" if minutes < 120 else f"{minutes / 60:.0f} h"
-        told = f"{one.id}  {one.tier:<6}  {cost:>7}  {one.document} {one.shows}: {one.title}"
+        told = f"{one.id}  {one.tier:<6}  {cost_of(one, settings.scale):>7}  {one.document} {one.shows}: {one.title}"
         lines.append(told + (f" ({inputs})" if inputs else ""))
     return "\n".join(lines) + "\n"
+
+
+def cost_of(one: Experiment, scale: Scale) -> str:
+    """Return about how much CPU time an experiment takes."""
+    minutes = one.minutes[scale]
+    return f"{minutes:g} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
 def told(result: Mapping[str, Any]) -> str:
@@ -26,9 +31,24 @@ def told(result: Mapping[str, Any]) -> str:
     lines = []
     for row in result["numbers"]:
         published = f"published {row['published']}" if row["published"] else "ours alone"
-        words = [f"{result['id']} {row['source']}", row["what"], published, f"ours {ours_of(row)}", row["verdict"]]
+        words = [
+            f"{result['id']} {source_of(result, row)}",
+            row["what"],
+            published,
+            f"ours {ours_of(row)}",
+            row["verdict"],
+        ]
+        if row["verdict"] == QUOTED and row["note"]:
+            words[-1] += f" ({row['note']})"
         lines.append("   ".join(words) + (f" (x {row['ratio']:.3g})" if row["ratio"] is not None else ""))
     return "\n".join(lines) + "\n"
+
+
+def source_of(result: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Return where a number was published: the letter of its document and the place in it, as ``T fig. 5.6``."""
+    source: str = row["source"]
+    tells = source[:1] in DOCUMENTS and source[1:2] == " "
+    return source if tells else f"{experiment(result['id']).document[0]} {source}"
 
 
 def ours_of(row: Mapping[str, Any]) -> str:

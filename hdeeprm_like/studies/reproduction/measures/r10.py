@@ -1,10 +1,11 @@
 """R10: policy gradient, A2C and PPO in the base MDP, against SJF, FIFO and EASY."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.experiment import episodes_of, load_experiment
+from hdeeprm_like.experiment import Experiment, JobsOf, episodes_of, load_experiment
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.results.pictures import COLOURS, picture
 from hdeeprm_like.studies.compare.policies import Trained, policy_named
@@ -17,12 +18,13 @@ EPISODES = 200
 HEURISTICS = {"SJF": "sjf+greedy", "FIFO": "fcfs", "EASY": "fcfs+easy"}
 LEARNERS = {"PG": ("pg", "reinforce"), "A2C": ("a2c", "actor_critic"), "PPO": ("ppo", "ppo")}
 WITHOUT = {"pybatsim": {"agent": {"entropy": 0.0}}}  # the bonus
-FULL: dict[str, Any] = {
+Budget: TypeAlias = Mapping[str, Mapping[str, Mapping[str, int]]]  # changes of the options by learner and section
+FULL: Budget = {
     "PG": {"training": {"episodes": 200_000, "envs": 200}},
     "A2C": {"training": {"episodes": 20_000}},
     "PPO": {"training": {"episodes": 20_000}},
 }
-SMALL: dict[str, Any] = {name: {} for name in LEARNERS}
+SMALL: Budget = {name: {} for name in LEARNERS}
 STUCK, LAST = 0.95, 0.1  # share of the decisions that one action takes, and share of the training that counts
 
 
@@ -77,12 +79,12 @@ def measure(place: Place) -> Findings:
     return found
 
 
-def experiment_of_pg(place: Place) -> Any:
+def experiment_of_pg(place: Place) -> Experiment:
     """Return the experiment of the policy gradient with the budget that it was trained with."""
     return load_experiment(place.folder / "options" / "pg-1.json")
 
 
-def slowdowns(experiment: Any, policy: str, jobs_of: Any, episodes: int) -> np.ndarray:
+def slowdowns(experiment: Experiment, policy: str, jobs_of: JobsOf, episodes: int) -> np.ndarray:
     """Return the mean slowdown of each of some episodes under a heuristic."""
     played = [
         schedule(experiment.platform, Window(jobs_of(number), 0.0), policy_named(policy)) for number in range(episodes)
@@ -97,7 +99,9 @@ def first_below(agent: Trained, slowdown: float) -> float:
     return float(episodes[below[0]] if len(below) else episodes[-1])
 
 
-def better(ours: list[Trained], others: list[Trained], figure: str, summary: Any) -> list[float]:
+def better(
+    ours: list[Trained], others: list[Trained], figure: str, summary: Callable[[np.ndarray], float]
+) -> list[float]:
     """Return by how many percent of the other one's size each agent is better, by a summary of its training.
 
     Slowdowns are positive and better if smaller, rewards are negative and better if larger, so that 1 - ours / theirs
@@ -105,7 +109,7 @@ def better(ours: list[Trained], others: list[Trained], figure: str, summary: Any
     """
     pairs = zip(ours, others, strict=True)
     return [
-        100.0 * (1.0 - float(summary(evaluations(one, figure)[1]) / summary(evaluations(other, figure)[1])))
+        100.0 * (1.0 - summary(evaluations(one, figure)[1]) / summary(evaluations(other, figure)[1]))
         for one, other in pairs
     ]
 

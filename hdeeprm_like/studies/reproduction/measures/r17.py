@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.schedule import figures
+from hdeeprm_like.cluster.schedule import Schedule, figures
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.estimates import estimate_jobs
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
@@ -20,6 +19,7 @@ from hdeeprm_like.experiment import jobs_in
 from hdeeprm_like.formats.open import load_platform, write_jobs
 from hdeeprm_like.results.pictures import BLUE, picture
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
+from hdeeprm_like.studies.compare.policies import Trained
 from hdeeprm_like.studies.compare.significance import anova, paired
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import played, trained
@@ -106,12 +106,12 @@ def by_baseline(machine: Platform, jobs: Workload, name: str) -> dict[str, float
     return row_of(schedule_of(simulator, jobs))
 
 
-def by_agent(machine: Platform, jobs: Workload, agent: Any) -> dict[str, float]:
+def by_agent(machine: Platform, jobs: Workload, agent: Trained) -> dict[str, float]:
     """Return the same of an agent."""
     return row_of(played(agent, machine, jobs))
 
 
-def row_of(one: Any) -> dict[str, float]:
+def row_of(one: Schedule) -> dict[str, float]:
     """Return wait in minutes and utilization in percent."""
     told = figures(one)
     return {"wait": told["wait"] / MINUTE, "util": 100 * told["utilization"]}
