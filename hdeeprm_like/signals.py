@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from hdeeprm_like.errors import HDeepRMError
+
 AGAIN = 0.05  # s until what was lost is raised once more
 
 
@@ -16,7 +18,8 @@ def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | Non
     """Let signals raise an error in the main thread, wherever it is.
 
     Where C has called a function of Python's, as LLVM does while it makes machine code, an error can be raised to
-    nobody: Python would print it and go on. The signal is then sent anew, a little later, and nothing is printed.
+    nobody: Python would print it and go on. The signal is then sent anew, a little later, and nothing is printed. Where
+    code in C, or Python itself while it makes a class, makes another error of it, it takes that one's place again.
     Does nothing outside the main thread, where signals cannot be handled.
 
     Args:
@@ -32,9 +35,10 @@ def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | Non
 
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal raised, by
-        raised, by = error(number), number
-        if raised is not None:
-            raise raised
+        found = error(number)
+        if found is not None:
+            raised, by = found, number
+            raise found
 
     def lost(unraisable: "sys.UnraisableHookArgs") -> None:
         nonlocal later
@@ -49,6 +53,12 @@ def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | Non
     sys.unraisablehook = lost
     try:
         yield
+    except (HDeepRMError, OSError, MemoryError):  # one line tells of these, whatever came before
+        raise
+    except Exception as other:
+        if raised is not None:
+            raise raised from other
+        raise
     finally:
         later.cancel()
         sys.unraisablehook = hook

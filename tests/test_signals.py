@@ -90,3 +90,20 @@ def test_outside_the_main_thread_signals_are_left_alone():
     other.start()
     other.join()
     assert seen == [before]
+
+
+def test_what_makes_another_error_of_it_is_seen_through():
+    def changed():
+        try:
+            ask()
+        except Asked:
+            raise SystemError("a function returned a result with an exception set") from None
+
+    with pytest.raises(Asked) as raised, raised_by([signal.SIGUSR1], asked):
+        changed()
+    assert isinstance(raised.value.__cause__, SystemError)
+
+
+def test_errors_that_no_signal_caused_are_left_as_they_are():
+    with pytest.raises(ZeroDivisionError), raised_by([signal.SIGUSR1], asked):
+        raise ZeroDivisionError
