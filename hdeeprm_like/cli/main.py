@@ -92,9 +92,15 @@ def is_interrupt(error: BaseException) -> bool:
 
 @contextmanager
 def heeding_termination() -> Iterator[None]:
-    """End as Ctrl-C does when a batch system says that the time is up: what was begun is tidied up or saved."""
+    """End as Ctrl-C does when a batch system says that the time is up: what was begun is tidied up or saved.
+
+    Raises:
+        KeyboardInterrupt: either came; also where code in C that was interrupted raised an error of its own instead.
+    """
+    came: list[int] = []
 
     def end(number: int, frame: object) -> None:
+        came.append(number)
         raise KeyboardInterrupt
 
     def again(unraisable: "sys.UnraisableHookArgs") -> None:
@@ -109,13 +115,23 @@ def heeding_termination() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # others may not handle signals
         yield
         return
-    before, hook = signal.signal(signal.SIGTERM, end), sys.unraisablehook
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else a shell lets us ignore it
+        numbers.append(signal.SIGINT)
+    before, hook = {number: signal.signal(number, end) for number in numbers}, sys.unraisablehook
     sys.unraisablehook = again
     try:
         yield
+    except (HDeepRMError, OSError, MemoryError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        if came:
+            raise KeyboardInterrupt from error
+        raise
     finally:
         sys.unraisablehook = hook
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def refuse(message: str) -> int:
