@@ -101,6 +101,8 @@ def opened(path: Path, error: type[HDeepRMError]) -> Iterator[BinaryIO]:
     """
     with reading(path, error):
         check_regular(path, error)
+        if path.suffix != ".gz" and path.stat().st_size > largest_input() * MEGA:
+            raise too_large(path, f"{largest_input()} MB", error)
         with (
             open(path, "rb") as raw,
             _unpacked(raw) if path.suffix == ".gz" else raw as packed,

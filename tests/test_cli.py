@@ -388,6 +388,30 @@ def test_ctrl_c_while_a_class_is_made_is_told_as_everywhere(monkeypatch, capsys)
     assert capsys.readouterr().err == "hdeeprm-like: interrupted; nothing half-written is left\n"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_of_which_code_in_c_makes_another_error_is_told_as_everywhere(monkeypatch, capsys, number):
+    def drawing(*_):
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(30)
+        except KeyboardInterrupt:  # as matplotlib, of an interrupt while it converts a box
+            raise ValueError("Invalid bounding box") from None
+
+    monkeypatch.setattr("hdeeprm_like.cli.results.run_schema", drawing)
+    assert main(["schema"]) == 130
+    assert capsys.readouterr().err == "hdeeprm-like: interrupted; nothing half-written is left\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_error_that_nobody_interrupted_is_no_ctrl_c(monkeypatch):
+    def broken(*_):
+        raise ValueError("Invalid bounding box")
+
+    monkeypatch.setattr("hdeeprm_like.cli.results.run_schema", broken)
+    with pytest.raises(ValueError, match="bounding box"):
+        main(["schema"])
+
+
 # answers
 
 

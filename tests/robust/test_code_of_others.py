@@ -38,18 +38,24 @@ def test_every_command_that_needs_an_extra_names_it(tmp_path):
     agent = ["--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output", folder / "out"]
     evolution = ROOT / "agents" / "zoo" / "evolution" / "small.json"
     trace = ["--trace", folder / "trace.swf", "--output", folder / "out"]
+    (folder / "grid.json").write_text(json.dumps({"compare": "trace.swf", "policies": ["fcfs"], "windows": "1x10"}))
+    grid = [folder / "grid.json", "--output", folder / "out"]
     for module, arguments in (
         ("torch", ["launch", *agent]),
         ("torch", ["train", *agent]),
         ("torch", ["train", "--resume", folder / "trained"]),
         ("torch", ["compare", "--policies", f"agent:{folder / 'trained'}", "--windows", "1x10", *trace]),
         ("cmaes", ["train", "--method", "evolution", "--options", evolution, "--output", folder / "out"]),
+        ("sklearn", ["predict", folder / "trace.swf", "--train", folder / "trees.json"]),
+        ("submitit", ["sweep", "--engine", "slurm", *grid]),
+        ("ray", ["sweep", "--engine", "ray", *grid]),
     ):
         status, lines = without(module, *arguments)
         extra = EXTRAS[module][1]
         assert status == 2, lines
         assert len(lines) == 1, lines
         assert f"pip install 'hdeeprm_like[{extra}]'" in lines[0]
+        assert not (folder / "out").exists(), arguments
 
 
 def test_a_module_that_is_missing_for_another_reason_is_a_bug(monkeypatch):

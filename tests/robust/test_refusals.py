@@ -31,13 +31,23 @@ def test_a_packed_trace_that_grows_to_a_gigabyte_takes_little_memory(tmp_path, p
 
 def test_a_limit_can_be_raised_as_its_line_says(tmp_path, monkeypatch):
     (tmp_path / "two.swf").write_text(trace(30_000))  # 2 MB
+    (tmp_path / "two.swf.gz").write_bytes(gzip.compress(trace(30_000).encode(), 1))
     monkeypatch.setenv(LIMIT, "1")
-    with pytest.raises(WorkloadError, match=f"holds more than 1 MB, once unpacked.* set {LIMIT}=MB higher"):
-        read_swf(tmp_path / "two.swf")
+    for name in ("two.swf", "two.swf.gz"):
+        with pytest.raises(WorkloadError, match=f"holds more than 1 MB, once unpacked.* set {LIMIT}=MB higher"):
+            read_swf(tmp_path / name)
     monkeypatch.setenv(LIMIT, "2")
     assert len(read_swf(tmp_path / "two.swf")) == 30_000
     monkeypatch.setenv(LIMIT, "much")
     assert f"{LIMIT}: is 'much'; a number of MB" in refused("jobstat", tmp_path / "two.swf", "size")
+
+
+def test_a_file_that_is_too_large_as_it_lies_there_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "large.swf"
+    with path.open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(WorkloadError, match="holds more than 128 MB"):
+        read_swf(path)
 
 
 def test_json_of_very_many_values_is_refused_before_they_are_made(tmp_path):

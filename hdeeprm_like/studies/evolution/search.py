@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cmaes import CMA
 from tqdm import tqdm
 
 from hdeeprm_like.cluster.platform import Platform
@@ -183,8 +184,6 @@ class Search:
         Raises:
             HDeepRMError: the policy to begin with cannot be used, or the folder holds something else.
         """
-        from cmaes import CMA
-
         self.options, self.folder, self.output = options, folder, output
         source = output / BEGIN if (output / BEGIN).exists() else folder / options.policy
         read_scored(source)

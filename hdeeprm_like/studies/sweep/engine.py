@@ -69,16 +69,24 @@ ENGINES = {
 """Name of each engine, and the context manager that opens one for a `Where`."""
 
 
+def engine_named(name: str) -> Callable[[Where], AbstractContextManager[Engine]]:
+    """Return what opens an engine.
+
+    Raises:
+        OptionsError: it is not known. ModuleNotFoundError: its package is not installed.
+    """
+    if name not in ENGINES:
+        raise OptionsError(f"engine {name!r} is not known{did_you_mean(name, ENGINES)}")
+    return function_at(ENGINES[name])
+
+
 def opened(where: Where) -> AbstractContextManager[Engine]:
     """Open an engine; what it still runs ends with the block, but for jobs of Slurm when the block is interrupted.
 
     Raises:
         OptionsError: it is not known, or cannot be had here.
     """
-    if where.engine not in ENGINES:
-        raise OptionsError(f"engine {where.engine!r} is not known{did_you_mean(where.engine, ENGINES)}")
-    found: AbstractContextManager[Engine] = function_at(ENGINES[where.engine])(where)
-    return found
+    return engine_named(where.engine)(where)
 
 
 def gathered(engine: Engine, function: Callable[..., Any], calls: Sequence[Call]) -> list[Any]:

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json, read_text
-from hdeeprm_like.studies.sweep.engine import Engine, Lost, Where, opened
+from hdeeprm_like.studies.sweep.engine import Engine, Lost, Where, engine_named, opened
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
 from hdeeprm_like.studies.sweep.playing import run_chunk
 from hdeeprm_like.studies.sweep.reading import read_sweep
@@ -53,6 +53,7 @@ def sweep(file: Path, settings: Settings, progress: bool = True) -> tuple[list[T
     """
     folder = settings.where.folder
     tasks = read_sweep(file)
+    engine_named(settings.where.engine)  # before anything is written
     with alone_in(folder):
         if (folder / RECORD).exists():
             left_in(folder)
