@@ -101,7 +101,17 @@ def test_a_whole_simulation_loads_nothing_heavy(version, words, first, tmp_path)
     assert len(list(tmp_path.glob("out*schedule.*"))) == 1
     ours = {name.split(".")[1] for name in loaded if name.startswith("hdeeprm_like.")}
     assert f"{NAME}.server" in loaded
-    assert ours <= {"batsim_server", "errors", "formats", "inputs", "limits", "results", "types", "__version__"}
+    assert ours <= {
+        "batsim_server",
+        "errors",
+        "formats",
+        "inputs",
+        "limits",
+        "signals",
+        "results",
+        "types",
+        "__version__",
+    }
     heavy = {"numpy", "numba", "torch", "matplotlib", "pandas", "scipy", "pydantic", "gymnasium", "zmq"}
     assert loaded & heavy == set()
 
