@@ -369,7 +369,7 @@ def test_the_status_after_ctrl_c_is_told_wherever_it_came(tmp_path):
 def test_ctrl_c_where_nothing_can_be_raised_comes_again():
     class Dying:
         def __del__(self):
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
 
     def dies_and_waits():
         Dying()

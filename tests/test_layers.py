@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "hdeeprm_like"
-BASE = {"types", "errors", "inputs", "limits", "plugins", "__version__"}  # what every layer may import
+BASE = {"types", "errors", "inputs", "limits", "plugins", "signals", "__version__"}  # what every layer may import
 DECIDES = {"cluster", "engine", "decision"}
 
 MAY_IMPORT = {  # layer: the other layers that it may import besides those that all may
@@ -19,6 +19,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "inputs": set(),
     "limits": set(),
     "plugins": set(),
+    "signals": set(),
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},

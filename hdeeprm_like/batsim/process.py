@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 
 from hdeeprm_like.batsim import reaper
 from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.signals import raised_by
 
 LONGEST_TAIL = 1 << 16  # bytes at the end of a log in which its last lines are looked for
 
@@ -103,8 +104,8 @@ def last_lines(log: Path, count: int) -> list[str]:
     return []
 
 
-class Stopped(Exception):
-    """A signal asked this process to stop."""
+class Stopped(BaseException):
+    """A signal asked this process to stop; no `Exception`, which agents and libraries may catch."""
 
 
 @contextmanager
@@ -123,23 +124,19 @@ def interruptible(
         yield
         return
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        if not over():
-            raise Stopped(f"stopped by {signal.Signals(number).name}")
-
-    def look(number: int, frame: FrameType | None) -> None:
+    def heard(number: int) -> BaseException | None:
+        if number != signal.SIGALRM:
+            return None if over() else Stopped(f"stopped by {signal.Signals(number).name}")
         since = thinking_since()
-        if since is not None and patience is not None and time.monotonic() - since > patience:
-            raise ProtocolError(f"the decision system has not decided for {patience:g} s")
+        if since is None or patience is None or time.monotonic() - since <= patience:
+            return None
+        return ProtocolError(f"the decision system has not decided for {patience:g} s")
 
-    handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGALRM: look}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    if patience is not None:
-        every = min(1.0, patience / 4)
-        signal.setitimer(signal.ITIMER_REAL, every, every)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with raised_by((signal.SIGTERM, signal.SIGINT, signal.SIGALRM), heard):
+        if patience is not None:
+            every = min(1.0, patience / 4)
+            signal.setitimer(signal.ITIMER_REAL, every, every)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)

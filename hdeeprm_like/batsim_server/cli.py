@@ -8,12 +8,10 @@ import gc
 import logging
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
 from hdeeprm_like.batsim_server.arguments import LEVELS, parser
@@ -22,6 +20,7 @@ from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.signals import raised_by
 
 if TYPE_CHECKING:
     from hdeeprm_like.batsim_server.server import Ask
@@ -69,7 +68,7 @@ def run_command(
         return 2
     with _logging_to_stderr(level):
         try:
-            with _signals_stop():
+            with raised_by((signal.SIGTERM, signal.SIGINT), Stopped):
                 serve(options)
         except Stopped as stopped:
             logger.error("%s", stopped)
@@ -252,24 +251,6 @@ def _logging_to_stderr(level: int) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.level, logger.propagate = before
-
-
-@contextmanager
-def _signals_stop() -> Iterator[None]:
-    """Turn SIGTERM and SIGINT into `Stopped`, where signals can be handled at all."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise Stopped(number)
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

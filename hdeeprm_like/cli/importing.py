@@ -13,6 +13,7 @@ from hdeeprm_like.limits import CORES
 if TYPE_CHECKING:
     from hdeeprm_like.importers.jobs import JobStore
     from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.importers.sacct import Reading
 
 TRACES = (".swf", ".swf.gz", ".csv", ".csv.gz")
 PLATFORMS = (".json",)
@@ -24,6 +25,7 @@ def add_import(commands: Commands) -> None:
     added = commands.add_parser("import", help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
     kinds = added.add_subparsers(dest="importer", metavar="KIND", required=True)
     _add_sacct(kinds)
+    _add_jobcomp(kinds)
     _add_table(kinds)
     _add_machine(kinds, "slurm-conf", "make a platform of a slurm.conf", _run_slurm_conf, one=True)
     _add_machine(kinds, "scontrol", "make a platform of what scontrol show prints", _run_scontrol, one=False)
@@ -35,6 +37,16 @@ def _add_sacct(kinds: Commands) -> None:
     added.add_argument("--command", dest="show", action="store_true", help="print the command that asks Slurm, and end")
     added.add_argument("--separator", default="|", metavar="C", help="between columns (default |)")
     added.add_argument("--time-format", metavar="F", help="of times that are neither ISO nor seconds, as %%d/%%m/%%y")
+    _add_slurm_flags(added)
+
+
+def _add_jobcomp(kinds: Commands) -> None:
+    added = command(kinds, "jobcomp", "make a trace of Slurm's log of ended jobs (jobcomp/filetxt)", _run_jobcomp)
+    added.add_argument("file", type=Path, metavar="FILE", help="what JobCompLoc names, plain or packed; -")
+    _add_slurm_flags(added)
+
+
+def _add_slurm_flags(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--requeues",
         choices=("last", "all"),
@@ -98,30 +110,44 @@ def _add_machine(
 
 
 def _run_sacct(options: argparse.Namespace) -> None:
-    from hdeeprm_like.importers.report import Report
-    from hdeeprm_like.importers.sacct import COMMAND, Reading, read_sacct
+    from hdeeprm_like.importers.sacct import COMMAND, read_sacct
 
     if options.show:
         sys.stdout.write(f"{COMMAND}\n")
         return
     if options.file is None:
         raise OptionsError("import sacct: FILE is missing; import sacct --command prints how to get one")
-    _check_trace(options)
     if not options.separator:
         raise OptionsError("--separator: at least one character is needed")
+    _run_slurm_log(options, "Slurm's sacct", read_sacct, separator=options.separator.replace("\\t", "\t"))
+
+
+def _run_jobcomp(options: argparse.Namespace) -> None:
+    from hdeeprm_like.importers.jobcomp import read_jobcomp
+
+    _run_slurm_log(options, "Slurm's jobcomp", read_jobcomp)
+
+
+def _run_slurm_log(
+    options: argparse.Namespace, kind: str, read: Callable[[Path, "Reading", "Report"], "JobStore"], **more: str
+) -> None:
+    """Make a trace of a log of Slurm that *read* reads; *more* is of the `Reading` of one kind of log alone."""
+    from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.importers.sacct import Reading
+
+    _check_trace(options)
     cores, limits = _of_platform(options)
     reading = Reading(
-        separator=options.separator.replace("\\t", "\t"),
         zone=options.timezone,
-        form=options.time_format,
+        form=getattr(options, "time_format", None),
         requeues=options.requeues,
         arrival=options.arrival,
         limit=_limit(options.time_limit),
         limits=tuple(limits.items()),
         cpus=options.cpus,
+        **more,
     )
-    report = Report(str(options.file), "Slurm's sacct")
-    _finish(read_sacct(options.file, reading, report), options, cores)
+    _finish(read(options.file, reading, Report(str(options.file), kind)), options, cores)
 
 
 def _run_table(options: argparse.Namespace) -> None:

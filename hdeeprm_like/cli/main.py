@@ -8,12 +8,12 @@ import io
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.errors import HDeepRMError, one_line
+from hdeeprm_like.signals import raised_by
 
 if TYPE_CHECKING:
     import logging
@@ -90,48 +90,15 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
-@contextmanager
-def heeding_termination() -> Iterator[None]:
+def heeding_termination() -> AbstractContextManager[None]:
     """End as Ctrl-C does when a batch system says that the time is up: what was begun is tidied up or saved.
 
-    Raises:
-        KeyboardInterrupt: either came; also where code in C that was interrupted raised an error of its own instead.
+    Ctrl-C is heeded in the same way, unless whoever started us wants it ignored, as shells do in the background.
     """
-    came: list[int] = []
-
-    def end(number: int, frame: object) -> None:
-        came.append(number)
-        raise KeyboardInterrupt
-
-    def again(unraisable: "sys.UnraisableHookArgs") -> None:
-        # Ctrl-C came where Python can raise nothing, as in a function that C calls: the same once more, a little later
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            later = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM))
-            later.daemon = True
-            later.start()
-        else:
-            hook(unraisable)
-
-    if threading.current_thread() is not threading.main_thread():  # others may not handle signals
-        yield
-        return
-    numbers = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else a shell lets us ignore it
-        numbers.append(signal.SIGINT)
-    before, hook = {number: signal.signal(number, end) for number in numbers}, sys.unraisablehook
-    sys.unraisablehook = again
-    try:
-        yield
-    except (HDeepRMError, OSError, MemoryError, ModuleNotFoundError):
-        raise
-    except Exception as error:
-        if came:
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        sys.unraisablehook = hook
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    heeded = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        heeded.append(signal.SIGINT)
+    return raised_by(heeded, lambda number: KeyboardInterrupt())
 
 
 def refuse(message: str) -> int:

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -73,6 +74,9 @@ def _add_watch(kinds: Commands) -> None:
         metavar="S",
         help="s without contact before all factors go back to 0 (default 60)",
     )
+    added.add_argument(
+        "--rest", metavar="ADDRESS", help="look through slurmrestd: http://HOST:PORT, https://HOST:PORT or unix:PATH"
+    )
     added.add_argument("--log", type=Path, metavar="FILE", help="JSON lines of what was done and why (default: stdout)")
     _add_file(added)
 
@@ -93,15 +97,17 @@ def _run_watch(options: argparse.Namespace) -> None:
     from hdeeprm_like.slurm.commands import Programs
     from hdeeprm_like.slurm.factors import FactorFile
     from hdeeprm_like.slurm.journal import Journal
+    from hdeeprm_like.slurm.rest import Rest
     from hdeeprm_like.slurm.watch import Watch, WatchOptions
 
     policy = baseline(options.policy)
     if policy.needs_run_times:
         raise OptionsError(f"--policy {options.policy}: looks at actual run times, which nobody knows of a real Slurm")
-    _need_programs()
+    slurm = Programs() if options.rest is None else Rest(options.rest)
+    _need_programs(NEEDED if options.apply or not options.rest else ("scontrol",))
     file = FactorFile(options.state)
     watch = Watch(
-        Programs(),
+        slurm,
         WatchOptions(
             policy=policy,
             apply=options.apply,
@@ -157,7 +163,7 @@ def _run_restore(options: argparse.Namespace) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # it ends with the watch, not before
         sys.stdin.buffer.read()
-    _need_programs()
+    _need_programs(NEEDED)
     if options.all:
         options.state.unlink(missing_ok=True)  # it may be what cannot be read
     with FactorFile(options.state).locked(patience=options.when_closed):
@@ -186,7 +192,7 @@ def _run_status(options: argparse.Namespace) -> None:
             sys.stdout.write(f"{line}\n")
 
 
-def _need_programs() -> None:
-    missing = [program for program in NEEDED if shutil.which(program) is None]
+def _need_programs(needed: Sequence[str]) -> None:
+    missing = [program for program in needed if shutil.which(program) is None]
     if missing:
         raise OptionsError(f"{', '.join(missing)}: not found in PATH; Slurm's client programs are needed here")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import NO_DEMAND
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.batsim5_json import write_batsim5
@@ -47,9 +48,9 @@ def convert_file(source: Path, target: Path, *, flops: float, cores: int | None 
         return f"{platform.cores} cores"
     check_writable(target, "workload", "trace", able="write")
     if has_ending_of(target, "trace"):
-        trace = load_trace(source) if holds == "trace" else _trace_of(source, flops, cores)
+        trace, left_out = (load_trace(source), "") if holds == "trace" else _trace_of(source, flops, cores)
         write(trace, target, "trace")
-        return f"{len(trace)} jobs"
+        return f"{len(trace)} jobs{left_out}"
     if holds == "trace":
         workload, left_out = _workload_of(load_trace(source), flops, cores)
     else:
@@ -83,8 +84,20 @@ def content_of(path: Path) -> Holds:
     raise OptionsError(f"{path}: holds neither a platform ('clusters') nor a workload ('jobs')")
 
 
-def _trace_of(source: Path, flops: float, cores: int | None) -> Trace:
-    return trace_of_workload(load_workload(source, reference_flops=flops, capacity=cores), flops, source.name)
+def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str]:
+    """Return the jobs of a workload as a trace, and what they ask for that a trace does not hold, in words."""
+    workload = load_workload(source, reference_flops=flops, capacity=cores)
+    lost = ["bandwidths"] if workload.bandwidth.any() else []
+    lost += ["GPUs"] if workload.gpus.any() else []
+    asked = [] if workload.demands is None else list(workload.demands.each())
+    in_trace = {"partition", "account"}
+    lost += [
+        "cores of a task" if name == "task" else name.replace("_", " ")
+        for name, nothing in NO_DEMAND._asdict().items()
+        if name not in in_trace and any(getattr(one, name) != nothing for one in asked)
+    ]
+    words = f" (left out, for a trace does not hold it: {', '.join(lost)})" if lost else ""
+    return trace_of_workload(workload, flops, source.name), words
 
 
 def _workload_of(trace: Trace, flops: float, cores: int | None) -> tuple[Workload, str]:

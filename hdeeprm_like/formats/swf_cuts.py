@@ -116,7 +116,9 @@ def trace_of_jobs(jobs: Jobs) -> Trace:
 
 
 def trace_of_workload(workload: Workload, reference_flops: float, origin: str) -> Trace:
-    """Return the jobs of a workload as a trace; a trace knows neither bandwidths, GPUs nor the names of profiles.
+    """Return the jobs of a workload as a trace: partitions and accounts as numbers whose names its header tells.
+
+    A trace knows neither bandwidths, GPUs, the names of profiles nor what else jobs demand of nodes.
 
     Args:
         reference_flops: flop/s of the cores whose run times are told.
@@ -132,7 +134,18 @@ def trace_of_workload(workload: Workload, reference_flops: float, origin: str) -
         "requested_memory": _kilobytes(workload.memory),
         "user": workload.user,
     }
-    return _trace(known, workload.capacity, f"Note: made by hdeeprm-like of {origin}")
+    names: list[str] = []
+    if workload.demands is not None:
+        for column, label, texts in (
+            ("partition", "Partition", workload.demands.partition),
+            ("group", "Group", workload.demands.account),
+        ):
+            found = sorted(set(texts) - {""})
+            number = {name: at for at, name in enumerate(found, start=1)}
+            known[column] = np.array([number.get(text, -1) for text in texts])
+            names += [f"{label}: {at} {name}" for name, at in number.items()]
+    trace = _trace(known, workload.capacity, f"Note: made by hdeeprm-like of {origin}")
+    return replace(trace, header=(*trace.header, *names))
 
 
 def write_jobs_swf(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None:

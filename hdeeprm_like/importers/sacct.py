@@ -72,7 +72,7 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
         header, number = find_header(lines, path, reading.separator)
         columns = columns_of(header, reading.separator, path)
         records = Records(lines, columns, reading.separator, report, number + 1, header)
-        table = _Table(columns.names, reading, clock, store)
+        table = Accounted(columns.names, reading, clock, store)
         for chunk in records.chunks():
             table.take(chunk)
         report.lines = records.line
@@ -94,10 +94,15 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
 NO_MEMORY, NO_RESOURCES, NO_JOB = Memory(-1.0, ""), Resources(-1, -1.0, -1, -1.0, ""), JobNumber(-1, -1, -1)
 
 
-class _Table:
-    """Makes jobs of records, some thousand at a time, column by column."""
+class Accounted:
+    """Makes jobs of records, some thousand at a time, column by column.
+
+    Attributes:
+        taken: how many jobs it has taken whose submission is known.
+    """
 
     def __init__(self, names: tuple[str, ...], reading: Reading, clock: WallClock, store: JobStore) -> None:
+        """Begin; *names* are those of the columns, in small letters."""
         self.place = {name: place for place, name in reversed(list(enumerate(names)))}
         self.reading, self.clock, self.store, self.report = reading, clock, store, store.report
         self.taken = 0

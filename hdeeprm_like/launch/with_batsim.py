@@ -99,18 +99,19 @@ def launch_batsim(
         OptionsError: the address is in use.
         ResultsError: the directory cannot be written.
     """
-    line = peer.meet(output)
+    line = peer.meet(output)  # from here on a Batsim may have asked, and is answered whatever comes
     began = time.perf_counter()
+    run = first_record(experiment, peer, runs)
+    talks: list[Conversation] = []
+
+    def over() -> bool:  # who started Batsim by hand may end us when Batsim has ended
+        return peer.by_hand and len(talks) == runs and talks[-1].ended
+
     try:
-        run = prepared(experiment, output, peer, runs)
-        limits = experiment.workload.limits()
-        exact = {"w0": read_json(output / WORKLOAD_OF_RUN, ResultsError, read_number)["profiles"]}
-        talks: list[Conversation] = []
-
-        def over() -> bool:  # who started Batsim by hand may end us when Batsim has ended
-            return peer.by_hand and len(talks) == runs and talks[-1].ended
-
         with interruptible(lambda: line.thinking_since, peer.timeout, over):
+            prepare(experiment, output, peer, run)
+            limits = experiment.workload.limits()
+            exact = {"w0": read_json(output / WORKLOAD_OF_RUN, ResultsError, read_number)["profiles"]}
             for _ in range(runs):
                 decide = decider or classic_decider(experiment)
                 codec = Codec5() if peer.version == 5 else Codec4()
@@ -124,6 +125,8 @@ def launch_batsim(
     except (HDeepRMError, Stopped) as problem:
         run["problem"] = str(problem)
         line.refuse(str(problem))
+        if not output.is_dir():
+            raise ResultsError(str(problem)) from problem
     finally:
         line.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
@@ -132,13 +135,17 @@ def launch_batsim(
     return run
 
 
-def prepared(experiment: Experiment, output: Path, peer: Peer, runs: int) -> dict[str, Any]:
-    """Clear a directory of an earlier run, write the inputs and a ``run.json`` that says "incomplete".
+def first_record(experiment: Experiment, peer: Peer, runs: int) -> dict[str, Any]:
+    """Return the content of ``run.json`` while the run has not ended."""
+    run = {**description(experiment, runs), "status": "incomplete", "simulator": peer.simulator}
+    return run | {"problem": "it has not ended", "files": sorted({*INPUTS, *OUTPUTS, RECORD})}
+
+
+def prepare(experiment: Experiment, output: Path, peer: Peer, run: dict[str, Any]) -> None:
+    """Clear a directory of an earlier run, write the inputs and the record of a run that has not ended.
 
     That record takes the place of the earlier one before anything else goes: killed at any moment, there is one.
     """
-    run = {**description(experiment, runs), "status": "incomplete", "simulator": peer.simulator}
-    run |= {"problem": "it has not ended", "files": sorted({*INPUTS, *OUTPUTS, RECORD})}
     try:
         output.mkdir(parents=True, exist_ok=True)
         earlier = {*listed_files(output), *OUTPUTS} - {RECORD}
@@ -150,7 +157,6 @@ def prepared(experiment: Experiment, output: Path, peer: Peer, runs: int) -> dic
     write_inputs(experiment, output)
     if peer.version == 5:
         write_batsim5(output / WORKLOAD_OF_RUN, output / WORKLOAD5, ResultsError)
-    return run
 
 
 def finish_run(run: dict[str, Any], talk: Conversation, schedule: Path) -> None:

@@ -29,6 +29,14 @@ JOBS = jobs(
 )
 
 
+class Started(subprocess.Popen):
+    """A process that does not outlive its test."""
+
+    def __exit__(self, *what):
+        self.kill()
+        super().__exit__(*what)
+
+
 def pybatsim(folder, options, *more):
     """PyBatsim's launcher with our file, in a folder."""
     endpoint = f"tcp://127.0.0.1:{free_port()}"
@@ -45,7 +53,7 @@ def pybatsim(folder, options, *more):
         json.dumps(options),
         *more,
     ]
-    started = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    started = Started(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return started, endpoint
 
 
@@ -134,7 +142,7 @@ def test_pybatsims_validating_machine_is_refused(tmp_path):
     scheduler, endpoint = pybatsim(tmp_path, {"agent": {"policy_pair": "first-low_power"}}, "-p")
     with scheduler:
         files = ["-p", f"{tmp_path}/platform.xml", "-w", f"{tmp_path}/workload.json", "-e", f"{tmp_path}/out"]
-        assert server.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "5"]) == 1
+        assert server.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "60"]) == 1
         said, _ = scheduler.communicate(timeout=30)
     assert scheduler.returncode == 1
     assert "hdeeprm-like: pybatsim --protect keeps messages from schedulers; run without it" in said.splitlines()

@@ -22,7 +22,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.in_process import clean, launch_classic
 from hdeeprm_like.launch.peers import docker_words, peer_of, socket_address
-from hdeeprm_like.launch.with_batsim import launch_batsim, prepared
+from hdeeprm_like.launch.with_batsim import first_record, launch_batsim, prepare
 
 ROOT = Path(__file__).parent.parent.parent
 OURS = "hdeeprm-like batsim"
@@ -89,6 +89,14 @@ def test_the_directory_is_the_one_of_a_run_in_process(experiment, tmp_path):
     assert len((there / "makespans.log").read_text().splitlines()) == 2
     clean(there)
     assert not list(there.iterdir())
+
+
+def test_a_directory_that_cannot_be_is_one_line(tmp_path, capsys):
+    path, file = experiment_file(tmp_path), tmp_path / "file"
+    file.touch()
+    words = ["launch", "-q", "-o", str(path), "--output", str(file / "out"), "--simulator", "batsim"]
+    assert main([*words, "--batsim-command", OURS]) == 2
+    assert capsys.readouterr().err == f"hdeeprm-like: {file / 'out'}: cannot be written: Not a directory\n"
 
 
 def test_batsim_5_leaves_a_directory_that_is_read_drawn_and_cleaned_as_the_others(tmp_path, capsys):
@@ -311,7 +319,7 @@ def wait_until(true, seconds=30.0):
 
 def test_there_is_a_record_while_an_earlier_run_is_cleared(experiment, tmp_path, monkeypatch):
     peer = SimpleNamespace(simulator="batsim", version=4)
-    prepared(experiment, tmp_path / "out", peer, runs=1)
+    prepare(experiment, tmp_path / "out", peer, first_record(experiment, peer, runs=1))
     (tmp_path / "out" / "out_jobs.csv").touch()
     unlink, statuses = Path.unlink, []
 
@@ -320,7 +328,7 @@ def test_there_is_a_record_while_an_earlier_run_is_cleared(experiment, tmp_path,
         statuses.append(record(path.parent)["status"])
 
     monkeypatch.setattr(Path, "unlink", unlink_and_look)
-    prepared(experiment, tmp_path / "out", peer, runs=1)
+    prepare(experiment, tmp_path / "out", peer, first_record(experiment, peer, runs=1))
     assert set(statuses) == {"incomplete"}
 
 

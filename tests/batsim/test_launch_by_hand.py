@@ -1,6 +1,7 @@
 """``launch --socket`` and PyBatsim's launcher with a Batsim that somebody else has started: no side waits for ever."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -10,14 +11,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import zmq
 from server_inputs import free_port
 from test_batsim_entry import LAUNCHER
 from test_launch_batsim import experiment_file, record, wait_until
 
 from hdeeprm_like.entry import PYBATSIM
 from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.launch import with_batsim
 from hdeeprm_like.launch.peers import peer_of
-from hdeeprm_like.launch.with_batsim import prepared
+from hdeeprm_like.launch.with_batsim import first_record, prepare
 
 OURS = [sys.executable, "-m", "hdeeprm_like"]
 
@@ -44,6 +47,27 @@ def test_a_batsim_that_never_comes_is_waited_for_as_long_as_the_timeout_says(tmp
     assert done.returncode == 1
     assert "Batsim has said nothing for 0.5 s" in done.stderr
     assert record(tmp_path / "out")["status"] == "incomplete"
+
+
+def test_a_batsim_that_asks_before_we_are_ready_is_answered_too(tmp_path, monkeypatch):
+    experiment, port = load_experiment(experiment_file(tmp_path)), free_port()
+    with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
+        batsim.setsockopt(zmq.LINGER, 0)
+        batsim.connect(f"tcp://127.0.0.1:{port}")
+        batsim.send(b"{}")
+
+        def stopped_while_it_writes(*_):
+            wait_until(lambda: connected(port))
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        monkeypatch.setattr(with_batsim, "write_inputs", stopped_while_it_writes)
+        run = with_batsim.launch_batsim(
+            experiment, tmp_path / "out", peer_of("batsim", tmp_path, socket=str(port), timeout=5), progress=False
+        )
+        assert batsim.poll(5000)
+        assert json.loads(batsim.recv()) == {"error": "stopped by SIGTERM"}
+    assert (run["status"], run["problem"]) == ("incomplete", "stopped by SIGTERM")
+    assert record(tmp_path / "out") == run
 
 
 def interrupt_once(folder, words, number, victim, delay):
@@ -111,12 +135,20 @@ def test_either_side_is_stopped_at_twenty_moments_and_the_other_ends(number, vic
     interrupt_launch(tmp_path, number, victim, moments(20, seed=int(number)))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_batsim_by_hand_ends_when_we_are_stopped_while_machine_code_is_made(number, tmp_path, monkeypatch):
+    dice = random.Random(int(number))
+    for nth in range(5):  # LLVM calls Python there, and what Python raises is lost
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / f"cache-{nth}"))
+        interrupt_launch(tmp_path, number, "endpoint", [dice.uniform(0.3, 10.0)])
+
+
 @pytest.mark.parametrize("tries", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_under_pybatsims_launcher_batsim_ends_when_we_are_stopped(tries, tmp_path):
     experiment_file(tmp_path, jobs=400)
-    prepared(
-        load_experiment(tmp_path / "exp.json"), tmp_path / "out", peer_of("batsim", tmp_path, socket="1", timeout=1), 1
-    )
+    experiment, peer = load_experiment(tmp_path / "exp.json"), peer_of("batsim", tmp_path, socket="1", timeout=1)
+    prepare(experiment, tmp_path / "out", peer, first_record(experiment, peer, runs=1))
     options = json.dumps({"seed": 1, "agent": {"policy_pair": "first-low_power"}})
 
     def words(folder, port):

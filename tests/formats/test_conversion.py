@@ -11,6 +11,7 @@ from small import jobs, platform
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError, PlatformError
 from hdeeprm_like.formats.conversion import convert_file
+from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import load_platform, load_trace, load_workload, write
 from hdeeprm_like.formats.platform_json_writer import write_platform_json
 
@@ -140,3 +141,24 @@ def test_a_missing_machine_size_is_that_of_the_widest_job(tmp_path):
     assert load_workload(tmp_path / "w.json", reference_flops=1e9).capacity == 100
     with pytest.raises(OptionsError, match="no such file"):
         convert_file(tmp_path / "none.json", tmp_path / "x.json", flops=1e9)
+
+
+def test_a_trace_keeps_partitions_and_accounts_and_the_rest_is_told(tmp_path, capsys):
+    asked = [
+        {"partition": "long", "account": "physics", "nodes": 2},
+        {"partition": "debug", "cores_per_task": 2, "qos": "high"},
+        {},
+    ]
+    times = {"walltime": 20, "profile": "p"}
+    content = {
+        "nb_res": 8,
+        "jobs": [{"id": f"{at}", "subtime": at, "res": 4, **times, **more} for at, more in enumerate(asked)],
+        "profiles": {"p": {"type": "delay", "delay": 10}},
+    }
+    (tmp_path / "w.json").write_text(json.dumps(content))
+    assert main(["convert", str(tmp_path / "w.json"), str(tmp_path / "w.swf")]) == 0
+    told = "3 jobs (left out, for a trace does not hold it: nodes, cores of a task, qos)"
+    assert capsys.readouterr().out == f"{told} in {tmp_path / 'w.swf'}\n"
+    found = demands_of_trace(load_trace(tmp_path / "w.swf"))
+    assert found.partition == ("long", "debug", "")
+    assert found.account == ("physics", "", "")

@@ -1,19 +1,23 @@
 """The watch of a real Slurm: shortest first, and nothing left behind whatever happens to it."""
 
+import contextlib
 import json
 import os
 import random
+import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
-from real_slurm import RealSlurm, missing, wait_until
+from real_slurm import RealSlurm, free_ports, missing, wait_until
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
@@ -23,6 +27,7 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.slurm.rest import Rest
 from hdeeprm_like.slurm.shown import RUNS, WAITS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -257,3 +262,49 @@ def simulated_order(shown, policy, at):
     ranked = actions.rank(0, state)  # at the instant of the last arrival; what changes with time does so for all alike
     assert state.now <= at - begin
     return [shown[row].number for row in ranked.jobs.tolist()]
+
+
+@pytest.mark.skipif(shutil.which("slurmrestd") is None, reason="slurmrestd is not installed")
+def test_a_real_slurmrestd_shows_what_the_programs_show_and_a_watch_looks_through_it():
+    with RealSlurm(nodes=2, cpus=4) as slurm:
+        address = slurm.folder / "rest.socket"
+        slurm.environment |= {"SLURMRESTD_SECURITY": "disable_user_check"}  # it would not run as root
+        slurm.start(
+            "slurmrestd", "-f", slurm.configuration, "-s", "openapi/v0.0.38", "-a", "rest_auth/local", f"unix:{address}"
+        )
+        wait_until(address.exists, "slurmrestd")
+        jobs = [slurm.submit(20, cpus=3) for _ in range(5)]
+        wait_until(lambda: len(slurm.jobs(RUNS)) == 2, "the first jobs")
+        through = Rest(f"unix:{address}", {})
+        assert {(job.number, job.phase) for job in through.jobs()} == {(job.number, job.phase) for job in slurm.jobs()}
+        assert set(through.nodes()) == {"n1", "n2"}
+        watch = OneWatch(slurm, "--policy", "sjf", "--apply", "--rest", f"unix:{address}")
+        wait_until(lambda: set(slurm.factors()) & set(jobs), "factors")
+        assert watch.stop() == 0, watch.said
+        assert slurm.factors() == {}
+
+
+def test_the_page_that_records_a_log_works_as_typed(tmp_path):
+    page = (ROOT / "docs" / "own_log.md").read_text()
+    folder, port = tempfile.mkdtemp(prefix="small-"), free_ports(5)  # a short path, for it holds a socket
+    page = page.replace("/tmp/small", folder).replace("18901", str(port))
+    page = page.replace("18902-18905", f"{port + 1}-{port + 4}")
+    (configuration,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
+    (Path(folder) / "slurm.conf").write_text(configuration)
+    program = tmp_path / "hdeeprm-like"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hdeeprm_like "$@"\n')
+    program.chmod(0o755)
+    _, *blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)  # the first installs
+    try:
+        done = subprocess.run(
+            ["bash", "-ec", "".join(blocks)], capture_output=True, text=True, timeout=300, check=False,
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "kept 36 jobs: 36 COMPLETED" in done.stdout
+        assert (Path(folder) / "answer" / "report.html").exists()
+    finally:
+        for path in Path(folder).glob("*.pid"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(path.read_text()), signal.SIGKILL)
+        shutil.rmtree(folder)

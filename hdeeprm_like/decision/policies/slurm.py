@@ -98,13 +98,14 @@ def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: 
     """Return when one of Slurm's threads looks next, from now on: at dates that are known, or when it wakes up.
 
     Args:
-        dates: s, when it did look, if the jobs are recorded ones; else empty.
+        dates: s, when it did look, if the jobs are recorded ones; else empty. After the last one it wakes up by itself.
         earliest: s, before when it does not wake up. phase: s, from when on it wakes up each second.
         wanted: whether it then finds something to do.
     """
     if len(dates) > 0:
         place = np.searchsorted(dates, max(now, earliest) - JUST)
-        return float(dates[place]) if place < len(dates) else np.inf
+        if place < len(dates):
+            return float(dates[place])
     return float(phase + TICK * np.ceil((max(now, earliest) - phase - JUST) / TICK)) if wanted else np.inf
 
 

@@ -1,0 +1,64 @@
+"""Signals that raise an error, and raise it again where the first one was lost."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from hdeeprm_like.errors import HDeepRMError
+
+AGAIN = 0.05  # s until what was lost is raised once more
+
+
+@contextmanager
+def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | None]) -> Iterator[None]:
+    """Let signals raise an error in the main thread, wherever it is.
+
+    Where C has called a function of Python's, as LLVM does while it makes machine code, an error can be raised to
+    nobody: Python would print it and go on. The signal is then sent anew, a little later, and nothing is printed.
+    Does nothing outside the main thread, where signals cannot be handled.
+
+    Args:
+        numbers: of the signals.
+        error: returns what a signal raises by its number; None lets the signal pass. Best no `Exception`, which
+            libraries may catch.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    raised: BaseException | None = None
+    by, later = 0, threading.Timer(0, int)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal raised, by
+        raised, by = error(number), number
+        if raised is not None:
+            raise raised
+
+    def lost(unraisable: "sys.UnraisableHookArgs") -> None:
+        nonlocal later
+        if raised is None or not issubclass(unraisable.exc_type, type(raised)):
+            hook(unraisable)
+            return
+        later = threading.Timer(AGAIN, os.kill, (os.getpid(), by))
+        later.daemon = True
+        later.start()
+
+    hook, before = sys.unraisablehook, {number: signal.signal(number, stop) for number in numbers}
+    sys.unraisablehook = lost
+    try:
+        yield
+    except (HDeepRMError, OSError, MemoryError, ModuleNotFoundError):
+        raise
+    except Exception as other:  # code in C that was interrupted, as matplotlib's, may raise an error of its own instead
+        if raised is None or other is raised:
+            raise
+        raise raised from other
+    finally:
+        later.cancel()
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,92 @@
+"""Signals that raise an error: also where a library loses the first one."""
+
+import ctypes
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from hdeeprm_like.signals import raised_by
+
+
+class Asked(BaseException):
+    pass
+
+
+def ask(number=signal.SIGUSR1):
+    os.kill(os.getpid(), number)
+    return 0
+
+
+def call_from_c(function):
+    """Call a function as C does, which drops what it raises."""
+    ctypes.CFUNCTYPE(ctypes.c_int)(function)()
+
+
+def let_pass(number):
+    return None
+
+
+def asked(number):
+    return Asked(number)
+
+
+@pytest.fixture(autouse=True)
+def harmless():
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_signal_raises_and_its_handler_is_put_back():
+    with pytest.raises(Asked), raised_by([signal.SIGUSR1], asked):
+        ask()
+    ask()  # ignored, as before
+
+
+def test_what_c_has_called_raises_a_little_later_and_prints_nothing(capfd):
+    def work():
+        call_from_c(ask)
+        time.sleep(10)
+
+    with pytest.raises(Asked), raised_by([signal.SIGUSR1], asked):
+        work()
+    assert capfd.readouterr().err == ""
+
+
+def test_what_is_lost_last_of_all_is_not_raised_afterwards():
+    with raised_by([signal.SIGUSR1], asked):
+        call_from_c(ask)
+    heard = []
+    signal.signal(signal.SIGUSR1, lambda number, frame: heard.append(number))
+    time.sleep(0.2)
+    assert heard == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_other_errors_that_are_lost_are_told_as_ever(monkeypatch):
+    told = []
+    monkeypatch.setattr("sys.unraisablehook", lambda unraisable: told.append(unraisable.exc_type))
+    with raised_by([signal.SIGUSR1], asked):
+        call_from_c(lambda: 1 // 0)
+    assert told == [ZeroDivisionError]
+
+
+def test_a_signal_may_pass():
+    with raised_by([signal.SIGUSR1], let_pass):
+        ask()
+
+
+def test_outside_the_main_thread_signals_are_left_alone():
+    before, seen = signal.getsignal(signal.SIGUSR1), []
+
+    def look():
+        with raised_by([signal.SIGUSR1], asked):
+            seen.append(signal.getsignal(signal.SIGUSR1))
+
+    other = threading.Thread(target=look)
+    other.start()
+    other.join()
+    assert seen == [before]
