@@ -56,9 +56,9 @@ def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | Non
     except (HDeepRMError, OSError, MemoryError):  # one line tells of these, whatever came before
         raise
     except Exception as other:
-        if raised is not None:
-            raise raised from other
-        raise
+        if raised is None or other is raised:
+            raise
+        raise raised from other
     finally:
         later.cancel()
         sys.unraisablehook = hook
