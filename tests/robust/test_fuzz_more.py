@@ -87,6 +87,12 @@ def sacct(rng, good, folder):
     return is_a_trace(folder / "t.swf") and done
 
 
+def jobcomp(rng, good, folder):
+    (folder / "jobs.txt").write_bytes(changed_lines(rng, (RECORDED / "jobcomp.txt").read_text(), " "))
+    done = command("import", "jobcomp", folder / "jobs.txt", "-q", "-o", folder / "t.swf")
+    return is_a_trace(folder / "t.swf") and done
+
+
 def limits_of_an_imported_machine(rng, good, folder):
     (folder / "machine.json").write_bytes(json_bytes(rng, with_partitions()))
     words = ("--platform", folder / "machine.json", "-q", "-o", folder / "t.swf")
@@ -196,7 +202,7 @@ def grid_of_a_sweep(rng, good, folder):
 
 
 TARGETS = (
-    sacct, sacct, limits_of_an_imported_machine, table, slurm_conf, scontrol, shown_by_slurm, partitions,
+    sacct, sacct, jobcomp, limits_of_an_imported_machine, table, slurm_conf, scontrol, shown_by_slurm, partitions,
     jobs_on_partitions, log_of_whatif, log_of_whatif, grid_of_a_sweep, pictures_of_a_run,
 )  # fmt: skip
 
@@ -205,5 +211,5 @@ TARGETS = (
 def test_whatever_a_cluster_tells_is_refused_in_one_line_or_harmless(chunk, good, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     taken = try_cases(TARGETS, f"clusters {chunk}", CASES, good, tmp_path, compiles=True)
-    for target in (sacct, slurm_conf, log_of_whatif):
+    for target in (sacct, jobcomp, slurm_conf, log_of_whatif):
         assert taken[target] > 0, "none was accepted, so nothing was proven"
