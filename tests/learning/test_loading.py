@@ -113,10 +113,13 @@ def test_devices():
         find_device("tpux")
 
 
-def test_threads_of_torch_do_not_wait_busily_unless_the_user_wants_it(monkeypatch):
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+@pytest.mark.parametrize(
+    ("given", "spins"), [({}, "10000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "ACTIVE"}, None)]
+)
+def test_threads_of_torch_wait_busily_for_a_moment_only_unless_the_user_says_how(given, spins, monkeypatch):
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
     importlib.reload(hdeeprm_like.learning)
-    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
-    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    importlib.reload(hdeeprm_like.learning)
-    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    assert os.environ.get("GOMP_SPINCOUNT") == spins
