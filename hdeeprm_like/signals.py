@@ -31,7 +31,8 @@ def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | Non
         yield
         return
     raised: BaseException | None = None
-    by, later = 0, threading.Timer(0, int)
+    by = 0
+    later: threading.Timer | None = None
 
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal raised, by
@@ -60,7 +61,8 @@ def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | Non
             raise
         raise raised from other
     finally:
-        later.cancel()
+        if later is not None:
+            later.cancel()
         sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)

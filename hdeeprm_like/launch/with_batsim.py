@@ -112,8 +112,8 @@ def launch_batsim(
             prepare(experiment, output, peer, run)
             limits = experiment.workload.limits()
             exact = {"w0": read_json(output / WORKLOAD_OF_RUN, ResultsError, read_number)["profiles"]}
+            decide = decider or classic_decider(experiment)
             for _ in range(runs):
-                decide = decider or classic_decider(experiment)
                 codec = Codec5() if peer.version == 5 else Codec4()
                 talk = Conversation(decide, agent or FirstAction(), experiment.platform, limits, exact, codec)
                 talks.append(talk)
