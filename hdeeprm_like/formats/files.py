@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -103,6 +103,11 @@ def write_lines(path: Path, values: Iterable[object]) -> None:
     """Write one value on each line, see `replacing`."""
     with replacing(path) as file:
         file.writelines(f"{value}\n" for value in values)
+
+
+def null_for_nan(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return figures for a JSON file, which has no NaN: what is not known becomes null."""
+    return {name: None if isinstance(value, float) and value != value else value for name, value in figures.items()}
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:

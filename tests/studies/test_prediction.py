@@ -42,6 +42,7 @@ def test_the_figures_of_a_predictor_on_paper():
     found = accuracy("p", run, predicted)
     assert vars(found) == pytest.approx(vars(expected), abs=1e-12)
     assert accuracy("p", np.full(3, 5.0), predicted).r2 is None
+    assert accuracy("p", np.full(14, 60.0), np.full(14, 50.0)).r2 is None  # whose variance is 1e-30, not 0
 
 
 def test_a_table_and_a_file_tell_how_well_the_last_part_is_predicted(tmp_path, capsys):

@@ -111,6 +111,20 @@ def test_the_command_writes_the_report_and_the_tables(log_path, tmp_path, capsys
 
 
 @pytest.mark.parametrize(
+    ("apart", "ratio"),
+    [pytest.param(0, 1.0, id="all-at-once-is-one-block-of-time"), pytest.param(100, None, id="nobody-waits")],
+)
+def test_what_cannot_be_told_is_null_for_programs(tmp_path, capsys, apart, ratio):
+    log_path, out = tmp_path / "jobs.swf", tmp_path / "answer"
+    log_path.write_text("".join(f"{n} {apart * n} 0 9 4 -1 -1 4 9 -1 1 1 1 -1 -1 -1 -1 -1\n" for n in range(1, 5)))
+    words = ["--jobs", str(log_path), "--cores", "4", "--now", "fcfs+easy", "--policies", "sjf+easy"]
+    assert main(["whatif", *words, "-o", str(out)]) == 0, capsys.readouterr().err
+    then = json.loads((out / "whatif.json").read_text())["outcomes"][1]
+    assert [then[f"wait_{end}"] for end in ("ratio", "low", "high")] == [ratio, None, None]
+    assert (out / "report.html").exists()
+
+
+@pytest.mark.parametrize(
     ("words", "told"),
     [
         ([], "one of --machine FILE and --cores N"),

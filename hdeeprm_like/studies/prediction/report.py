@@ -149,7 +149,7 @@ def accuracy(name: str, run: Floats, predicted: Floats) -> Accuracy:
     """Return how well (J,) s of predicted run times tell the real ones; both count as 1 s at least."""
     run, predicted = np.maximum(run, 1.0), np.maximum(predicted, 1.0)
     error = np.log(predicted / run)
-    variance = float(np.var(np.log(run)))
+    variance = float(np.var(np.log(run))) if np.ptp(run) > 0.0 else 0.0  # np.var of alike numbers is not always 0
     return Accuracy(
         predictor=name,
         r2=1.0 - float(np.mean(error**2)) / variance if variance > 0.0 else None,

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.formats.files import null_for_nan
 from hdeeprm_like.studies.reproduction.experiment import Number
 
 EQUAL, CONFIRMED, DIRECTION = "equal", "confirmed", "direction confirmed"
@@ -61,8 +62,7 @@ class Judged:
 
     def as_json(self) -> dict[str, Any]:
         """Return what a file takes; NaN becomes null."""
-        told = asdict(self)
-        return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in told.items()}
+        return null_for_nan(asdict(self))
 
 
 def judged(number: Number, found: Any, note: str = "") -> Judged:

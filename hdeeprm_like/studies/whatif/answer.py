@@ -15,6 +15,7 @@ from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.files import null_for_nan
 from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
 from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.fidelity import Fidelity, fidelity_of
@@ -188,12 +189,12 @@ def wins_and_losses(users: Grouping, one: Outcome, now: Outcome, ran: Bools) -> 
 
 
 def as_tables(found: Answer) -> dict[str, Any]:
-    """Return an answer as it is written to JSON."""
+    """Return an answer as it is written to JSON; a ratio or an interval that cannot be told is null."""
     return {
         "jobs": found.jobs,
         "blocks": found.blocks,
         "never_ran": found.never,
         "notes": list(found.notes),
         "fidelity": None if found.fidelity is None else found.fidelity.as_json(),
-        "outcomes": found.rows,
+        "outcomes": [null_for_nan(row) for row in found.rows],
     }
