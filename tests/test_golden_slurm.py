@@ -7,14 +7,13 @@ same jobs has 59 to 100 % of the starts of the first. Without the dates the mode
 The bounds are what was reached, rounded; they tell when it gets worse.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from slurm_recordings import EARLIER, RUNS, recording
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.slurm import next_look
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.whatif.fidelity import rank_correlation
 
@@ -77,10 +76,11 @@ def test_jobs_start_when_slurm_started_them(name, tmp_path):
     assert order >= 0.99
 
 
-def test_a_queue_goes_on_behind_the_last_date(tmp_path):
-    told = recording("usual", tmp_path)
-    late = replace(told, jobs=replace(told.jobs, delay=told.jobs.delay + 5.0))  # so that jobs wait when it comes
-    assert np.isfinite(simulated(late).simulation.tasks["start"]).all()
+def test_a_thread_wakes_up_by_itself_behind_its_last_date():
+    dates = np.array([3.5, 5.25])
+    assert next_look(dates, 4.0, 0.0, 0.0, True) == 5.25
+    assert next_look(dates, 6.0, 6.5, 0.25, True) == 7.25  # or a queue that is longer than its dates never ends
+    assert next_look(dates, 6.0, 6.5, 0.25, False) == np.inf
 
 
 NAMES = {"gpus": (3, 4, 5, 0, 1, 2)}  # the place of each node among the names, where the platform has another order
