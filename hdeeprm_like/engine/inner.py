@@ -2,7 +2,8 @@
 
 numba optimizes and translates each function with all that it calls: once for itself, and once more in each caller. Only
 the functions that Python calls need that; leaving it out for the others makes the first start three to four times
-faster. numba has no option for it, so this reaches into its compiler, for the releases that it was tried with. With
+faster. Each function also goes through steps for what ours do not have (`NEEDLESS`), which take a tenth of the time.
+numba has no option for either, so this reaches into its compiler, for the releases that it was tried with. With
 any other release, or with ``HDEEPRM_LIKE_PLAIN_NUMBA=1``, functions are compiled as numba documents it: the same
 results at the same speed, after a longer wait.
 """
@@ -15,6 +16,19 @@ import numba
 
 TRIED = (0, 63), (0, 68)  # the first and the last release that the short way was tried with
 PLAIN = "HDEEPRM_LIKE_PLAIN_NUMBA"
+NEEDLESS = {  # steps of numba's compiler, by what they are for
+    "WithLifting": "with statements",
+    "InlineClosureLikes": "functions within functions, and comprehensions",
+    "MakeFunctionToJitFunction": "the same",
+    "InlineInlinables": "inlining before types are known",
+    "InlineOverloads": "inlining afterwards; LLVM does ours",
+    "FindLiterallyCalls": "functions that ask for a constant",
+    "LiteralUnroll": "loops over a mixed tuple",
+    "LiteralPropagationSubPipelinePass": "the same",
+    "RewriteDynamicRaises": "messages that are made where an error is raised",
+    "NopythonRewrites": "expressions of whole arrays",
+    "AnnotateTypes": "listings for who reads what numba made",
+}
 
 
 def release() -> tuple[int, int]:
@@ -36,8 +50,11 @@ def short_way() -> Any:
     class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
         """The code of a function that becomes part of those that call it."""
 
-        def _optimize_final_module(self) -> None:
+        def _optimize_functions(self, module: Any) -> None:
             """Leave that to the callers."""
+
+        def _optimize_final_module(self) -> None:
+            """That, too."""
 
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()
@@ -62,6 +79,13 @@ def short_way() -> Any:
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             self.state.library = InnerLibrary(self.state.targetctx.codegen(), "inner")
+
+        def define_pipelines(self) -> Any:
+            """Return the steps without those that ours do not need."""
+            pipelines = super().define_pipelines()
+            for steps in pipelines:
+                steps.passes[:] = [step for step in steps.passes if step[0].__name__ not in NEEDLESS]
+            return pipelines
 
     return InnerCompiler
 
