@@ -174,10 +174,9 @@ def test_what_cannot_be_had_is_refused_in_one_line(files, tmp_path):
         path.write_text(json.dumps(content | {"jobs": [content["jobs"][0] | change, *content["jobs"][1:]]}))
         with pytest.raises(WorkloadError, match=told):
             hdrm.simulate(files / "platform.json", path, "fcfs")
-    with pytest.raises(OptionsError, match=r"know no partitions; use gymnasium\.make"):
-        gymnasium.make_vec(
-            "hdeeprm_like/SMDP-v0", 2, platform=files / "platform.json", workload=files / "workload.json"
-        )
+    where = {"platform": files / "platform.json", "workload": files / "workload.json"}
+    with pytest.raises(OptionsError, match=r"multifactor\+slurm: needs a platform with partitions and jobs that ask"):
+        gymnasium.make_vec("hdeeprm_like/PolicySelect-v0", 2, **where, actions=["multifactor+slurm"])
 
 
 def test_batsim_gives_no_whole_nodes(files, tmp_path):

@@ -149,6 +149,11 @@ class Space:
             found |= needs_of_view(OBSERVATIONS[self.observation], limits)
         return found
 
+    @property
+    def whole(self) -> bool:
+        """Whether one node takes all cores of a job, since the agent names it."""
+        return self.actions == "machines"
+
     def state(
         self,
         platform: Platform,
@@ -165,9 +170,8 @@ class Space:
             )
         if limits is None and jobs is not None:
             limits = jobs.limits()
-        whole = self.actions == "machines"
         needs = self.needs(limits or NO_LIMITS)
-        return State(platform, jobs, (), seed, log, limits, whole=whole, named=named, needs=needs)
+        return State(platform, jobs, (), seed, log, limits, whole=self.whole, named=named, needs=needs)
 
     def system(self, state: State) -> DecisionSystem:
         """Return the decision system of a run.

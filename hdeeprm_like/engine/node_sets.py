@@ -175,12 +175,22 @@ def bits_of(members: Ints) -> Ints:
     return packed
 
 
-def most_cores(platform: Platform, demands: Demands | None, sizes: Ints) -> Ints:
-    """Return (J,) the most cores that each job can get; those of whole nodes may be more than it asks for."""
+def take_sets(sets: NodeSets, numbered: NumberedSets, holds: int) -> None:
+    """Let all the sets that are numbered be known, and jobs hold so many nodes together; nothing may run yet."""
+    sets.members = numbered.columns
+    sets.member_bits = bits_of(sets.members)
+    sets.hold_node, sets.hold_cores = np.zeros(holds, np.int32), np.zeros(holds, np.int32)
+
+
+def most_cores(platform: Platform, nodes: Ints | int, sizes: Ints) -> Ints:
+    """Return (J,) the most cores that each job can get; those of whole nodes may be more than it asks for.
+
+    Args:
+        nodes: (J,) that each asks for exactly, 0 for any number. sizes: (J,) cores that each asks for.
+    """
     if platform.partitions is None:
         return np.minimum(sizes, platform.cores)
     largest = int(np.bincount(platform.processor_node, platform.processor_cores).max())
-    nodes = 0 if demands is None else demands.nodes
     return np.minimum(np.maximum(sizes + largest, nodes * largest), platform.cores)
 
 
@@ -219,4 +229,4 @@ def add_demand(
     if numbered.nodes >= len(sets.hold_node):
         more = np.zeros(numbered.nodes + 1, np.int32)
         sets.hold_node, sets.hold_cores = (np.concatenate([old, more]) for old in (sets.hold_node, sets.hold_cores))
-    return int(most_cores(platform, asked, sizes)[0])
+    return int(most_cores(platform, demand.nodes, sizes)[0])

@@ -12,6 +12,7 @@ from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import Space
+from hdeeprm_like.engine.node_sets import most_cores
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
 from hdeeprm_like.formats.open import load_workload
@@ -69,10 +70,11 @@ class Windows:
         """How many jobs a window can begin at."""
         return len(self.workload) - self.length + 1
 
-    def most(self, cores: int) -> tuple[int, int]:
-        """Return how many jobs a window has, and how many cores of so many they take together at most."""
-        jobs = self.length
-        before = np.concatenate([[0], np.cumsum(np.minimum(self.workload.size, cores))])
+    def most(self, platform: Platform) -> tuple[int, int]:
+        """Return how many jobs a window has, and how many cores of a platform they take together at most."""
+        jobs, demands = self.length, self.workload.demands
+        taken = most_cores(platform, 0 if demands is None else demands.nodes, self.workload.size)
+        before = np.concatenate([[0], np.cumsum(taken)])
         return jobs, int(np.max(before[jobs:] - before[:-jobs]))
 
 

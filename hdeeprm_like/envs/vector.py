@@ -15,7 +15,7 @@ from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.envs.single import RENDER_FPS, Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
 from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION
-from hdeeprm_like.run.runs import Runs, stock_of
+from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import CLOCKS, Clock
 from hdeeprm_like.types import Bools, Floats, Ints
 
@@ -256,10 +256,10 @@ def runs_of_windows(
         platform,
         count,
         clock,
-        stock=stock_of(windows.workload, platform.reference_flops),
+        jobs=windows.workload,
         named=not counted,
         **more,
     )
     runs.draw_windows(windows.starts, windows.length, limits)
-    runs.make_room(*windows.most(platform.cores))
+    runs.make_room(*windows.most(platform))
     return runs

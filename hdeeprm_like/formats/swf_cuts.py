@@ -17,10 +17,14 @@ COMPLETED = 1  # status
 COUNTS = ("MaxJobs", "MaxRecords")  # lines of the header that a part of a trace makes wrong
 
 
-def take(trace: Trace, rows: Ints) -> Trace:
-    """Return some jobs of a trace in the order given, with the counts of the header set right."""
+def take(trace: Trace, rows: Ints | slice) -> Trace:
+    """Return some jobs of a trace in the order given, with the counts of the header set right.
+
+    Args:
+        rows: of the jobs; of a slice no column is copied.
+    """
     columns: dict[str, Any] = {name: getattr(trace, name)[rows] for name in FIELDS}
-    return replace(trace, header=tuple(_recounted(trace.header, len(rows))), **columns)
+    return replace(trace, header=tuple(_recounted(trace.header, len(columns["job"]))), **columns)
 
 
 def cut(
@@ -72,7 +76,7 @@ def windows(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> It
         WorkloadError: the trace is shorter than a window.
     """
     for begin in window_begins(trace, jobs, count, rng):
-        yield take(trace, np.arange(begin, begin + jobs))
+        yield take(trace, slice(begin, begin + jobs))
 
 
 def window_begins(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> list[int]:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from hdeeprm_like.cluster.metrics import BOUNDED_SLOWDOWN_THRESHOLD
 from hdeeprm_like.decision.observations.arrays import set_limits
 from hdeeprm_like.decision.observations.summary import requests_of
-from hdeeprm_like.engine.bundles import Bundle, at_address, copy_entries
-from hdeeprm_like.engine.compiled import compiled, released
+from hdeeprm_like.engine.bundles import Bundle, BundleType, at_address, copy_entries
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined, released
+from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_RUN, Simulation
@@ -57,11 +58,12 @@ class Stock(Bundle):
     """Jobs that episodes are made of, as they are before a run; L jobs.
 
     Attributes:
-        jobs: (L,) JOB. tasks: (L,) TASK.
+        jobs: (L,) JOB. tasks: (L,) TASK. demands: (L,) DEMAND, (0,) where there are no partitions.
     """
 
     jobs: Records
     tasks: Records
+    demands: Records
 
 
 class Batch(Bundle):
@@ -105,12 +107,30 @@ def restore(block: NDArray[np.uint8], fresh: NDArray[np.uint8]) -> None:
     copy_entries(block, 0, fresh, 0, len(fresh))
 
 
+@by_type
+def take_demand(tables: BundleType, j: int, stock: BundleType, row: int) -> object:
+    """Take from the stock on which nodes a job may run."""
+    return asks_for_no_nodes if no_partitions(tables) else take_nodes
+
+
+@inlined
+def asks_for_no_nodes(tables: Tables, j: int, stock: Stock, row: int) -> None:
+    """Do nothing: there are no partitions."""
+
+
+@inlined
+def take_nodes(tables: Tables, j: int, stock: Stock, row: int) -> None:
+    """Take what a job asks for of its nodes."""
+    tables.node_sets.demands[j] = stock.demands[row]
+
+
 @compiled
 def take_jobs(tables: Tables, simulation: Simulation, stock: Stock, first: int, origin: float) -> None:
     """Take the jobs of an episode from the stock, and let the clock begin with *origin* (s)."""
     for j in range(simulation.sim[0].jobs):
         tables.jobs[j] = stock.jobs[first + j]
         simulation.tasks[j] = stock.tasks[first + j]
+        take_demand(tables, j, stock, first + j)
         tables.jobs[j].submit -= origin
         simulation.submit[j] = tables.jobs[j].submit
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hdeeprm_like.cluster.partitions import no_demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import NO_LIMITS, Space
@@ -17,6 +18,7 @@ from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import direct
 from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.job_rows import fill_jobs
+from hdeeprm_like.engine.node_sets import DEMAND, NumberedSets, most_cores, refuse_demands, take_sets
 from hdeeprm_like.engine.tables import JOB
 from hdeeprm_like.engine.tasks import TASK, fill_tasks
 from hdeeprm_like.engine.words import STRETCH
@@ -42,28 +44,12 @@ from hdeeprm_like.types import Bools, Floats, Ints
 
 LINE, WORD = 64, 16  # bytes that the blocks of runs and the columns in them begin at multiples of
 LEAST_JOBS = 2
-NO_PARTITIONS = (
-    "runs side by side know no partitions; use gymnasium.make, or gymnasium.make_vec(..., vectorization_mode='sync')"
-)
 
 
 def blank(jobs: int) -> Workload:
     """Return jobs that ask for nothing, to make room for others."""
     none, names = np.zeros(jobs), ("",) * jobs
     return Workload(names, names, none, none.astype(np.int64), none, none, none, none, none, none, none, 0)
-
-
-def stock_of(workload: Workload, reference_flops: float) -> Stock:
-    """Return the rows of the jobs of a workload as they are before a run."""
-    stock = empty_stock(len(workload))
-    fill_jobs(stock.jobs, workload, reference_flops)
-    fill_tasks(stock.tasks, workload)
-    return stock
-
-
-def empty_stock(jobs: int) -> Stock:
-    """Return a stock with room for so many jobs."""
-    return Stock(np.zeros(jobs, JOB), np.zeros(jobs, TASK))
 
 
 def in_lines(rows: int, size: int) -> NDArray[np.uint8]:
@@ -104,7 +90,7 @@ class Runs:
         observations: (B, ...) float32, masks: (B, A) which actions are legal now, rewards: (B,) of the last decisions,
         now: (B,) clocks in s; written in place.
         terminated, truncated, ended, final, returns, lengths, figures, draws, episodes: of ``Batch``.
-        stock: what jobs are taken from.
+        stock: what jobs are taken from, as they are before a run.
     """
 
     def __init__(
@@ -114,7 +100,7 @@ class Runs:
         count: int,
         clock: Clock = "batsim",
         threads: int = 1,
-        stock: Stock | None = None,
+        jobs: Workload | None = None,
         named: bool = True,
         ends: int = STAY,
         max_steps: int | None = None,
@@ -122,19 +108,21 @@ class Runs:
         """Make room for so many runs, none of which has begun.
 
         Args:
-            threads: that share the runs. stock: what jobs are taken from, None for what will be `put` into one.
+            threads: that share the runs. jobs: that all episodes are windows of, None for those that will be `put`.
             named: of `State`. ends: what follows the end of an episode, of ``RULES``.
             max_steps: after which one is cut off.
 
         Raises:
-            OptionsError: a part of the space is the user's own, or the platform has partitions.
+            OptionsError: a part of the space is the user's own.
+            WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
         """
-        if platform.partitions is not None:
-            raise OptionsError(f"{platform.name}: {NO_PARTITIONS}")
         self.space = space
         self.platform = platform
         self.count = count
-        self.stock = stock if stock is not None else empty_stock(0)
+        self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
+        self.stock = self._room_for_jobs(0 if jobs is None else len(jobs))
+        if jobs is not None:
+            self._fill(slice(None), jobs)
         self._named = named
         self._shelf = 0  # rows of the stock for each place, where jobs are put into it
         self._rules = np.zeros(1, RULES)
@@ -173,18 +161,21 @@ class Runs:
         return over
 
     def put(self, place: int, jobs: Workload) -> int:
-        """Put the jobs of the next episode of a place into the stock; return the row of the first one."""
+        """Put the jobs of the next episode of a place into the stock; return the row of the first one.
+
+        Raises:
+            WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
+        """
         if len(jobs) > self._shelf:
             wider = max(len(jobs), 2 * self._shelf, LEAST_JOBS)
-            stock = empty_stock(wider * self.count)
+            stock = self._room_for_jobs(wider * self.count)
             for (_, old), (_, new) in zip(self.stock.fields(), stock.fields(), strict=True):
-                new.reshape(self.count, wider)[:, : self._shelf] = old.reshape(self.count, self._shelf)
+                if len(old):
+                    new.reshape(self.count, wider)[:, : self._shelf] = old.reshape(self.count, self._shelf)
             self.episodes["first"] += np.arange(self.count) * (wider - self._shelf)
             self.stock, self._shelf = stock, wider
         first = place * self._shelf
-        rows = slice(first, first + len(jobs))
-        fill_jobs(self.stock.jobs[rows], jobs, self.platform.reference_flops)
-        fill_tasks(self.stock.tasks[rows], jobs)
+        self._fill(slice(first, first + len(jobs)), jobs)
         return first
 
     def load(self, place: int, first: int, jobs: int, origin: float, seed: int, limits: JobLimits) -> None:
@@ -194,8 +185,8 @@ class Runs:
             first: row of its first job in the stock. jobs: how many. origin: s on their clock when its own begins.
             seed: of the random policies. limits: the largest requests, which scale observations.
         """
-        size = self.stock.jobs["size"][first : first + jobs]
-        self.make_room(jobs, int(np.minimum(size, self.platform.cores).sum()))
+        size, nodes = self.stock.jobs["size"][first : first + jobs], self.stock.demands["nodes"][first : first + jobs]
+        self.make_room(jobs, int(most_cores(self.platform, nodes, size).sum()))
         e = self.episodes[place]
         e["first"], e["jobs"], e["origin"], e["seed"] = first, jobs, origin, seed
         self._limits[place] = astuple(limits)
@@ -251,7 +242,7 @@ class Runs:
 
     def make_room(self, jobs: int, places: int) -> None:
         """Let each run have room for so many jobs, and so many cores of theirs; twice as much as before at least."""
-        if jobs <= self._room[0] and places <= self._room[1]:
+        if jobs <= self._room[0] and places <= self._room[1] and self._knows_all_sets():
             return
         wanted = [old if new <= old else max(new, 2 * old) for new, old in zip((jobs, places), self._room, strict=True)]
         self._room = wanted[0], wanted[1]
@@ -263,6 +254,25 @@ class Runs:
         self._batch = self._room_for(*wanted)
         for old, new in zip(before, self._stacked, strict=True):
             new[tuple(slice(length) for length in old.shape)] = old
+
+    def _room_for_jobs(self, jobs: int) -> Stock:
+        """Return a stock with room for so many jobs."""
+        return Stock(np.zeros(jobs, JOB), np.zeros(jobs, TASK), np.zeros(0 if self._sets is None else jobs, DEMAND))
+
+    def _fill(self, rows: slice, jobs: Workload) -> None:
+        """Write jobs as they are before a run into rows of the stock."""
+        fill_jobs(self.stock.jobs[rows], jobs, self.platform.reference_flops)
+        fill_tasks(self.stock.tasks[rows], jobs)
+        if self._sets is not None:
+            demands = jobs.demands or no_demands(len(jobs))
+            self.stock.demands[rows] = self._sets.rows(demands, jobs.size, self.space.whole)
+        elif jobs.demands is not None:
+            refuse_demands(jobs.ids, jobs.demands)
+
+    def _knows_all_sets(self) -> bool:
+        """Tell whether the runs know each set of nodes that a job in the stock asks for."""
+        sets = self._runs[0].core.tables.node_sets
+        return self._sets is None or len(sets.members) == len(self._sets.members)
 
     def _advance(self, actions: Ints) -> int:
         """Return how many episodes have ended, or LOST."""
@@ -317,6 +327,8 @@ class Runs:
     def _fresh(self, jobs: int, places: int) -> Run:
         """Return a run that has not begun."""
         state = self.space.state(self.platform, blank(jobs), log=False, limits=self._scale, named=self._named)
+        if self._sets is not None:
+            take_sets(state.tables.node_sets, self._sets, places + 1)
         play = Play(Simulator(state, blank(jobs), self._clock), self.space.system(state))
         if not play.is_built_in:
             raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")

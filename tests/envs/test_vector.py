@@ -1,5 +1,7 @@
 """Many environments in one: each is the single environment, to the last bit."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,9 @@ from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from small import jobs, platform
 
+from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.envs.single import SchedulingEnv, Windows
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
@@ -21,11 +25,24 @@ from hdeeprm_like.learning.rollout import batched_rollout
 from hdeeprm_like.learning.training import play_episodes
 from hdeeprm_like.plugins import import_file
 from hdeeprm_like.run.episodes import Plays
-from hdeeprm_like.run.runs import Runs, stock_of
+from hdeeprm_like.run.runs import Runs
 
 ENVS, STEPS = 3, 25
 CLUSTER = platform((1000.0, [(4, 1.0, 100.0, 10.0)]), (500.0, [(2, 2.0, 80.0, 10.0), (2, 1.0, 50.0, 5.0)]))
 POOL = platform((0.0, [(8, 1.0, 100.0, 0.0)]))
+NODE = (1000.0, [(4, 1.0, 4.0, 10.0)])
+PARTED = replace(
+    platform(NODE, NODE, NODE, NODE),
+    partitions=Partitions(
+        names=("all", "fast"),
+        nodes=np.array([[True, True, True, True], [False, False, True, True]]),
+        tiers=np.ones(2),
+        factors=np.ones(2),
+        exclusive=np.zeros(2, np.bool_),
+        features=(frozenset({"ib"}), frozenset(), frozenset({"ib"}), frozenset()),
+        weights=np.array([2.0, 1.0, 1.0, 2.0]),
+    ),
+)
 
 
 def made(rng):
@@ -95,6 +112,46 @@ def test_each_environment_is_the_single_one(preset, clock, seed, windows, cut, p
         return
 
 
+def asking(rng, several=True):
+    """Such jobs, each for a partition, features or nodes of its own."""
+    made_here = made(rng)
+    demands = [
+        Demand(
+            partition=str(rng.choice(["", "all", "fast"])),
+            constraint=str(rng.choice(["", "", "ib"])),
+            nodes=int(rng.integers(0, 3)) if several else 0,
+            task=int(rng.integers(1, 3)) if several else 1,
+            exclusive=bool(rng.random() < 0.2),
+        )
+        for _ in range(len(made_here))
+    ]
+    return replace(made_here, demands=demands_of(demands))
+
+
+@pytest.mark.parametrize("clock", ["batsim", "textbook"])
+@pytest.mark.parametrize(
+    "space",
+    [
+        PRESETS["SMDP"],
+        PRESETS["JobMachine"],
+        Space(pairs=(baseline("sjf+easy"), baseline("fcfs+conservative"), ("shortest", "high_gflops"))),
+    ],
+    ids=["jobs", "machines", "policies"],
+)
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 2**31), windows=st.booleans())
+def test_so_it_is_where_jobs_ask_for_partitions(space, clock, seed, windows):
+    rng = np.random.default_rng(seed)
+    drawn = partial(asking, several=not space.whole)
+    workload_of = Windows(drawn(rng), 5) if windows else drawn
+    singles = [SchedulingEnv(space, PARTED, workload_of, clock=clock) for _ in range(ENVS)]
+    many = SchedulingVectorEnv(space, PARTED, workload_of, ENVS, clock=clock)
+    try:
+        check_equal(many, singles, int(rng.integers(2**31)), rng.random((ENVS, STEPS)))
+    except WorkloadError:  # no window has a decision to make
+        return
+
+
 @settings(max_examples=10, deadline=None)
 @given(machine=platforms, workload=workloads(), seed=st.integers(0, 2**31))
 def test_each_environment_is_the_single_one_on_random_platforms(machine, workload, seed):
@@ -126,9 +183,7 @@ def test_threads_change_nothing():
 @pytest.mark.parametrize("preset", list(PRESETS))
 def test_a_run_that_begins_again_is_as_one_never_used(preset, clock):
     workload = made(np.random.default_rng(5))
-    used, fresh = (
-        Runs(PRESETS[preset], CLUSTER, 1, clock, stock=stock_of(workload, CLUSTER.reference_flops)) for _ in range(2)
-    )
+    used, fresh = (Runs(PRESETS[preset], CLUSTER, 1, clock, jobs=workload) for _ in range(2))
     for runs in (used, fresh):
         runs.make_room(len(workload), int(workload.size.sum()))
     used.load(0, 3, len(workload) - 3, float(workload.submit[3]), 7, workload.limits())

@@ -112,7 +112,8 @@ class Inputs:
 
     def window(self, number: int) -> Window:
         """Return a window for the machine."""
-        jobs = take(self.trace, np.arange(self.begins[number], self.begins[number] + self.jobs))
+        begin = self.begins[number]
+        jobs = take(self.trace, slice(begin, begin + self.jobs))
         platform = None if self.comparison.platform is None else self.machine
         return window(jobs, self.machine.cores, platform, self.comparison.jobs_by)
 
