@@ -19,14 +19,15 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 test: .venv/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(PYTEST)
 
 # What `make test` leaves out to be short; the tables in tests/conftest.py tell what and why.
 test-more: .venv/tested
+	$(BIN)/mypy
 	$(PYTEST) -m "more and not bench"
 
 test-all: .venv/tested
+	$(BIN)/mypy
 	$(PYTEST) -m "not bench"
 
 bench: .venv/tested
