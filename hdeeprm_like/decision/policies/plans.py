@@ -196,12 +196,13 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
     slurm = [baseline for baseline in baselines if baseline.mode == "slurm"]
     if not slurm:
         return absent(SlurmRows)
-    if state.platform.partitions is None or state.jobs is None or not isinstance(state.tables.node_sets, NodeSets):
+    jobs, sets = state.jobs, state.tables.node_sets
+    if jobs is None or jobs.demands is None or not isinstance(sets, NodeSets):
         raise OptionsError(
             f"{slurm[0].name}: needs a platform with partitions and jobs that ask for them, as "
             "hdeeprm-like import and hdeeprm-like whatif make them"
         )
-    return new_slurm_rows(state.platform, state.jobs, state.tables.node_sets)
+    return new_slurm_rows(state.platform, jobs, sets)
 
 
 def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:
