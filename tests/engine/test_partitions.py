@@ -59,9 +59,8 @@ def test_sets_are_of_the_nodes_of_a_partition_with_the_features(shapes):
 
 
 def test_jobs_of_whole_nodes_may_get_more_cores_than_they_ask_for(shapes):
-    demands = replace(no_demands(2), nodes=np.array([0, 2]))
-    assert most_cores(shapes.platform, demands, np.array([1, 2])).tolist() == [13, 24]
-    assert most_cores(replace(shapes.platform, partitions=None), None, np.array([1, 2])).tolist() == [1, 2]
+    assert most_cores(shapes.platform, np.array([0, 2]), np.array([1, 2])).tolist() == [13, 24]
+    assert most_cores(replace(shapes.platform, partitions=None), 0, np.array([1, 2])).tolist() == [1, 2]
 
 
 def test_jobs_that_ask_for_no_partition_run_in_the_default_one(shapes):
