@@ -76,6 +76,23 @@ def table(folder, output):
         return list(csv.DictReader(file))
 
 
+def test_experiments_of_the_documents_are_swept_and_their_page_is_written(tmp_path, capsys):
+    file, folder = write(tmp_path, {"reproduce": ["r07", "R01"], "traces": ["none"]}), tmp_path / "sweep"
+    assert [task.values["experiment"] for task in read_sweep(file)] == ["R07", "R01"]
+    assert sweep(file, "-o", folder, "--workers", 1, "-q") == 0, capsys.readouterr().err
+    rows = {row["experiment"]: row for row in table(folder, tmp_path / "t.csv")}
+    assert float(rows["R07"]["equal"]) > 0.0
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("reproduction/R*/result.json")}
+    assert len(before) == 2
+    more = ["--resume", "--traces", str(tmp_path / "none"), "--output", str(folder / "reproduction"), "-q"]
+    assert main(["reproduce", "R07", "R01", *more]) == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before  # nothing was measured again
+    assert "R01" in (folder / "reproduction" / "report.html").read_text()
+    for wrong, told in (({"reproduce": "R99"}, "R99"), ({"reproduce": "R01", "scale": "big"}, "scale")):
+        with pytest.raises(OptionsError, match=told):
+            read_sweep(write(tmp_path, wrong, "wrong.json"))
+
+
 def without_seconds(rows):
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 

@@ -26,7 +26,7 @@ from hdeeprm_like.studies.compare.policies import policy_named
 from hdeeprm_like.studies.compare.sampling import Windows
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.sweep.ledger import appending, file_of
-from hdeeprm_like.studies.sweep.tasks import COMPARE, LAUNCH, TRAIN, WHO, Task
+from hdeeprm_like.studies.sweep.tasks import COMPARE, GO_ON, LAUNCH, REPRODUCE, TRAIN, WHO, Task
 
 TOLD = 5  # last lines of an error
 TWICE = 60.0  # s; what takes less is run twice where its time is to be known
@@ -47,7 +47,8 @@ def run_chunk(
     Args:
         folder: of the sweep. name: of the file of lines; tasks that it knows from a worker before are not run again.
         seconds: after which no further task is begun, the first one apart: the rest waits for another chunk.
-        measure: whether to run each task twice and tell the time of the second run, for the first reads and compiles.
+        measure: whether to run each task twice and tell the time of the second run, for the first reads and compiles;
+            but for those that would go on where they are.
         trusted: files and folders whose Python code may be run, as of `plugins.trusting`.
 
     Raises:
@@ -71,7 +72,7 @@ def line_of(task: Task, folder: Path, measure: bool) -> dict[str, Any]:
     """Return what the ledger is told of a task, once it has run."""
     play = PLAYED[task.do]
     try:
-        for _ in range(2 if measure else 1):
+        for _ in range(2 if measure and task.do not in GO_ON else 1):
             begun = time.perf_counter()
             found = play(task, folder)
             spent = time.perf_counter() - begun
@@ -177,4 +178,16 @@ def trained(task: Task, folder: Path) -> Figures:
     return found
 
 
-PLAYED: dict[str, Callable[[Task, Path], Figures]] = {LAUNCH: launched, COMPARE: compared, TRAIN: trained}
+def reproduced(task: Task, folder: Path) -> Figures:
+    """Return how many published numbers of an experiment have each verdict, and what that took."""
+    from hdeeprm_like.studies.sweep import reproductions
+
+    return reproductions.reproduced(task, folder)
+
+
+PLAYED: dict[str, Callable[[Task, Path], Figures]] = {
+    LAUNCH: launched,
+    COMPARE: compared,
+    TRAIN: trained,
+    REPRODUCE: reproduced,
+}

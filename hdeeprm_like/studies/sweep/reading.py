@@ -1,13 +1,14 @@
 """From a sweep file to a list of tasks.
 
 The file holds an options file of an experiment in which a list may stand wherever one value does, or a list of such.
-All combinations of the lists are tasks. Three keys are not of an options file:
+All combinations of the lists are tasks. Four keys are not of an options file:
 
 | key | meaning |
 |---|---|
 | ``options`` | an options file that holds whatever is not said here |
 | ``train`` | an agent, ``file.py[:Class]``, which is trained with each combination, as by the command ``train`` |
 | ``compare`` | a trace; beside it stand ``policies``, ``windows`` and what else the command ``compare`` takes |
+| ``reproduce`` | an experiment of the documents, as ``R10``; beside it stand ``scale``, ``seeds`` and ``traces`` |
 """
 
 import json
@@ -25,7 +26,17 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.options import Options, explain
 from hdeeprm_like.plugins import whole_names
-from hdeeprm_like.studies.sweep.tasks import COMPARE, LAUNCH, TRAIN, Content, Task, combinations, flat, task_of
+from hdeeprm_like.studies.sweep.tasks import (
+    COMPARE,
+    LAUNCH,
+    REPRODUCE,
+    TRAIN,
+    Content,
+    Task,
+    combinations,
+    flat,
+    task_of,
+)
 
 PATHS = ("workload_file_path", "platform_file_path", "type_file_paths")
 
@@ -52,6 +63,11 @@ def tasks_of(path: Path, entry: Content) -> Iterator[Task]:
         from hdeeprm_like.studies.sweep.comparisons import comparison_tasks
 
         yield from comparison_tasks(path, entry)
+        return
+    if REPRODUCE in entry:
+        from hdeeprm_like.studies.sweep.reproductions import reproduction_tasks
+
+        yield from reproduction_tasks(path, entry)
         return
     folder = path.parent
     own = whole(entry, folder)

@@ -15,11 +15,12 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.inputs import sha256
 from hdeeprm_like.plugins import python_files
 
-Do: TypeAlias = Literal["launch", "compare", "train"]
-LAUNCH, COMPARE, TRAIN = get_args(Do)
+Do: TypeAlias = Literal["launch", "compare", "train", "reproduce"]
+LAUNCH, COMPARE, TRAIN, REPRODUCE = get_args(Do)
+GO_ON = (TRAIN, REPRODUCE)  # what goes on where it was when it is run again
 
 WHO = ("policy", "pybatsim", "training")  # keys that change neither platform nor jobs; they vary fastest
-LISTS = ("type_file_paths", "selection", "policies", "hidden")  # what is a list in an options file, too
+LISTS = ("type_file_paths", "selection", "policies", "hidden", "traces")  # what is a list in an options file, too
 SHOWN = ("policy", "seed")  # columns of the table though all tasks may have the same there
 
 Content: TypeAlias = dict[str, Any]

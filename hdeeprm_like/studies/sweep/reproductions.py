@@ -1,0 +1,64 @@
+"""The tasks of ``reproduce``: an experiment of the documents each, on any engine of a sweep."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.options import explain
+from hdeeprm_like.studies.reproduction.experiment import experiment
+from hdeeprm_like.studies.reproduction.place import Place, Scale, Settings
+from hdeeprm_like.studies.reproduction.run import check_learning, result_of
+from hdeeprm_like.studies.sweep.tasks import REPRODUCE, Content, Task, combinations, task_of
+
+FOLDER = "reproduction"  # in that of the sweep
+
+
+class ReproductionOptions(BaseModel):
+    """What stands beside ``reproduce`` in a sweep file, once it is one combination; as the flags of the command."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    reproduce: str
+    scale: Scale = "small"
+    seeds: Annotated[int, Field(ge=1)] | None = None
+    traces: list[str] = []
+
+
+def reproduction_tasks(path: Path, entry: Content) -> Iterator[Task]:
+    """Yield the tasks of an object of a sweep file that reproduces.
+
+    Raises:
+        OptionsError: it cannot be used, or an experiment learns and torch is not installed.
+    """
+    for combination in combinations(path, entry):
+        try:
+            options = ReproductionOptions.model_validate(combination)
+        except ValidationError as error:
+            raise OptionsError(f"{path}: {explain(error.errors()[0], ReproductionOptions)}") from None
+        found = experiment(options.reproduce.upper())
+        check_learning([found])
+        traces = [os.path.normpath(path.parent.absolute() / name) for name in options.traces]
+        content: Content = {**options.model_dump(), "reproduce": found.id, "traces": traces}
+        decides = Place(found, settings_of(content, Path())).key()  # also of the code that measures it
+        values = {"experiment": found.id, "scale": options.scale, "seeds": options.seeds}
+        yield task_of(REPRODUCE, {**content, "decides": decides}, values, [])
+
+
+def settings_of(content: Content, folder: Path) -> Settings:
+    """Return what a task says, to be carried out in the folder of a sweep."""
+    return Settings(folder / FOLDER, content["scale"], content["seeds"], tuple(map(Path, content["traces"])))
+
+
+def reproduced(task: Task, folder: Path) -> dict[str, float]:
+    """Return how many published numbers of an experiment have each verdict, and the CPU time in s that it took.
+
+    What was begun in the folder of the sweep is gone on with.
+    """
+    result = result_of(experiment(task.content["reproduce"]), settings_of(task.content, folder))
+    verdicts = Counter(row["verdict"] for row in result["numbers"])
+    return {**{verdict: float(count) for verdict, count in verdicts.items()}, "cpu_seconds": result["cpu_seconds"]}
