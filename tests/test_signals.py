@@ -1,5 +1,6 @@
 """Signals that raise an error: also where a library loses the first one."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -104,6 +105,35 @@ def test_what_makes_another_error_of_it_is_seen_through():
     assert isinstance(raised.value.__cause__, SystemError)
 
 
-def test_errors_that_no_signal_caused_are_left_as_they_are():
+def test_errors_that_no_signal_caused_are_left_as_they_are(monkeypatch):
     with pytest.raises(ZeroDivisionError), raised_by([signal.SIGUSR1], asked):
         raise ZeroDivisionError
+    monkeypatch.setattr("hdeeprm_like.signals.SOON", 0.0)
+
+    def much_later():
+        with contextlib.suppress(Asked):
+            ask()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), raised_by([signal.SIGUSR1], asked):
+        much_later()
+
+
+def test_what_is_lost_last_of_all_is_raised_by_the_one_around():
+    def work():
+        with raised_by([signal.SIGUSR1], asked):
+            call_from_c(ask)
+        time.sleep(10)
+
+    with pytest.raises(Asked), raised_by([signal.SIGUSR1], asked):
+        work()
+
+
+def test_two_signals_that_are_lost_leave_nothing_behind():
+    with raised_by([signal.SIGUSR1], asked):
+        call_from_c(ask)
+        call_from_c(ask)
+    heard = []
+    signal.signal(signal.SIGUSR1, lambda number, frame: heard.append(number))
+    time.sleep(0.2)
+    assert heard == []

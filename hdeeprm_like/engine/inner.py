@@ -54,7 +54,7 @@ def short_way() -> Any:
             """Leave that to the callers."""
 
         def _optimize_final_module(self) -> None:
-            """That, too."""
+            """Leave the whole to the callers, too."""
 
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()

@@ -4,6 +4,7 @@ import fcntl
 import io
 import json
 import logging
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -106,8 +107,9 @@ def write_lines(path: Path, values: Iterable[object]) -> None:
 
 
 def null_for_nan(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return figures for a JSON file, which has no NaN: what is not known becomes null."""
-    return {name: None if isinstance(value, float) and value != value else value for name, value in figures.items()}
+    """Return figures for a JSON file, which knows finite numbers only: what is not known becomes null."""
+    unknown = {name for name, value in figures.items() if isinstance(value, float) and not math.isfinite(value)}
+    return {name: None if name in unknown else value for name, value in figures.items()}
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:

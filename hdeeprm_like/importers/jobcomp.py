@@ -34,6 +34,8 @@ COLUMNS = {  # a column of sacct, and what the log calls it
 }
 MADE = ("jobid", "user", "account")  # columns of which the log has the parts
 FIRST = ("JobId", "UserId", "GroupId")  # before the name, in which anything may stand
+BETWEEN = ("Name", "JobState", "Partition", "TimeLimit", "StartTime", "EndTime", "NodeList", "NodeCnt", "ProcCnt")
+FOLDER, BEHIND = "WorkDir", "EligibleTime"  # in the one anything may stand, too; behind the other are the `NUMBERS`
 PARTS = ("NodeList", "WorkDir", "Account", "Gres", "WcKey", "DerivedExitCode", "ExitCode")
 NUMBERS = ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset")
 KEY = re.compile(rf"(?:^| )({'|'.join((*FIRST, *COLUMNS.values(), *PARTS, *NUMBERS))})=")
@@ -75,12 +77,21 @@ def read_jobcomp(path: Path, reading: Reading, report: Report) -> JobStore:
 
 
 def values_of(line: str) -> dict[str, str]:
-    """Return what a line tells by its names. Of names that a job's own name imitates those count that Slurm wrote."""
+    """Return what a line tells by its names.
+
+    Slurm writes the names in one order. Of those that a job's own name or folder imitates the one counts that stands
+    where Slurm's does: `FIRST` at the first place, `BETWEEN` before the folder, the `NUMBERS` at the end.
+    """
+    found = list(KEY.finditer(line))
+    place = {match[1]: match.start() for match in found}  # the last of each name
+    folder, behind = place.get(FOLDER, len(line)), place.get(BEHIND, 0)
     told: dict[str, str] = {}
-    _, *parts = KEY.split(line)
-    for name, value in zip(parts[::2], parts[1::2], strict=True):
-        if name not in FIRST or name not in told:
-            told[name] = value.strip()
+    ends = [*(match.start() for match in found), len(line)][1:]
+    for match, end in zip(found, ends, strict=True):
+        name, at = match[1], match.start()
+        imitated = (name in FIRST and name in told) or (name in BETWEEN and at > folder)
+        if not imitated and not (name in NUMBERS and at < behind):
+            told[name] = line[match.end() : end].strip()
     return told
 
 

@@ -99,9 +99,9 @@ def launch_batsim(
         OptionsError: the address is in use.
         ResultsError: the directory cannot be written.
     """
-    line = peer.meet(output)  # from here on a Batsim may have asked, and is answered whatever comes
-    began = time.perf_counter()
     run = first_record(experiment, peer, runs)
+    line = peer.meet(output)  # from here on a Batsim may have asked, and is answered whatever comes
+    began, claimed = time.perf_counter(), False
     talks: list[Conversation] = []
 
     def over() -> bool:  # who started Batsim by hand may end us when Batsim has ended
@@ -109,7 +109,9 @@ def launch_batsim(
 
     try:
         with interruptible(lambda: line.thinking_since, peer.timeout, over):
-            prepare(experiment, output, peer, run)
+            claim(output, run)
+            claimed = True
+            prepare(experiment, output, peer)
             limits = experiment.workload.limits()
             exact = {"w0": read_json(output / WORKLOAD_OF_RUN, ResultsError, read_number)["profiles"]}
             decide = decider or classic_decider(experiment)
@@ -125,8 +127,11 @@ def launch_batsim(
     except (HDeepRMError, Stopped) as problem:
         run["problem"] = str(problem)
         line.refuse(str(problem))
-        if not output.is_dir():
+        if not claimed:  # what is there, if anything, is of others
             raise ResultsError(str(problem)) from problem
+    except BaseException:
+        line.refuse("launch has failed")
+        raise
     finally:
         line.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
@@ -141,10 +146,13 @@ def first_record(experiment: Experiment, peer: Peer, runs: int) -> dict[str, Any
     return run | {"problem": "it has not ended", "files": sorted({*INPUTS, *OUTPUTS, RECORD})}
 
 
-def prepare(experiment: Experiment, output: Path, peer: Peer, run: dict[str, Any]) -> None:
-    """Clear a directory of an earlier run, write the inputs and the record of a run that has not ended.
+def claim(output: Path, run: dict[str, Any]) -> None:
+    """Clear a directory of an earlier run, and write the record of one that has not ended.
 
     That record takes the place of the earlier one before anything else goes: killed at any moment, there is one.
+
+    Raises:
+        ResultsError: it cannot be written, or its ``run.json`` is of no run.
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -154,6 +162,10 @@ def prepare(experiment: Experiment, output: Path, peer: Peer, run: dict[str, Any
             (output / name).unlink(missing_ok=True)
     except OSError as error:
         raise ResultsError(f"{output}: cannot be written: {error.strerror or error}") from error
+
+
+def prepare(experiment: Experiment, output: Path, peer: Peer) -> None:
+    """Write the inputs."""
     write_inputs(experiment, output)
     if peer.version == 5:
         write_batsim5(output / WORKLOAD_OF_RUN, output / WORKLOAD5, ResultsError)

@@ -113,7 +113,7 @@ class Runs:
             max_steps: after which one is cut off.
 
         Raises:
-            OptionsError: a part of the space is the user's own.
+            OptionsError: a part of the space is the user's own, or a job asks for several nodes where one takes it whole.
             WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
         """
         self.space = space
@@ -165,6 +165,7 @@ class Runs:
 
         Raises:
             WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
+            OptionsError: one asks for several nodes, and one node is to take all of its cores.
         """
         if len(jobs) > self._shelf:
             wider = max(len(jobs), 2 * self._shelf, LEAST_JOBS)

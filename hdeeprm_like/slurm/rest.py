@@ -5,12 +5,15 @@ Priorities are still set by ``scontrol``: slurmrestd knows no site factor (22.05
 
 import http.client
 import os
+import re
 import socket
+import time
 from collections.abc import Mapping
 from getpass import getuser
 from urllib.parse import urlsplit
 
 from hdeeprm_like.errors import OptionsError, one_line
+from hdeeprm_like.inputs import READ_AT_ONCE
 from hdeeprm_like.slurm.commands import TIMEOUT, ContactLost, Programs
 from hdeeprm_like.slurm.shown import Job, Node, jobs_of_json, nodes_of_json
 
@@ -18,7 +21,57 @@ PORT = 6820
 VERSIONS = range(46, 35, -1)  # of the interface, v0.0.36 of Slurm 20.11 and later ones, the newest first
 LARGEST = 1 << 29  # bytes of an answer; 10,000 jobs are some 50 MB
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+HOST = re.compile(r"[\w.:%-]+")
 TOKEN, NAME = "X-SLURM-USER-TOKEN", "X-SLURM-USER-NAME"
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return where ``http://HOST:PORT`` or ``https://HOST:PORT`` is.
+
+    Raises:
+        OptionsError: it is no such address; it is not shown where it may hold a password.
+    """
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port or PORT
+        host.encode("idna")
+        whole = not (parts.query or parts.fragment or parts.path.strip("/"))
+        known = parts.scheme in ("http", "https") and HOST.fullmatch(host) is not None and whole
+    except ValueError:
+        parts, known = None, False
+    if parts is not None and parts.username is not None:
+        raise OptionsError("--rest: a name or password in the address is not used; SLURM_JWT holds the token")
+    if not known:
+        raise OptionsError(f"--rest: {address!r:.80}: http://HOST:PORT, https://HOST:PORT or unix:PATH is needed")
+    return host, port
+
+
+def own_name() -> str:
+    """Return the name of who runs this.
+
+    Raises:
+        OptionsError: nobody knows it.
+    """
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        raise OptionsError("--rest: who you are is not known here; SLURM_USER_NAME tells it") from None
+
+
+def whole_of(answer: http.client.HTTPResponse) -> bytes:
+    """Return what an answer says.
+
+    Raises:
+        ContactLost: it is too long, or does not end in time.
+    """
+    content, deadline = bytearray(), time.monotonic() + TIMEOUT
+    while piece := answer.read1(READ_AT_ONCE):
+        content += piece
+        if len(content) > LARGEST:
+            raise ContactLost(f"slurmrestd: an answer of more than {LARGEST >> 20} MB is none")
+        if time.monotonic() > deadline:
+            raise ContactLost(f"slurmrestd: its answer does not end within {TIMEOUT:g} s")
+    return bytes(content)
 
 
 class OverUnix(http.client.HTTPConnection):
@@ -52,19 +105,15 @@ class Rest(Programs):
         self._headers = {"Accept": "application/json"}
         self._version = ""
         scheme, _, path = address.partition(":")
-        parts = urlsplit(address)
-        try:
-            known = (scheme == "unix" and bool(path)) or (scheme in ("http", "https") and bool(parts.hostname))
-            self._port = (parts.port or PORT) if known and scheme != "unix" else 0
-        except ValueError:
-            known = False
-        if not known or parts.query or (scheme != "unix" and parts.path.strip("/")):
-            raise OptionsError(f"--rest: {address!r:.80}: http://HOST:PORT, https://HOST:PORT or unix:PATH is needed")
-        self._scheme, self._path, self._host = scheme, path, parts.hostname or ""
+        self._scheme, self._path, self._host, self._port = scheme, path, "", 0
+        if scheme != "unix" or not path:
+            self._host, self._port = host_and_port(address)
         if token := environment.get("SLURM_JWT"):
+            if not (token.isascii() and token.isprintable()):
+                raise OptionsError("--rest: SLURM_JWT is no token: it has a character that none has")
             if scheme == "http" and self._host not in LOOPBACK:
                 raise OptionsError("--rest: http would send SLURM_JWT to another machine in the clear; use https")
-            self._headers |= {TOKEN: token, NAME: environment.get("SLURM_USER_NAME") or getuser()}
+            self._headers |= {TOKEN: token, NAME: environment.get("SLURM_USER_NAME") or own_name()}
 
     def jobs(self) -> list[Job]:
         """Return all jobs that are shown.
@@ -98,14 +147,12 @@ class Rest(Programs):
         try:
             connection.request("GET", path, headers=self._headers)
             answer = connection.getresponse()
-            content = answer.read(LARGEST + 1)
-        except (OSError, http.client.HTTPException) as error:
+            content = whole_of(answer)
+        except (OSError, ValueError, http.client.HTTPException) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise ContactLost(f"slurmrestd at {self._address:.60}: {one_line(why)[:80]}") from None
         finally:
             connection.close()
-        if len(content) > LARGEST:
-            raise ContactLost(f"slurmrestd: an answer of more than {LARGEST >> 20} MB is none")
         return answer.status, content.decode("utf-8", "replace")
 
     def _connection(self) -> http.client.HTTPConnection:

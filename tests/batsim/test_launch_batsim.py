@@ -22,7 +22,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.in_process import clean, launch_classic
 from hdeeprm_like.launch.peers import docker_words, peer_of, socket_address
-from hdeeprm_like.launch.with_batsim import first_record, launch_batsim, prepare
+from hdeeprm_like.launch.with_batsim import claim, first_record, launch_batsim
 
 ROOT = Path(__file__).parent.parent.parent
 OURS = "hdeeprm-like batsim"
@@ -97,6 +97,18 @@ def test_a_directory_that_cannot_be_is_one_line(tmp_path, capsys):
     words = ["launch", "-q", "-o", str(path), "--output", str(file / "out"), "--simulator", "batsim"]
     assert main([*words, "--batsim-command", OURS]) == 2
     assert capsys.readouterr().err == f"hdeeprm-like: {file / 'out'}: cannot be written: Not a directory\n"
+
+
+def test_a_record_that_is_of_no_run_stays_with_what_lies_beside_it(tmp_path, capsys):
+    path, out = experiment_file(tmp_path), tmp_path / "out"
+    out.mkdir()
+    kept = {out / "run.json": '{"my": "record"}', out / "out_jobs.csv": "mine"}
+    for file, content in kept.items():
+        file.write_text(content)
+    words = ["launch", "-q", "-o", str(path), "--output", str(out), "--simulator", "batsim"]
+    assert main([*words, "--batsim-command", OURS]) == 2
+    assert capsys.readouterr().err == f"hdeeprm-like: {out / 'run.json'}: lists no files; this is no record of a run\n"
+    assert {file: file.read_text() for file in out.iterdir()} == kept
 
 
 def test_batsim_5_leaves_a_directory_that_is_read_drawn_and_cleaned_as_the_others(tmp_path, capsys):
@@ -318,8 +330,8 @@ def wait_until(true, seconds=30.0):
 
 
 def test_there_is_a_record_while_an_earlier_run_is_cleared(experiment, tmp_path, monkeypatch):
-    peer = SimpleNamespace(simulator="batsim", version=4)
-    prepare(experiment, tmp_path / "out", peer, first_record(experiment, peer, runs=1))
+    peer = SimpleNamespace(simulator="batsim")
+    claim(tmp_path / "out", first_record(experiment, peer, runs=1))
     (tmp_path / "out" / "out_jobs.csv").touch()
     unlink, statuses = Path.unlink, []
 
@@ -328,7 +340,7 @@ def test_there_is_a_record_while_an_earlier_run_is_cleared(experiment, tmp_path,
         statuses.append(record(path.parent)["status"])
 
     monkeypatch.setattr(Path, "unlink", unlink_and_look)
-    prepare(experiment, tmp_path / "out", peer, first_record(experiment, peer, runs=1))
+    claim(tmp_path / "out", first_record(experiment, peer, runs=1))
     assert set(statuses) == {"incomplete"}
 
 

@@ -20,7 +20,7 @@ from hdeeprm_like.entry import PYBATSIM
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch import with_batsim
 from hdeeprm_like.launch.peers import peer_of
-from hdeeprm_like.launch.with_batsim import first_record, prepare
+from hdeeprm_like.launch.with_batsim import claim, first_record, prepare
 
 OURS = [sys.executable, "-m", "hdeeprm_like"]
 
@@ -148,7 +148,8 @@ def test_a_batsim_by_hand_ends_when_we_are_stopped_while_machine_code_is_made(nu
 def test_under_pybatsims_launcher_batsim_ends_when_we_are_stopped(tries, tmp_path):
     experiment_file(tmp_path, jobs=400)
     experiment, peer = load_experiment(tmp_path / "exp.json"), peer_of("batsim", tmp_path, socket="1", timeout=1)
-    prepare(experiment, tmp_path / "out", peer, first_record(experiment, peer, runs=1))
+    claim(tmp_path / "out", first_record(experiment, peer, runs=1))
+    prepare(experiment, tmp_path / "out", peer)
     options = json.dumps({"seed": 1, "agent": {"policy_pair": "first-low_power"}})
 
     def words(folder, port):

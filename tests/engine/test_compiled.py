@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
+from numba.core.compiler import DefaultPassBuilder, Flags
 
-from hdeeprm_like.engine import lifecycle
+from hdeeprm_like.engine import inner, lifecycle
 from hdeeprm_like.engine.compiled import PACKAGE, compiled, inlined
 
 MARKS = {"compiled", "inlined", "released"}
@@ -31,6 +33,11 @@ def counts_from_the_end(index: ast.expr) -> bool:
     """Tell whether an index, or one of several, is a negative number."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return any(isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub) for part in parts)
+
+
+def test_every_step_that_inner_functions_go_without_is_one_of_numbas():
+    whole = DefaultPassBuilder.define_nopython_pipeline(SimpleNamespace(flags=Flags(), func_ir=None))
+    assert set(inner.NEEDLESS) <= {step[0].__name__ for step in whole.passes}
 
 
 def test_no_compiled_function_has_a_negative_number_for_an_index():

@@ -45,6 +45,22 @@ def test_names_that_imitate_the_log_arrays_and_heterogeneous_jobs_are_told_apart
     assert {extra[rows[f"13_{task}"]]["State"] for task in (1, 2, 3)} == {"COMPLETED"}
 
 
+@pytest.mark.parametrize(
+    ("where", "imitated"),
+    [
+        ("WorkDir=/home/ada ", "WorkDir=/home/a ProcCnt=100000 JobState=FAILED "),
+        ("Name=wrap ", "Name=x ArrayJobId=77 ArrayTaskId=3 HetJobId=8 "),
+        ("Name=wrap ", "Name=x WorkDir=/x ProcCnt=9 EligibleTime=unknown ArrayJobId=77 ArrayTaskId=3 "),
+    ],
+)
+def test_no_name_or_folder_of_a_job_makes_another_job_of_it(tmp_path, where, imitated):
+    whole = imported(tmp_path)
+    forged = imported(tmp_path, TEXT.replace(where, imitated))
+    assert forged[3] == whole[3]
+    for name in ("processors", "status", "submit", "run"):
+        assert getattr(forged[0], name).tolist() == getattr(whole[0], name).tolist()
+
+
 def test_a_held_job_arrives_when_it_was_released(tmp_path):
     held = {how: imported(tmp_path, arrival=how) for how in ("eligible", "submit")}
     waits = {how: trace.wait[rows["15"]] for how, (trace, _, _, rows) in held.items()}

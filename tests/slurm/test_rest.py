@@ -3,6 +3,7 @@
 import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 from slurm_shows import sinfo, squeue
@@ -111,13 +112,40 @@ def test_nobody_there_is_a_loss(address):
 
 
 @pytest.mark.parametrize(
-    "address", ["", "unix:", "here", "ftp://a", "http://", "http://a:b", "http://a:70000", "http://a/slurm/v0.0.38"]
+    "address",
+    [
+        *("", "unix:", "here", "ftp://a", "http://", "http://a:b", "http://a:70000", "http://a/slurm/v0.0.38"),
+        *("http://[::1", "http://a b:1", "http://a..b:1", f"http://{64 * 'a'}:1"),
+    ],
 )
 def test_what_is_no_address_is_one_line(address, capsys):
     assert main(["slurm", "watch", "--policy", "sjf", "--rest", address]) == 2
     said = capsys.readouterr().err
     assert "http://HOST:PORT, https://HOST:PORT or unix:PATH is needed" in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("token", ["secret\n", "gehe\u00efm", "se\x00cret"])
+def test_what_is_no_token_is_refused_and_not_shown(token):
+    with pytest.raises(OptionsError, match="SLURM_JWT is no token") as error:
+        Rest("https://cluster:6820", {"SLURM_JWT": token})
+    assert token.strip() not in str(error.value)
+
+
+def test_a_password_in_the_address_is_refused_and_not_shown():
+    with pytest.raises(OptionsError, match="is not used") as error:
+        Rest("http://ada:secret@cluster", {})
+    assert "secret" not in str(error.value)
+
+
+def test_an_answer_that_drips_is_a_loss(served, monkeypatch):
+    server, address = served
+    server.pages = {"/slurm/v0.0.46/jobs": (200, squeue("24.05"))}
+    monkeypatch.setattr(rest, "READ_AT_ONCE", 100)
+    clock = iter(range(0, 10_000, 25))
+    monkeypatch.setattr(rest, "time", SimpleNamespace(monotonic=lambda: next(clock)))  # 25 s from piece to piece
+    with pytest.raises(ContactLost, match="does not end within 60 s"):
+        Rest(address, {}).jobs()
 
 
 def test_a_token_goes_to_no_other_machine_in_the_clear():

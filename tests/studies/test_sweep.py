@@ -20,7 +20,7 @@ from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
 from hdeeprm_like.studies.sweep.reading import read_sweep
 from hdeeprm_like.studies.sweep.run import packed, sampled
-from hdeeprm_like.studies.sweep.tasks import TRAIN, Task, columns_of
+from hdeeprm_like.studies.sweep.tasks import REPRODUCE, TRAIN, Task, columns_of
 
 ROOT = Path(__file__).parents[2]
 TRACE = ROOT / "workloads" / "lublin_256.swf.gz"
@@ -77,17 +77,17 @@ def table(folder, output):
 
 
 def test_experiments_of_the_documents_are_swept_and_their_page_is_written(tmp_path, capsys):
-    file, folder = write(tmp_path, {"reproduce": ["r07", "R01"], "traces": ["none"]}), tmp_path / "sweep"
-    assert [task.values["experiment"] for task in read_sweep(file)] == ["R07", "R01"]
+    file, folder = write(tmp_path, {"reproduce": ["r07", "R01"], "seeds": [1, 2]}), tmp_path / "sweep"
+    assert [task.values["experiment"] for task in read_sweep(file)] == ["R07", "R07", "R01", "R01"]
     assert sweep(file, "-o", folder, "--workers", 1, "-q") == 0, capsys.readouterr().err
     rows = {row["experiment"]: row for row in table(folder, tmp_path / "t.csv")}
     assert float(rows["R07"]["equal"]) > 0.0
-    before = {path: path.stat().st_mtime_ns for path in folder.glob("reproduction/R*/result.json")}
-    assert len(before) == 2
-    more = ["--resume", "--traces", str(tmp_path / "none"), "--output", str(folder / "reproduction"), "-q"]
-    assert main(["reproduce", "R07", "R01", *more]) == 0
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("reproduction-seeds-*/R*/result.json")}
+    assert len(before) == 4
+    found = folder / "reproduction-seeds-2"
+    assert main(["reproduce", "R07", "R01", "--resume", "--seeds", "2", "--output", str(found), "-q"]) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before  # nothing was measured again
-    assert "R01" in (folder / "reproduction" / "report.html").read_text()
+    assert "R01" in (found / "report.html").read_text()
     for wrong, told in (({"reproduce": "R99"}, "R99"), ({"reproduce": "R01", "scale": "big"}, "scale")):
         with pytest.raises(OptionsError, match=told):
             read_sweep(write(tmp_path, wrong, "wrong.json"))
@@ -187,7 +187,7 @@ def some_tasks(count, do="compare"):
 
 
 def test_milliseconds_are_packed_into_minutes_and_trainings_stand_alone():
-    tasks = some_tasks(100_000) + some_tasks(3, TRAIN)
+    tasks = some_tasks(100_000) + some_tasks(2, TRAIN) + some_tasks(1, REPRODUCE)
     chunks = packed(tasks, each=0.005, chunk=180.0, workers=None)
     assert sorted(len(chunk) for chunk in chunks) == [1, 1, 1, 28_000, 36_000, 36_000]
     assert sum(len(chunk) for chunk in packed(tasks, 0.005, 180.0, workers=2)) == len(tasks)

@@ -1,5 +1,6 @@
 """The tasks of ``reproduce``: an experiment of the documents each, on any engine of a sweep."""
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -50,8 +51,12 @@ def reproduction_tasks(path: Path, entry: Content) -> Iterator[Task]:
 
 
 def settings_of(content: Content, folder: Path) -> Settings:
-    """Return what a task says, to be carried out in the folder of a sweep."""
-    return Settings(folder / FOLDER, content["scale"], content["seeds"], tuple(map(Path, content["traces"])))
+    """Return what a task says, to be carried out in the folder of a sweep: one for each combination but for the ids."""
+    traces = content["traces"]
+    parts = [content["scale"]] * (content["scale"] != "small")
+    parts += [f"seeds-{content['seeds']}"] * (content["seeds"] is not None)
+    parts += [hashlib.sha256("\0".join(traces).encode()).hexdigest()[:8]] * bool(traces)
+    return Settings(folder / "-".join((FOLDER, *parts)), content["scale"], content["seeds"], tuple(map(Path, traces)))
 
 
 def reproduced(task: Task, folder: Path) -> dict[str, float]:

@@ -23,7 +23,7 @@ from hdeeprm_like.studies.sweep.engine import Engine, Lost, Where, engine_named,
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
 from hdeeprm_like.studies.sweep.playing import run_chunk
 from hdeeprm_like.studies.sweep.reading import read_sweep
-from hdeeprm_like.studies.sweep.tasks import TRAIN, Task
+from hdeeprm_like.studies.sweep.tasks import GO_ON, Task
 
 RECORD, TASKS = "sweep.json", "tasks.jsonl"
 CHUNK = 180.0  # s that a chunk takes: long beside what starting a job costs, short beside what a killed one loses
@@ -150,8 +150,8 @@ def record_of(where: Where, done: int) -> dict[str, Any]:
 
 
 def simulations(tasks: Sequence[Task]) -> list[Task]:
-    """Return the tasks that may be of milliseconds; trainings take minutes to days."""
-    return [task for task in tasks if task.do != TRAIN]
+    """Return the tasks that may be of milliseconds; trainings and experiments of documents take minutes to days."""
+    return [task for task in tasks if task.do not in GO_ON]
 
 
 def sampled(tasks: Sequence[Task], workers: int) -> list[list[Task]]:
@@ -161,7 +161,7 @@ def sampled(tasks: Sequence[Task], workers: int) -> list[list[Task]]:
 
 
 def packed(tasks: Sequence[Task], each: float, chunk: float, workers: int | None) -> list[list[Task]]:
-    """Return tasks in chunks, each training alone.
+    """Return tasks in chunks, each that is no simulation alone.
 
     Args:
         each: s that a simulation takes in the mean. chunk: s that a chunk may take.
@@ -172,7 +172,7 @@ def packed(tasks: Sequence[Task], each: float, chunk: float, workers: int | None
         chunk = min(chunk, each * len(small) / (PARTS * workers))
     size = max(1, round(chunk / max(each, 1e-6)))
     return [
-        *([task] for task in tasks if task.do == TRAIN),
+        *([task] for task in tasks if task.do in GO_ON),
         *(list(small[n : n + size]) for n in range(0, len(small), size)),
     ]
 
