@@ -1,7 +1,7 @@
 """What the commands share: exit statuses, the parser, kinds of arguments."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -46,6 +46,11 @@ def command(
     added.add_argument("--log-level", choices=levels, help="how much to write to stderr (default WARNING)")
     added.set_defaults(run=run)
     return added
+
+
+def completed(argument: argparse.Action, names: Callable[[], Iterable[str]]) -> None:
+    """Let a shell complete an argument to names, which are looked up only if it asks."""
+    argument.completer = lambda **_: names()  # type: ignore[attr-defined]  # argcomplete's way
 
 
 DIGITS = 19  # of a number that could be meant
