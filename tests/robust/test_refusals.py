@@ -166,7 +166,22 @@ def test_a_trace_whose_only_job_has_no_size_is_refused(tmp_path, size):
         ["compare", "--policies", "fcfs", "--windows", w, "--output", tmp_path / "o"] for w in ("all", "1x1")
     ):
         line = refused(*command, "--trace", tmp_path / "t.swf")
-        assert "t.swf" in line
+        assert line.endswith("t.swf: no job of it ran for some time on some processors")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "predict {}",
+        "explain zoo:balanced --trace {}",
+        "compare --policies fcfs --windows all --trace {} --output {}.out",
+    ],
+)
+def test_a_header_that_tells_of_too_many_processors_is_refused(tmp_path, command):
+    """The old code asked for as much memory as so many cores need."""
+    (tmp_path / "t.swf").write_text(trace(cores=2_000_000_000))
+    words = [word.format(tmp_path / "t.swf") for word in command.split()]
+    assert "t.swf: tells of 2,000,000,000 processors; at most 1,000,000 are possible" in refused(*words)
 
 
 def test_a_name_that_is_too_long_or_breaks_the_line_is_one_short_line(tmp_path):
