@@ -20,6 +20,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import packed, replacing_bytes
 from hdeeprm_like.inputs import READ_AT_ONCE, opened
+from hdeeprm_like.limits import LONGEST
 from hdeeprm_like.types import Bools, Floats, Ints
 
 log = logging.getLogger(__name__)
@@ -294,7 +295,19 @@ def convert(
     rows, skipped = _kept(reasons, len(trace), skip, first)
     if not len(rows):
         raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs is left{_why(skipped, skip)}")
+    _check_times(trace, rows, asked.time, runtimes == "trace")
     return _workload(trace, asked, rows, reference_flops, capacity, runtimes, demands), skipped
+
+
+def _check_times(trace: Trace, rows: Ints, requested: Floats, with_run: bool) -> None:
+    """Refuse times that a workload cannot hold."""
+    times = {"comes": trace.submit - trace.submit[rows].min(), "asks for": requested}
+    for verb, column in (times | {"runs for": trace.run} if with_run else times).items():
+        longest = rows[np.argmax(column[rows])]
+        if column[longest] > LONGEST:
+            after = " after the first" if verb == "comes" else ""
+            told = f"{verb} {column[longest]:g} s{after}; at most {LONGEST:g} are possible"
+            raise WorkloadError(f"{trace.path}: job {trace.job[longest]} {told}")
 
 
 class _Requests(NamedTuple):

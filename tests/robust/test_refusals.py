@@ -275,8 +275,8 @@ def damaged(text, column, value):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("finish_time", "1e308", "finish_time is '1e308'; at most 1e+12 is possible"),
-        ("requested_number_of_resources", "1e30", "at most 1e+12 is possible"),
+        ("finish_time", "1e308", "finish_time is '1e308'; at most 1e+15 is possible"),
+        ("requested_number_of_resources", "1e30", "at most 1e+15 is possible"),
         ("allocated_resources", "0-99999999999", "is '0-99999999999', not a set of cores"),
         ("allocated_resources", "3-1", "is '3-1', not a set of cores"),
     ],
@@ -288,6 +288,41 @@ def test_what_a_damaged_run_tells_is_not_drawn(tmp_path, column, value, words):
     jobs.write_text(damaged(jobs.read_text(), column, value))
     for command in (["visual", "gantt", "--save", folder / "g.png", "--run"], ["export", "perfetto"], ["report"]):
         assert words in refused(*command, folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("2 2e12 0 9 1 -1 -1 1 9", "job 2 comes 2e+12 s after the first; at most 1e+12 are possible"),
+        ("2 5 0 9 1 -1 -1 1 2e12", "job 2 asks for 2e+12 s; at most 1e+12 are possible"),
+    ],
+)
+def test_times_of_a_trace_that_no_workload_can_hold_are_refused(tmp_path, line, words):
+    folder = write_inputs(tmp_path, **{"t.swf": trace(1) + f"{line} 2000 1 1 1 1 1 1 -1 -1\n"})
+    command = ["launch", "--options", folder / "options.json", "--trace", folder / "t.swf"]
+    assert words in refused(*command, "--output", folder / "out")
+
+
+def test_what_is_made_of_the_longest_jobs_can_be_read(tmp_path):
+    """The old reader refused more than 1e12 s, which a sum of such jobs is."""
+    jobs = "".join(f"{number} 0 0 1e12 4 -1 -1 4 1e12 2000 1 1 1 1 1 1 -1 -1\n" for number in range(1, 4))
+    folder = write_inputs(tmp_path, **{"t.swf": jobs})
+    command = ["launch", "-q", "--options", folder / "options.json", "--trace", folder / "t.swf"]
+    assert told(*command, "--output", folder / "out") == (0, "")
+    assert told("metrics", "-q", folder / "out") == (0, "")
+    assert told("jobstat", folder / "out" / "workload.json", "all") == (0, "")
+
+
+def test_the_slowdown_of_jobs_that_are_over_at_once_is_not_known(tmp_path, capsys):
+    """A table of times with six digits shows no run time of them, for which it was refused."""
+    jobs = "".join(f"{number} {number} 0 1e-7 1 -1 -1 1 1e-7 2000 1 1 1 1 1 1 -1 -1\n" for number in range(1, 4))
+    folder = write_inputs(tmp_path, **{"t.swf": jobs})
+    command = ["launch", "-q", "--options", folder / "options.json", "--trace", folder / "t.swf"]
+    assert told(*command, "--output", folder / "out") == (0, "")
+    assert told("metrics", folder / "out", "--csv", folder / "m.csv", "-q") == (0, "")
+    figures = dict(line.rsplit(",", 1) for line in (folder / "m.csv").read_text().splitlines())
+    assert (figures["slowdown"], figures["slowdown_max"]) == ("", "")
+    assert (figures["bounded_slowdown"], figures["jobs_run"]) == ("1.0", "3.0")
 
 
 def test_a_run_of_which_no_job_ran_has_a_report(tmp_path):
