@@ -94,6 +94,15 @@ def test_numbers_beyond_any_use_are_refused_with_the_reason(tmp_path, arguments,
     assert words in line
 
 
+@pytest.mark.parametrize("speed", ["1e300", "1e-300", "0", "nan", "-1"])
+def test_speeds_of_cores_that_make_no_number_of_operations_are_refused(tmp_path, speed):
+    """Operations of an infinite speed were written as `inf`, which is no JSON."""
+    made = ["generate", "lublin", "--seed", "1", "--jobs", "3", "--output", tmp_path / "j.json"]
+    for command in (made, ["convert", write_inputs(tmp_path) / "trace.swf", tmp_path / "j.json"]):
+        words = "a number of Gflop/s from 0.001 to 1e6 is needed"
+        assert words in refused(*command, f"--gflops={speed}")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
