@@ -89,7 +89,7 @@ def read_swf(path: Path) -> Trace:
     header: list[str] = []
     pieces: list[list[Floats | Ints]] = []
     widest, lines_before = 0, 0
-    with opened(path, WorkloadError) as data, io.TextIOWrapper(data, encoding="utf-8", errors="replace") as text:
+    with opened(path, WorkloadError) as data, io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text:
         while lines := text.readlines(READ_AT_ONCE):  # headers hold names in any encoding
             _check_lengths(lines, path, lines_before)
             if not pieces:

@@ -252,6 +252,17 @@ def test_nothing_is_put_in_the_place_of_a_device_or_a_pipe(tmp_path):
         assert place.is_fifo()
 
 
+def test_files_that_begin_with_a_mark_of_their_encoding_are_read(tmp_path):
+    folder = write_inputs(tmp_path)
+    for name in ("machine.json", "jobs.json", "options.json", "trace.swf"):
+        (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())
+    command = ["launch", "-q", "--options", folder / "options.json"]
+    assert told(*command, "--output", folder / "a") == (0, "")
+    assert told(*command, "--trace", folder / "trace.swf", "--output", folder / "b") == (0, "")
+    jobs = (folder / "b" / "out_jobs.csv").read_text()
+    assert jobs.count("\n") == 1 + trace().count("\n") - 1  # the header of the trace is no job
+
+
 def test_an_ending_that_tells_no_format_is_told_with_the_name(tmp_path):
     (tmp_path / "trace.swf").write_text(trace())
     line = refused("convert", tmp_path / "trace.swf", tmp_path / "x.nothing")
