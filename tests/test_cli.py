@@ -424,9 +424,10 @@ def test_help_answers_at_once_and_imports_nothing_heavy():
     assert not heavy & set(done.stdout.split())
     times = []
     for _ in range(5):
-        begin = time.perf_counter()
+        before = os.times()
         done = subprocess.run([*PROGRAM, "--help"], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True)
-        times.append(time.perf_counter() - begin)
+        after = os.times()
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert "launch" in done.stdout
     assert min(times) < 0.5
 
