@@ -114,7 +114,7 @@ def opened(path: Path, error: type[HDeepRMError]) -> Iterator[BinaryIO]:
 def read_text(path: Path, error: type[HDeepRMError], errors: str = "strict") -> str:
     """Return the text of a file, unpacked if it ends in ``.gz``; raise *error* in one line if it cannot be read."""
     with opened(path, error) as data:
-        return data.read().decode("utf-8", errors)
+        return data.read().decode("utf-8-sig", errors)  # programs of Windows begin a file with a mark
 
 
 def read_document(path: Path, error: type[HDeepRMError], errors: str = "strict") -> str:

@@ -27,6 +27,7 @@ STEPS = Limit(100_000, "an observation has numbers for every step")
 UNITS = Limit(65_536, "two layers of so many units have 17 GB of weights")
 OBSERVATION = Limit(10_000_000, "it is written anew at every decision")
 RUNS = Limit(1_000_000, "each is simulated one after the other")
+LONGEST = 1e12  # s, 30,000 years: times that far apart still differ by a tenth of a millisecond
 SITE_FACTOR = Limit(2_000_000_000, "Slurm knows no larger ones")
 
 OPTIONS: dict[str, Limit] = {

@@ -1,7 +1,7 @@
 """What the commands share: exit statuses, the parser, kinds of arguments."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -48,6 +48,11 @@ def command(
     return added
 
 
+def completed(argument: argparse.Action, names: Callable[[], Iterable[str]]) -> None:
+    """Let a shell complete an argument to names, which are looked up only if it asks."""
+    argument.completer = lambda **_: names()  # type: ignore[attr-defined]  # argcomplete's way
+
+
 DIGITS = 19  # of a number that could be meant
 
 
@@ -86,15 +91,20 @@ def share(text: str) -> float:
     return between(text, 1.0, "number between 0 and 1")
 
 
-def between(text: str, most: float, what: str) -> float:
-    """Parse a number between 0 and *most*."""
+def between(text: str, most: float, what: str, least: float = 0.0) -> float:
+    """Parse a number above 0, from *least* and below *most*."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0.0 < value < most:
+    if not (least <= value < most and value > 0.0):
         raise argparse.ArgumentTypeError(f"{text[:40]!r}: a {what} is needed")
     return value
+
+
+def gflops(text: str) -> float:
+    """Parse the speed of a core."""
+    return between(text, 1e6, "number of Gflop/s from 0.001 to 1e6", least=1e-3)
 
 
 def seed(text: str) -> int:

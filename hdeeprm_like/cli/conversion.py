@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command
-from hdeeprm_like.cli.workloads import GIGA, factor
+from hdeeprm_like.cli.arguments import Commands, at_most, command, gflops
+from hdeeprm_like.cli.workloads import GIGA
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import CORES
 
@@ -21,7 +21,7 @@ def add_convert(commands: Commands) -> None:
     )
     added.add_argument("target", type=Path, metavar="TARGET", help="the file; the ending of its name tells the format")
     added.add_argument(
-        "--gflops", type=factor, default=1.0, metavar="G", help="of the cores the run times are of (default 1)"
+        "--gflops", type=gflops, default=1.0, metavar="G", help="of the cores the run times are of (default 1)"
     )
     added.add_argument("--cores", type=at_most(CORES), metavar="N", help="of the machine (default: as the source says)")
     added.add_argument(

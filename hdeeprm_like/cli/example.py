@@ -2,9 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import PROGRAM, Commands, command
+from hdeeprm_like.cli.arguments import PROGRAM, Commands, command, completed
 from hdeeprm_like.errors import OptionsError
 
 
@@ -12,8 +13,15 @@ def add_example(commands: Commands) -> None:
     """Add ``example``."""
     purpose = "copy an example, ready to run, into a folder; without a name, list the examples"
     added = command(commands, "example", purpose, run_example)
-    added.add_argument("name", nargs="?", metavar="NAME", help="of the example, as gaia")
+    completed(added.add_argument("name", nargs="?", metavar="NAME", help="of the example, as gaia"), names_of_examples)
     added.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where its files go; made if it is missing")
+
+
+def names_of_examples() -> Iterable[str]:
+    """Return what can be named."""
+    from hdeeprm_like.examples import EXAMPLES
+
+    return EXAMPLES
 
 
 def run_example(options: argparse.Namespace) -> None:

@@ -2,9 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, at_most, command
+from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, at_most, command, completed
 from hdeeprm_like.limits import PROCESSES, RUNS
 
 
@@ -13,7 +14,8 @@ def add_reproduce(commands: Commands) -> None:
     added = command(
         commands, "reproduce", "measure what the five documents published, and report both side by side", run_reproduce
     )
-    added.add_argument("ids", nargs="*", metavar="ID", help="experiments, as R03; without one all of the tier")
+    ids = added.add_argument("ids", nargs="*", metavar="ID", help="experiments, as R03; without one all of the tier")
+    completed(ids, ids_of_experiments)
     added.add_argument(
         "--tier",
         choices=("quick", "medium", "long"),
@@ -48,6 +50,13 @@ def add_reproduce(commands: Commands) -> None:
     added.add_argument(
         "--strict", action="store_true", help="exit status 1 if something is contradicted that is expected to hold"
     )
+
+
+def ids_of_experiments() -> Iterable[str]:
+    """Return what can be named."""
+    from hdeeprm_like.studies.reproduction.experiment import known_ids
+
+    return known_ids()
 
 
 def run_reproduce(options: argparse.Namespace) -> int:

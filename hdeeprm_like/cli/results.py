@@ -2,9 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, command, moment, seed
+from hdeeprm_like.cli.arguments import Commands, command, completed, moment, seed
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
@@ -17,7 +18,10 @@ ROWS = {"tariff": "cost of the energy", "carbon": "CO2 (kg)"}
 def add_visual(commands: Commands) -> None:
     """Add ``visual``."""
     added = command(commands, "visual", "draw a run", run_visual)
-    added.add_argument("kind", metavar="KIND", help=f"what to draw: {', '.join(KINDS)}; or compare, for several runs")
+    kind = added.add_argument(
+        "kind", metavar="KIND", help=f"what to draw: {', '.join(KINDS)}; or compare, for several runs"
+    )
+    completed(kind, lambda: (*KINDS, "compare"))
     added.add_argument(
         "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
     )
@@ -80,11 +84,22 @@ def add_jobstat(commands: Commands) -> None:
     """Add ``jobstat``."""
     added = command(commands, "jobstat", "print statistics of what jobs ask for", run_jobstat)
     added.add_argument("workload", type=Path, help=f"jobs: {names('workload', 'trace')}")
-    added.add_argument("field", metavar="FIELD", help="req_time, size, mem, mem_bw, submit, or all for the whole table")
-    added.add_argument(
+    field = added.add_argument(
+        "field", metavar="FIELD", help="req_time, size, mem, mem_bw, submit, or all for the whole table"
+    )
+    statistic = added.add_argument(
         "statistic", metavar="STATISTIC", nargs="?", help="min, max, mean, median, std, sum, count, p95 ..."
     )
+    completed(field, lambda: (*what_is_told()[0], "all"))
+    completed(statistic, lambda: what_is_told()[1])
     added.add_argument("--seed", type=seed, help="draws the bandwidths that a trace does not know")
+
+
+def what_is_told() -> tuple[Iterable[str], Iterable[str]]:
+    """Return the fields and the statistics that jobstat knows by name."""
+    from hdeeprm_like.studies.jobstat import FIELDS, STATISTICS
+
+    return FIELDS, STATISTICS
 
 
 def run_jobstat(options: argparse.Namespace) -> None:

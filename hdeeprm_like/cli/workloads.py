@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, seed
+from hdeeprm_like.cli.arguments import Commands, at_most, command, gflops, seed
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import Holds, check_writable, endings, load_trace, write, write_jobs
 from hdeeprm_like.limits import CORES, JOBS, WINDOWS
@@ -50,7 +50,7 @@ def add_generate(commands: Commands) -> None:
     )
     added.add_argument("--hdeeprm", action="store_true", help="draw bandwidths, and memories if the model has none")
     added.add_argument(
-        "--gflops", type=factor, default=1.0, metavar="G", help="of the cores the times are of, for JSON (default 1)"
+        "--gflops", type=gflops, default=1.0, metavar="G", help="of the cores the times are of, for JSON (default 1)"
     )
 
 

@@ -64,7 +64,7 @@ def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> 
     Raises:
         HDeepRMError: as *error* says; the file cannot be read, or a line of it has too few or too many values.
     """
-    lines = csv.reader(io.StringIO(read_document(path, error).removeprefix("\ufeff"), newline=""))
+    lines = csv.reader(io.StringIO(read_document(path, error), newline=""))
     names: list[str] = []
     rows: list[CsvRow] = []
     seen: dict[str, str] = {}  # where each row stands

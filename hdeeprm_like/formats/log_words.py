@@ -136,7 +136,7 @@ def _read_beside(file: Path, changed: int) -> dict[str, list[str]]:
 
 def _columns(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     """Return some columns of a CSV as texts; those that are missing are left out."""
-    lines = csv.reader(io.StringIO(read_text(path, WorkloadError).removeprefix("\ufeff"), newline=""))
+    lines = csv.reader(io.StringIO(read_text(path, WorkloadError), newline=""))
     head = next(lines, [])
     places = {name: head.index(name) for name in names if name in head}
     found: dict[str, list[str]] = {name: [] for name in places}

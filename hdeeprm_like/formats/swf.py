@@ -20,6 +20,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import packed, replacing_bytes
 from hdeeprm_like.inputs import READ_AT_ONCE, opened
+from hdeeprm_like.limits import LONGEST
 from hdeeprm_like.types import Bools, Floats, Ints
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ def read_swf(path: Path) -> Trace:
     header: list[str] = []
     pieces: list[list[Floats | Ints]] = []
     widest, lines_before = 0, 0
-    with opened(path, WorkloadError) as data, io.TextIOWrapper(data, encoding="utf-8", errors="replace") as text:
+    with opened(path, WorkloadError) as data, io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text:
         while lines := text.readlines(READ_AT_ONCE):  # headers hold names in any encoding
             _check_lengths(lines, path, lines_before)
             if not pieces:
@@ -314,7 +315,19 @@ def convert(
     rows, skipped = _kept(reasons, len(trace), skip, first)
     if not len(rows):
         raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs is left{_why(skipped, skip)}")
+    _check_times(trace, rows, asked.time, runtimes == "trace")
     return _workload(trace, asked, rows, reference_flops, capacity, runtimes, demands), skipped
+
+
+def _check_times(trace: Trace, rows: Ints, requested: Floats, with_run: bool) -> None:
+    """Refuse times that a workload cannot hold."""
+    times = {"comes": trace.submit - trace.submit[rows].min(), "asks for": requested}
+    for verb, column in (times | {"runs for": trace.run} if with_run else times).items():
+        longest = rows[np.argmax(column[rows])]
+        if column[longest] > LONGEST:
+            after = " after the first" if verb == "comes" else ""
+            told = f"{verb} {column[longest]:g} s{after}; at most {LONGEST:g} are possible"
+            raise WorkloadError(f"{trace.path}: job {trace.job[longest]} {told}")
 
 
 class _Requests(NamedTuple):

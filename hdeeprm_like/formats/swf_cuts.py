@@ -10,7 +10,7 @@ import numpy as np
 from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, WHOLE, Trace, write_swf
+from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, LARGEST, WHOLE, Trace, write_swf
 from hdeeprm_like.types import Floats, Ints
 
 COMPLETED = 1  # status
@@ -59,11 +59,13 @@ def scale_gaps(trace: Trace, factor: float) -> Trace:
     Submit times no longer need to be whole seconds, and waiting times, which no longer hold, become unknown.
 
     Raises:
-        WorkloadError: the factor is negative or no number.
+        WorkloadError: the factor is negative or no number, or makes times that no trace can hold.
     """
     if not (np.isfinite(factor) and factor >= 0):
         raise WorkloadError(f"load: a factor of {factor} is not possible; a number from 0 on is needed")
     begin = trace.submit.min()
+    if not float(trace.submit.max() - begin) * factor < LARGEST:
+        raise WorkloadError(f"{trace.path}: load: times between submissions times {factor:g} are beyond 2^53 s")
     note = f"Note: times between submissions are those of the original times {factor:g}"
     submit = begin + (trace.submit - begin) * factor
     return replace(trace, header=(*trace.header, note), submit=submit, wait=np.full(len(trace), -1.0))

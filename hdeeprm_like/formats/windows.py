@@ -49,8 +49,15 @@ def sizes(trace: Trace) -> Ints:
 
 
 def usable(trace: Trace) -> Trace:
-    """Return the jobs of a trace that ran for some time on some processors, in the order of the file."""
-    return take(trace, np.flatnonzero((run_times(trace) > 0.0) & (sizes(trace) > 0)))
+    """Return the jobs of a trace that ran for some time on some processors, in the order of the file.
+
+    Raises:
+        WorkloadError: there is none.
+    """
+    rows = np.flatnonzero((run_times(trace) > 0.0) & (sizes(trace) > 0))
+    if len(rows) == 0:
+        raise WorkloadError(f"{trace.path}: no job of it ran for some time on some processors")
+    return take(trace, rows)
 
 
 def with_requested_times(trace: Trace) -> Trace:

@@ -17,10 +17,10 @@ from hdeeprm_like.formats.batsim5_json import as_batsim4
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.demands_json import demand_in
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.limits import LONGEST
 
 log = logging.getLogger(__name__)
 
-LONGEST = 1e12  # s, 30,000 years: times that far apart still differ by a tenth of a millisecond
 LARGEST_NUMBER = 1e30  # operations, MB, GB/s: the product of two is still a number
 LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 FEW = 10  # names that fit into a message

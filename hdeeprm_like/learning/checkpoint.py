@@ -80,6 +80,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         content = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise AgentError(f"{path}: is no checkpoint of this program, format {FORMAT}")
+    if not isinstance(content.get("agent"), str):
+        raise AgentError(f"{path}: is a damaged checkpoint: it does not tell whose weights it holds")
     return content
 
 
@@ -164,8 +166,11 @@ def resume_agent(agent: LearningAgent, content: Mapping[str, Any], actions: Sequ
     """Restore an agent, its optimizer and all random generators to what they were when a checkpoint was saved.
 
     Raises:
-        AgentError: the checkpoint is of another action space, architecture or optimizer.
+        AgentError: the checkpoint is of another agent, action space, architecture or optimizer.
     """
+    name = type(agent).__name__
+    if content["agent"] != name:  # its weights may fit all the same, but it would learn in another way from now on
+        raise AgentError(f"{path}: is of a training of {content['agent']!r:.60}, not of {name}")
     load_weights(agent, content, actions, path)
     with sound(path):
         try:

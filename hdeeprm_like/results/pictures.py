@@ -115,13 +115,21 @@ def time_axis(axes: Axes, end: float) -> float:
 
 
 def show_span(figure: Figure, begin: float, end: float) -> None:
-    """Let the axes of time, which `time_axis` has labelled, show what lies between two times in s."""
+    """Let the axes of time, which `time_axis` has labelled, show what lies between two times in s.
+
+    Words that stand before or after it vanish: matplotlib makes room for them however far away they are, and fails if
+    that is far.
+    """
     for axes in figure.axes:
         unit = axes.get_xlabel().removeprefix("time (").rstrip(")")
         seconds = {name: seconds for seconds, name in (*UNITS_OF_TIME, (1.0, "seconds"))}.get(unit)
         if seconds is not None:
             low, high = axes.get_xlim()
-            axes.set_xlim(max(low, begin / seconds), min(high, end / seconds))
+            low, high = max(low, begin / seconds), min(high, end / seconds)
+            axes.set_xlim(low, high)
+            for text in axes.texts:
+                if text.get_transform() == axes.transData:
+                    text.set_visible(low <= text.get_position()[0] <= high)
 
 
 def from_zero(axes: Axes) -> None:

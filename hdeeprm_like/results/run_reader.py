@@ -27,7 +27,7 @@ LEARNING = (LOSSES, REWARDS, PREFERENCES)
 TIMES = ("submission_time", "starting_time", "finish_time", "waiting_time", "execution_time")
 SIZE = "requested_number_of_resources"
 DIGIT = 1e-6  # s, the last one that out_jobs.csv has
-LARGEST = 1e12  # s or cores: what is more is a damaged file, and cannot be drawn
+LARGEST = 1e15  # s or cores: what is more is a damaged file, and cannot be drawn; a thousand of the longest jobs
 
 
 @dataclass(frozen=True, eq=False)

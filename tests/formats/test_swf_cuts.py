@@ -66,6 +66,10 @@ def test_half_the_gaps_are_twice_the_load(lublin):
     assert dense.header[-1].endswith("times 0.5")
     with pytest.raises(WorkloadError, match="load: a factor of -1"):
         scale_gaps(lublin, -1)
+    with pytest.raises(WorkloadError, match=r"times 1e\+300 are beyond 2\^53 s"):
+        scale_gaps(lublin, 1e300)
+    with pytest.raises(WorkloadError, match=r"times 1e\+308 are beyond 2\^53 s"):  # warned of an overflow
+        scale_gaps(lublin, 1e308)
 
 
 def test_windows_are_consecutive_jobs_and_the_seed_draws_them(lublin):

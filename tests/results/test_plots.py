@@ -112,6 +112,13 @@ def test_a_gantt_chart_of_many_jobs_says_how_many_are_too_small_to_name(monkeypa
     assert "0 of 100 jobs are large enough to name" in texts(figure)
 
 
+def test_a_name_in_the_middle_of_a_box_takes_no_room_where_another_part_is_shown(tmp_path):
+    """matplotlib warned that nothing was left for the axes, and the name stood beside them."""
+    jobs = open_run(CONSOLIDATED).jobs
+    longest = np.nanargmax(jobs.run)
+    draw("gantt", CONSOLIDATED, tmp_path / "g.png", span=(jobs.start[longest], jobs.start[longest] + 1.0))
+
+
 def test_bubbles_of_the_original_are_times(monkeypatch):
     axes = drawn(monkeypatch, "core_bubbles", LONG).axes[1]
     assert axes.get_ylabel() == "failed starts so far"

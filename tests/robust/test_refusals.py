@@ -94,6 +94,15 @@ def test_numbers_beyond_any_use_are_refused_with_the_reason(tmp_path, arguments,
     assert words in line
 
 
+@pytest.mark.parametrize("speed", ["1e300", "1e-300", "0", "nan", "-1"])
+def test_speeds_of_cores_that_make_no_number_of_operations_are_refused(tmp_path, speed):
+    """Operations of an infinite speed were written as `inf`, which is no JSON."""
+    made = ["generate", "lublin", "--seed", "1", "--jobs", "3", "--output", tmp_path / "j.json"]
+    for command in (made, ["convert", write_inputs(tmp_path) / "trace.swf", tmp_path / "j.json"]):
+        words = "a number of Gflop/s from 0.001 to 1e6 is needed"
+        assert words in refused(*command, f"--gflops={speed}")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -166,7 +175,22 @@ def test_a_trace_whose_only_job_has_no_size_is_refused(tmp_path, size):
         ["compare", "--policies", "fcfs", "--windows", w, "--output", tmp_path / "o"] for w in ("all", "1x1")
     ):
         line = refused(*command, "--trace", tmp_path / "t.swf")
-        assert "t.swf" in line
+        assert line.endswith("t.swf: no job of it ran for some time on some processors")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "predict {}",
+        "explain zoo:balanced --trace {}",
+        "compare --policies fcfs --windows all --trace {} --output {}.out",
+    ],
+)
+def test_a_header_that_tells_of_too_many_processors_is_refused(tmp_path, command):
+    """The old code asked for as much memory as so many cores need."""
+    (tmp_path / "t.swf").write_text(trace(cores=2_000_000_000))
+    words = [word.format(tmp_path / "t.swf") for word in command.split()]
+    assert "t.swf: tells of 2,000,000,000 processors; at most 1,000,000 are possible" in refused(*words)
 
 
 def test_a_name_that_is_too_long_or_breaks_the_line_is_one_short_line(tmp_path):
@@ -228,6 +252,17 @@ def test_nothing_is_put_in_the_place_of_a_device_or_a_pipe(tmp_path):
         assert place.is_fifo()
 
 
+def test_files_that_begin_with_a_mark_of_their_encoding_are_read(tmp_path):
+    folder = write_inputs(tmp_path)
+    for name in ("machine.json", "jobs.json", "options.json", "trace.swf"):
+        (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())
+    command = ["launch", "-q", "--options", folder / "options.json"]
+    assert told(*command, "--output", folder / "a") == (0, "")
+    assert told(*command, "--trace", folder / "trace.swf", "--output", folder / "b") == (0, "")
+    jobs = (folder / "b" / "out_jobs.csv").read_text()
+    assert jobs.count("\n") == 1 + trace().count("\n") - 1  # the header of the trace is no job
+
+
 def test_an_ending_that_tells_no_format_is_told_with_the_name(tmp_path):
     (tmp_path / "trace.swf").write_text(trace())
     line = refused("convert", tmp_path / "trace.swf", tmp_path / "x.nothing")
@@ -260,8 +295,8 @@ def damaged(text, column, value):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("finish_time", "1e308", "finish_time is '1e308'; at most 1e+12 is possible"),
-        ("requested_number_of_resources", "1e30", "at most 1e+12 is possible"),
+        ("finish_time", "1e308", "finish_time is '1e308'; at most 1e+15 is possible"),
+        ("requested_number_of_resources", "1e30", "at most 1e+15 is possible"),
         ("allocated_resources", "0-99999999999", "is '0-99999999999', not a set of cores"),
         ("allocated_resources", "3-1", "is '3-1', not a set of cores"),
     ],
@@ -273,6 +308,41 @@ def test_what_a_damaged_run_tells_is_not_drawn(tmp_path, column, value, words):
     jobs.write_text(damaged(jobs.read_text(), column, value))
     for command in (["visual", "gantt", "--save", folder / "g.png", "--run"], ["export", "perfetto"], ["report"]):
         assert words in refused(*command, folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("2 2e12 0 9 1 -1 -1 1 9", "job 2 comes 2e+12 s after the first; at most 1e+12 are possible"),
+        ("2 5 0 9 1 -1 -1 1 2e12", "job 2 asks for 2e+12 s; at most 1e+12 are possible"),
+    ],
+)
+def test_times_of_a_trace_that_no_workload_can_hold_are_refused(tmp_path, line, words):
+    folder = write_inputs(tmp_path, **{"t.swf": trace(1) + f"{line} 2000 1 1 1 1 1 1 -1 -1\n"})
+    command = ["launch", "--options", folder / "options.json", "--trace", folder / "t.swf"]
+    assert words in refused(*command, "--output", folder / "out")
+
+
+def test_what_is_made_of_the_longest_jobs_can_be_read(tmp_path):
+    """The old reader refused more than 1e12 s, which a sum of such jobs is."""
+    jobs = "".join(f"{number} 0 0 1e12 4 -1 -1 4 1e12 2000 1 1 1 1 1 1 -1 -1\n" for number in range(1, 4))
+    folder = write_inputs(tmp_path, **{"t.swf": jobs})
+    command = ["launch", "-q", "--options", folder / "options.json", "--trace", folder / "t.swf"]
+    assert told(*command, "--output", folder / "out") == (0, "")
+    assert told("metrics", "-q", folder / "out") == (0, "")
+    assert told("jobstat", folder / "out" / "workload.json", "all") == (0, "")
+
+
+def test_the_slowdown_of_jobs_that_are_over_at_once_is_not_known(tmp_path, capsys):
+    """A table of times with six digits shows no run time of them, for which it was refused."""
+    jobs = "".join(f"{number} {number} 0 1e-7 1 -1 -1 1 1e-7 2000 1 1 1 1 1 1 -1 -1\n" for number in range(1, 4))
+    folder = write_inputs(tmp_path, **{"t.swf": jobs})
+    command = ["launch", "-q", "--options", folder / "options.json", "--trace", folder / "t.swf"]
+    assert told(*command, "--output", folder / "out") == (0, "")
+    assert told("metrics", folder / "out", "--csv", folder / "m.csv", "-q") == (0, "")
+    figures = dict(line.rsplit(",", 1) for line in (folder / "m.csv").read_text().splitlines())
+    assert (figures["slowdown"], figures["slowdown_max"]) == ("", "")
+    assert (figures["bounded_slowdown"], figures["jobs_run"]) == ("1.0", "3.0")
 
 
 def test_a_run_of_which_no_job_ran_has_a_report(tmp_path):

@@ -76,6 +76,7 @@ WRONG = {
     "parameters": [None, {}, {"output.bias": 3}, [1]],
     "optimizer": [None, {}, {"state": {}, "param_groups": []}, {"state": {0: {"exp_avg": "x"}}, "param_groups": [{}]}],
     "generators": [None, {}, {"agent": torch.zeros(3)}],
+    "agent": [None, 5, "Another"],
     "actions": [None, 5, ["stay"], [1, 2, 3, 4]],
 }
 

@@ -85,6 +85,20 @@ def test_the_interval_of_a_ratio_holds_it_and_is_one_where_nothing_changes():
     assert np.isnan(ratio_of(waits, waits * 0.0, blocks)[0])
 
 
+def test_blocks_in_which_nobody_waits_leave_the_interval_where_the_ratios_are():
+    """Resamples without the blocks that have waits were taken for ratios of 0, or of 1e300."""
+    before, blocks = np.where(np.arange(10) < 3, 60.0, 0.0), np.arange(10)
+    assert ratio_of(before, before, blocks) == (1.0, 1.0, 1.0)
+    ratio, low, high = ratio_of(before * np.linspace(1.0, 2.0, 10), before, blocks)
+    assert 1.0 <= low < ratio < high <= 2.0
+    after = np.where(np.arange(10) == 9, 60.0, before)  # one more waits where nobody waited before
+    assert ratio_of(after, before, blocks)[0] == pytest.approx(4 / 3)
+    assert np.isnan(ratio_of(after, np.where(blocks == 0, 60.0, 0.0), blocks)[1:]).all()
+    most = np.where(blocks > 0, 60.0, 0.0)  # nearly all resamples have something to compare with
+    _, low, high = ratio_of(np.full(10, 60.0), most, blocks)
+    assert low == 1.0 < high < 2.0
+
+
 def test_rank_correlation_takes_ties_at_their_mean_rank():
     assert rank_correlation(np.array([1.0, 2.0, 2.0, 3.0]), np.array([5.0, 6.0, 6.0, 9.0])) == pytest.approx(1.0)
     assert rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])) == pytest.approx(-1.0)
@@ -118,7 +132,10 @@ def test_what_cannot_be_told_is_null_for_programs(tmp_path, capsys, apart, ratio
     log_path, out = tmp_path / "jobs.swf", tmp_path / "answer"
     log_path.write_text("".join(f"{n} {apart * n} 0 9 4 -1 -1 4 9 -1 1 1 1 -1 -1 -1 -1 -1\n" for n in range(1, 5)))
     words = ["--jobs", str(log_path), "--cores", "4", "--now", "fcfs+easy", "--policies", "sjf+easy"]
-    assert main(["whatif", *words, "-o", str(out)]) == 0, capsys.readouterr().err
+    assert main(["whatif", *words, "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "not known to not known" not in said
+    assert ("too little of the time has jobs that wait" in said) == (ratio is not None)
     then = json.loads((out / "whatif.json").read_text())["outcomes"][1]
     assert [then[f"wait_{end}"] for end in ("ratio", "low", "high")] == [ratio, None, None]
     assert (out / "report.html").exists()

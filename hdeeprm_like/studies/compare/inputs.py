@@ -19,6 +19,7 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import JobsBy, Window, run_times, sizes, usable, window, with_requested_times
 from hdeeprm_like.inputs import sha256
+from hdeeprm_like.limits import CORES, refusal
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
@@ -82,13 +83,21 @@ def machine_named(comparison: Comparison) -> Platform:
 
 
 def machine_size(trace: Trace) -> int:
-    """Return the processors of a trace's machine: by its header, else those of its widest job."""
-    for key in ("MaxProcs", "MaxNodes"):
-        for line in trace.header:
-            match = re.match(rf"{key}:\s*([0-9]{{1,18}})", line)
-            if match and int(match[1]) > 0:
-                return int(match[1])
-    return int(sizes(trace).max())
+    """Return the processors of a trace's machine: by its header, else those of its widest job.
+
+    Raises:
+        WorkloadError: there are too many.
+    """
+    told = [
+        int(match[1])
+        for key in ("MaxProcs", "MaxNodes")
+        for line in trace.header
+        if (match := re.match(rf"{key}:\s*([0-9]{{1,18}})", line)) and int(match[1]) > 0
+    ]
+    cores = told[0] if told else int(sizes(trace).max())
+    if cores > CORES.most:
+        raise WorkloadError(f"{trace.path}: tells of {cores:,} processors; {refusal(CORES)}; say how many there are")
+    return cores
 
 
 @dataclass(frozen=True, eq=False)

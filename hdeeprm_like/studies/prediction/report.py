@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.tree_files import is_predictor, predictor
 from hdeeprm_like.engine.numbers import RUN_TIMES
-from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.windows import Window, usable, window, with_requested_times
@@ -119,8 +119,6 @@ def read_recording(path: Path, split: float, cores: int | None = None) -> Record
         HDeepRMError: the trace cannot be used, or one of its parts has no job.
     """
     trace = with_requested_times(usable(load_trace(path)))
-    if not len(trace):
-        raise WorkloadError(f"{path}: no job of it ran for some time on some processors")
     machine = pool(machine_size(trace) if cores is None else cores)
     jobs = window(trace, machine.cores)
     first = int(split * len(trace))

@@ -134,7 +134,11 @@ def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, An
 
 
 def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float, float]:
-    """Return the mean of one figure over that of another, and its interval over blocks of time; NaN over nothing."""
+    """Return the mean of one figure over that of another, and its interval over blocks of time; NaN over nothing.
+
+    Resamples of blocks in which both are nothing tell nothing of the ratio and do not count; where too many have
+    nothing to compare with, the interval has no end and is NaN.
+    """
     numbers = np.unique(blocks, return_inverse=True)[1]
     sums = np.column_stack([np.bincount(numbers, weights=column) for column in (after, before)])
     total = sums.sum(axis=0)
@@ -143,9 +147,12 @@ def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float,
     if len(sums) < 2:
         return float(total[0] / total[1]), np.nan, np.nan
     means = resampled_means(sums.astype(np.float64))
-    ratios = means[:, 0] / np.maximum(means[:, 1], 1e-300)
-    outside = 50.0 * (1.0 - CONFIDENCE)
-    low, high = np.percentile(ratios, [outside, 100.0 - outside])
+    means = means[(means > 0.0).any(axis=1)]
+    known = means[:, 1] > 0.0
+    ends = np.array([50.0 * (1.0 - CONFIDENCE), 50.0 * (1.0 + CONFIDENCE)]) / known.mean()  # the others are the largest
+    if ends[1] > 100.0:
+        return float(total[0] / total[1]), np.nan, np.nan
+    low, high = np.percentile(means[known, 0] / means[known, 1], ends)
     return float(total[0] / total[1]), float(low), float(high)
 
 

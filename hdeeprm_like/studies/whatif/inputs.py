@@ -85,8 +85,6 @@ def load_log(path: Path, machine: Platform) -> Log:
 def _of_trace(path: Path, machine: Platform) -> Log:
     whole = load_trace(path)
     trace = with_requested_times(usable(whole))
-    if len(trace) == 0:
-        raise WorkloadError(f"{path}: no job of it ran for some time on some processors")
     trace = take(trace, np.lexsort((np.arange(len(trace)), trace.submit)))
     found = window(trace, max(machine.cores, int(np.maximum(trace.processors, trace.requested_processors).max())))
     jobs = found.workload

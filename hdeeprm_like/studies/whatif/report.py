@@ -66,7 +66,9 @@ def sentence(row: dict[str, Any]) -> str:
         return f"{row['name']}: nobody waits now, so there is nothing to compare with."
     change = "less" if ratio < 1 else "more"
     told = f"With {row['name']} your users would have waited {abs(100 * (ratio - 1)):.0f} % {change}"
-    if low == low and low <= 1.0 <= high:
+    if low != low:
+        return f"{told}; too little of the time has jobs that wait to tell how much of that is chance."
+    if low <= 1.0 <= high:
         return f"{told}; the interval of {percent(low)} to {percent(high)} holds 0, so this may be chance."
     return f"{told} ({percent(low)} to {percent(high)})."
 
