@@ -28,7 +28,6 @@ th { border-bottom: 2px solid var(--soft); background: #fff; }
 tbody tr:nth-child(even) { background: var(--ground); }
 td { max-width: 26rem; }
 .number { text-align: right; }
-.tight { white-space: nowrap; }
 figure { margin: .8rem 0 1.4rem; break-inside: avoid; }
 figure svg, figure img { max-width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .88rem; max-width: 60rem; }
