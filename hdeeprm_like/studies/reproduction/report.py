@@ -30,6 +30,8 @@ NUMBERS = (5, 6, 7, 8, 9)
 STYLE = """
 .number div { text-align: left; }
 .number span { white-space: nowrap; }
+#summary table { font-size: .82rem; }
+@media print { #summary table { font-size: 7.6pt; } }
 @media print, (min-width: 641px) { #summary td:nth-child(4) { min-width: 17em; } }
 @media screen and (max-width: 640px) {
   #summary :is(th, td):is(:nth-child(3), :nth-child(n + 7)) { display: none; }
