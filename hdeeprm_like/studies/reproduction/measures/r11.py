@@ -23,6 +23,7 @@ EPISODES = {False: 100, True: 1000}  # held-out, by whether the budget is the fu
 FULL = {"training": {"steps": 3_000_000}}
 SHORT, LONG = 20, 60  # horizons
 SOURCE = 9  # the scenario whose agent plays all others, too
+FEW = (1, 4, SOURCE)  # scenarios of the small budget
 LEVEL = 0.01  # of the tests between horizons
 
 Slowdowns = dict[tuple[str, int], np.ndarray]
@@ -30,7 +31,7 @@ Slowdowns = dict[tuple[str, int], np.ndarray]
 
 def measure(place: Place) -> Findings:
     """Train all in the scenarios of the budget."""
-    scenarios = range(1, 11) if place.full else (1, SOURCE)
+    scenarios = range(1, 11) if place.full else FEW
     for kind in KINDS:  # so that no training whose CPU time is measured compiles
         trained(place, f"{kind}-1-{SHORT}", f"compile-{kind}", 0, training={"steps": 500})
     agents = {(kind, s): agents_of(place, kind, s, SHORT) for kind, s in product(KINDS, scenarios)}
