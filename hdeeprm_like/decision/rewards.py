@@ -10,7 +10,7 @@ second in its present state, so that their integral over the run is the metric t
 | ``avg_utilization`` | number of cores that serve jobs | thesis 3.2.4 |
 | ``makespan`` | computing capability in use, in GFLOP/s: work done sooner ends sooner | thesis 3.2.4 |
 | ``energy_consumption`` | minus the power of all cores, in W | thesis 3.2.4 |
-| ``edp`` | minus (power x time + energy), in J: the growth of energy times elapsed time | thesis 3.2.4 |
+| ``edp`` | minus (power x time + energy), in J: the growth of energy times elapsed time | the thesis' code of 2019 |
 | ``window_slowdown`` | the same over the jobs in the window, in 1/s | thesis 3.2.4, with the window of 000, 4.6.3 |
 | ``execution_slowdown`` | minus the sum of 1 / execution time over the jobs in the system, in 1/s | 000, equation 4.1 |
 | ``window_execution_slowdown`` | the same over the jobs in the window, in 1/s | 000, section 4.6.3 |

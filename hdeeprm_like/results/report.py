@@ -99,19 +99,27 @@ def format_table(table: pd.DataFrame, wanted: Sequence[str] | None = None) -> st
     """
     runs = list(table.columns)
     lines = [f"{number:>3}  {name}" for number, name in enumerate(runs, start=1)]
-    rows = {name: table.loc[label(name)].to_numpy() for name in wanted or FIGURES}
-    titles = {name: _name_and_scale(FIGURES[name], row) for name, row in rows.items()}
+    rows = told_rows(table, wanted)
     for first in range(0, len(runs), RUNS_PER_BLOCK):
         block = range(first, min(first + RUNS_PER_BLOCK, len(runs)))
         cells = [["", *(f"[{place + 1}]" for place in block)]]
-        for key, (title, scale) in titles.items():
-            cells.append([title, *(_cell(rows[key], place, scale, FIGURES[key].unit) for place in block)])
+        cells += [[title, *texts[block.start : block.stop]] for title, *texts in rows]
         widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
         lines.append("")
         for name, *texts in cells:
             aligned = [text.rjust(width) for text, width in zip(texts, widths[1:], strict=True)]
             lines.append("  ".join([name.ljust(widths[0]), *aligned]).rstrip())
     return "\n".join(lines) + "\n"
+
+
+def told_rows(table: pd.DataFrame, wanted: Sequence[str] | None = None) -> list[list[str]]:
+    """Return a row for each figure of a table of `metrics_table`: its name and unit, and the text of each run's."""
+    rows = []
+    for key in wanted or FIGURES:
+        values = table.loc[label(key)].to_numpy()
+        title, scale = _name_and_scale(FIGURES[key], values)
+        rows.append([title, *(_cell(values, place, scale, FIGURES[key].unit) for place in range(len(values)))])
+    return rows
 
 
 def metrics_grid(runs: Sequence[Path], save: Path | None = None) -> None:

@@ -26,6 +26,11 @@ SIZES = (1, 2, 5, 9, 17, 33, 65, 129, 257, 1025)  # cores at which a row of the 
 LASTS = {"1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "6 h": 21600.0}  # s, where a column of run times begins
 USERS = 20  # those with the most core time
 HOUR = 3600.0
+OF_FIGURES = (
+    "The utilization is the core time of all jobs over that of the machine until the last job ends. The steady one "
+    "looks at the time between a tenth and nine tenths of the submissions, without the filling and draining of the "
+    "machine. RLScheduler's divides by the time until the last job starts, so it may exceed 100 %."
+)
 LEARNING = {
     "rewards.log": ("rewards", "Reward of each episode."),
     "losses.log": ("losses", "Loss of each episode."),
@@ -54,11 +59,9 @@ def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
     if not runs:
         return
     table = report.metrics_table([run.folder for run in runs.values()])
-    rows = [
-        [name, *(cell(value) for value in values)] for name, values in zip(table.index, table.to_numpy(), strict=True)
-    ]
-    numbers = range(1, 1 + len(runs))
-    yield html.section("Figures", html.table(["figure", *runs], rows, numbers=list(numbers)), anchor="figures")
+    figures = html.table(["figure", *runs], report.told_rows(table), numbers=range(1, 1 + len(runs)))
+    told = OF_FIGURES + " In brackets: against the first run." * (len(runs) > 1)
+    yield html.section("Figures", figures, html.paragraph(told), anchor="figures")
     plots.compare([run.folder for run in runs.values()], place / "load.png")
     draw_distributions(runs, place / "distributions.svg")
     yield html.section(
@@ -228,8 +231,3 @@ def thinned(values: Floats) -> Floats:
     if len(values) <= 2000:
         return values
     return values[np.unique(np.linspace(0, len(values) - 1, 2000).astype(np.int64))]
-
-
-def cell(value: float) -> str:
-    """Return a figure with five digits."""
-    return "-" if np.isnan(value) else f"{value:,.5g}" if abs(value) < 1e5 else f"{value:.4e}"

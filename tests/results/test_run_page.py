@@ -14,6 +14,7 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.results.perfetto import lanes_of
 from hdeeprm_like.results.pictures import picture
 from hdeeprm_like.results.plots.curves import learning_curves
+from hdeeprm_like.results.report import metrics_table, told_rows
 from hdeeprm_like.results.run_page import unseen_jobs, waits_by_kind
 from hdeeprm_like.results.run_reader import open_runs
 
@@ -60,6 +61,8 @@ def test_a_report_of_two_runs_tells_figures_waits_and_holds_all_that_it_needs(sm
     text = page.read_text()
     for shown in (
         "bounded slowdown",
+        "<td>Steady utilization (%)</td>",
+        "In brackets: against the first run.",
         "By size",
         "Mean wait (h) by size and run time",
         "Users with the most core time",
@@ -67,6 +70,15 @@ def test_a_report_of_two_runs_tells_figures_waits_and_holds_all_that_it_needs(sm
     ):
         assert shown in text
     assert not re.search(r'(src|href)="(?!data:|#)', re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
+
+
+def test_a_report_tells_figures_as_metrics_does(small, tmp_path):
+    page = tmp_path / "report.html"
+    assert main(["report", str(small), "-o", str(page), "--quiet"]) == 0
+    text = page.read_text()
+    for title, value in told_rows(metrics_table([small])):
+        assert f'<tr><td>{markup.escape(title)}</td><td class="number">{value}</td></tr>' in text
+    assert "In brackets" not in text
 
 
 def left_training(folder, seed, episodes, lr=0.1):

@@ -15,10 +15,11 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, write_json
+from hdeeprm_like.studies.compare.policies import Trained
 from hdeeprm_like.studies.reproduction import claims, run
 from hdeeprm_like.studies.reproduction.claims import judged, prediction, student
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
-from hdeeprm_like.studies.reproduction.measures.learning import merged, trained
+from hdeeprm_like.studies.reproduction.measures.learning import cpu_of_training, merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
 from hdeeprm_like.studies.reproduction.report import origin_of, report
 from hdeeprm_like.studies.reproduction.text import source_of, told
@@ -179,6 +180,14 @@ def test_what_trainings_took_counts_when_an_experiment_goes_on(tmp_path):
     place.part("cpu-smdp-1", lambda: 12.5)
     place.part("cpu-smdp-2", lambda: None)  # was cut, and nobody knows what its first part took
     assert place.cpu_seconds_of_trainings() == 12.5
+
+
+def test_what_a_training_took_is_known_after_the_experiment_is_worded_anew(tmp_path):
+    for part, took in (("smdp-1", 12.5), ("smdp-2", None)):
+        write_json(tmp_path / "R14" / "parts" / f"cpu-{part}.json", {"key": "of other words", "value": took})
+    place = Place(experiment("R14"), Settings(tmp_path))
+    found = [cpu_of_training(place, Trained(tmp_path / f"smdp-{seed}")) for seed in (1, 2, 3)]
+    assert found == pytest.approx([12.5, np.nan, np.nan], nan_ok=True)
 
 
 def test_an_agent_of_another_budget_is_not_taken_for_that_of_this_one(tmp_path):

@@ -28,7 +28,6 @@ th { border-bottom: 2px solid var(--soft); background: #fff; }
 tbody tr:nth-child(even) { background: var(--ground); }
 td { max-width: 26rem; }
 .number { text-align: right; }
-.tight { white-space: nowrap; }
 figure { margin: .8rem 0 1.4rem; break-inside: avoid; }
 figure svg, figure img { max-width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .88rem; max-width: 60rem; }
@@ -49,6 +48,10 @@ summary { cursor: pointer; color: var(--link); }
   h1 { font-size: 1.35rem; }
   th, td { padding: .25rem .4rem; }
 }
+@media screen and (max-width: 640px) {
+  figure { overflow-x: auto; }
+  figure :is(svg, img) { max-width: none; width: 40rem; }
+}
 @media print {
   @page { size: A4; margin: 14mm 12mm; }
   body { max-width: none; padding: 0; font-size: 9.5pt; }
@@ -58,7 +61,8 @@ summary { cursor: pointer; color: var(--link); }
   th, td { padding: .15rem .3rem; }
   tr, .badge { break-inside: avoid; }
   thead { display: table-header-group; }
-  h2, h3 { break-after: avoid; }
+  h2, h3, caption, thead { break-after: avoid; }
+  tbody tr:first-child { break-before: avoid; }
   a { color: inherit; text-decoration: none; }
   details > summary { list-style: none; }
   details::details-content { content-visibility: visible; height: auto; }

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from hdeeprm_like.errors import ResultsError
 
-SHORT = 12  # characters of a cell that stays on one line
 KINDS_OF_PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
@@ -89,12 +88,6 @@ def table(
     body = element("tbody", joined(row(cells, "td") for cells in rows))
     told = element("caption", caption) if caption else Html()
     return element("div", element("table", told, head, body), class_="scroll")
-
-
-def cell_of(name: str, content: object, number: bool) -> Html:
-    """Return a cell of a table; a short one is never broken into lines."""
-    tight = len(plain(content)) <= SHORT
-    return element(name, content, class_=" ".join(["number"] * number + ["tight"] * tight))
 
 
 def commands(lines: Iterable[str]) -> Html:

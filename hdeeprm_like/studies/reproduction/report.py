@@ -28,6 +28,10 @@ TITLE = "Five documents on learned scheduling, measured anew"
 COLUMNS = ("", "verdict", "source", "what", "published", "ours", "95 % interval", "std. dev.", "n", "ratio")
 NUMBERS = (5, 6, 7, 8, 9)
 STYLE = """
+.number div { text-align: left; }
+.number span { white-space: nowrap; }
+#summary table { font-size: .82rem; }
+@media print { #summary table { font-size: 7.6pt; } }
 @media print, (min-width: 641px) { #summary td:nth-child(4) { min-width: 17em; } }
 @media screen and (max-width: 640px) {
   #summary :is(th, td):is(:nth-child(3), :nth-child(n + 7)) { display: none; }
@@ -121,13 +125,13 @@ def summary(results: Sequence[Result]) -> Html:
 def cells(result: Result, row: Mapping[str, Any]) -> list[object]:
     """Return the cells of a number after the first."""
     numeric = isinstance(row["ours"], int | float)
-    interval = "" if row["low"] is None else f"{short(row['low'])} to {short(row['high'])}"
+    interval = "" if row["low"] is None else html.element("span", f"{short(row['low'])} to {short(row['high'])}")
     return [
         of_verdict(row["verdict"]),
         source_of(result, row),
         row["what"] + (f" ({row['unit']})" if row["unit"] and row["unit"] not in row["published"] else ""),
         row["published"] or "–",
-        short(row["ours"]) if numeric else ours_of(row),
+        short(row["ours"]) if numeric else "–" if row["ours"] is None else html.element("div", ours_of(row)),
         interval,
         "" if row["std"] is None else short(row["std"]),
         row["n"] or "",

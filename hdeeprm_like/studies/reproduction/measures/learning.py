@@ -14,11 +14,12 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.examples import examples_folder
 from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Trained
-from hdeeprm_like.studies.reproduction.place import CPU, Place
+from hdeeprm_like.studies.reproduction.place import CPU, PARTS, Place
 from hdeeprm_like.studies.reproduction.run import cpu_seconds
 
 RECORD = "run.json"
@@ -51,25 +52,32 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
     folder, before = place.folder / "runs" / f"{name}-{seed}", place.folder / "options" / f"{name}-{seed}.json"
     if (folder / RECORD).exists() and read_json(before, ResultsError) != content:
         raise ResultsError(f"{folder}: has learned by other options, as of another budget; choose another folder")
-    options = place.written(f"{name}-{seed}", content)
+    options, took = place.written(f"{name}-{seed}", content), cpu_file(place, f"{name}-{seed}")
     if is_complete(folder):
         return Trained(folder)
     if (folder / RECORD).exists():
         learner, how = resume_learner(folder, None, None)
         train_learner(learner, folder, how, resume=True, progress=False)
     else:
+        took.unlink(missing_ok=True)  # of a training that somebody has removed
         begun = cpu_seconds()
         learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / f"{agent}.py")))
         how = training_options(learner.experiment, None, None)
         train_learner(learner, folder, how, resume=False, progress=False)
-        place.part(f"{CPU}{name}-{seed}", lambda: round(cpu_seconds() - begun, 1))
+        write_json(took, {"value": round(cpu_seconds() - begun, 1)}, indent=None)
     return Trained(folder)
 
 
 def cpu_of_training(place: Place, agent: Trained) -> float:
     """Return the CPU time of a training in s, NaN for one that was cut and went on, whose first part nobody knows."""
-    found: float | None = place.part(f"{CPU}{agent.folder.name}", lambda: None)
-    return math.nan if found is None else found
+    path = cpu_file(place, agent.folder.name)
+    took: float | None = read_json(path, ResultsError)["value"] if path.exists() else None
+    return math.nan if took is None else took
+
+
+def cpu_file(place: Place, name: str) -> Path:
+    """Return the file of the CPU time of a training, which holds whatever else of the experiment is changed."""
+    return place.folder / PARTS / f"{CPU}{name}.json"
 
 
 def is_complete(folder: Path) -> bool:

@@ -59,7 +59,8 @@ def measure(place: Place) -> Findings:
 def told(values: np.ndarray) -> str:
     """Return mean and interval in words."""
     mean, low, high, _ = student(values)
-    return f"{mean:.3g} ({low:.3g} to {high:.3g})"
+    mean, low, high = (float(f"{value:.3g}") for value in (mean, low, high))
+    return f"{mean:,g} ({low:,g} to {high:,g})"
 
 
 def online(trace: Trace, begin: int, policy: str) -> dict[str, float]:
