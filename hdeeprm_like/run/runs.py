@@ -113,7 +113,7 @@ class Runs:
             max_steps: after which one is cut off.
 
         Raises:
-            OptionsError: a part of the space is the user's own; or a job asks for several nodes, but each is to have one.
+            OptionsError: a part of the space is the user's own; or a job asks for several nodes, but gets one.
             WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
         """
         self.space = space
