@@ -14,6 +14,7 @@ from hdeeprm_like.studies.whatif.changes import change_named
 from hdeeprm_like.studies.whatif.fidelity import fidelity_of, rank_correlation
 from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
+from hdeeprm_like.studies.whatif.report import sentence
 
 JOBS = [  # submit, wait, run, cores
     (0, 0, 100, 4),
@@ -97,6 +98,12 @@ def test_blocks_in_which_nobody_waits_leave_the_interval_where_the_ratios_are():
     most = np.where(blocks > 0, 60.0, 0.0)  # nearly all resamples have something to compare with
     _, low, high = ratio_of(np.full(10, 60.0), most, blocks)
     assert low == 1.0 < high < 2.0
+
+
+def test_a_policy_that_changes_nothing_is_told_so(log_path):
+    log = load_log(log_path, machine_of_cores(4))
+    _, same = answer(machine_of_cores(4), log, "fcfs+easy", ["fcfs+easysjf"], []).rows
+    assert sentence(same) == "With fcfs+easysjf your users would have waited just as long."
 
 
 def test_rank_correlation_takes_ties_at_their_mean_rank():

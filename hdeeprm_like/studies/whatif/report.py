@@ -64,6 +64,8 @@ def sentence(row: dict[str, Any]) -> str:
     ratio, low, high = row["wait_ratio"], row["wait_low"], row["wait_high"]
     if ratio != ratio:
         return f"{row['name']}: nobody waits now, so there is nothing to compare with."
+    if low == ratio == high == 1.0:
+        return f"With {row['name']} your users would have waited just as long."
     change = "less" if ratio < 1 else "more"
     told = f"With {row['name']} your users would have waited {abs(100 * (ratio - 1)):.0f} % {change}"
     if low != low:
