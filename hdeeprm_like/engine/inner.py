@@ -2,7 +2,7 @@
 
 numba optimizes and translates each function with all that it calls: once for itself, and once more in each caller. Only
 the functions that Python calls need that; leaving it out for the others makes the first start three to four times
-faster. Each function also goes through steps for what ours do not have (`NEEDLESS`), which take a tenth of the time.
+faster. Each function also goes through steps for what ours do not have (`NEEDLESS`), which take some 6 % of the time.
 numba has no option for either, so this reaches into its compiler, for the releases that it was tried with. With
 any other release, or with ``HDEEPRM_LIKE_PLAIN_NUMBA=1``, functions are compiled as numba documents it: the same
 results at the same speed, after a longer wait.
