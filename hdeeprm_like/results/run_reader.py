@@ -27,7 +27,8 @@ LEARNING = (LOSSES, REWARDS, PREFERENCES)
 TIMES = ("submission_time", "starting_time", "finish_time", "waiting_time", "execution_time")
 SIZE = "requested_number_of_resources"
 DIGIT = 1e-6  # s, the last one that out_jobs.csv has
-LARGEST = 1e15  # s or cores: what is more is a damaged file, and cannot be drawn; a thousand of the longest jobs
+LATEST = 1e15  # s, a thousand of the longest jobs one after the other; what is more is a damaged file
+MOST_CORES = 1e12  # of a job; what is more is one, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,8 +306,8 @@ def _read_jobs(path: Path) -> RunJobs:
     frame = _table(path, ("job_id", "workload_name", SIZE, "allocated_resources", *TIMES))
 
     def column(name: str, lack: bool = False) -> Floats:
-        cells = enumerate(frame[name], start=2)
-        return np.array([_possible(text, f"{path}:{line}: {name}", lack) for line, text in cells], dtype=np.float64)
+        cells, most = enumerate(frame[name], start=2), MOST_CORES if name == SIZE else LATEST
+        return np.array([_possible(text, f"{path}:{line}: {name}", most, lack) for line, text in cells], np.float64)
 
     start, finish, wait, run = (column(name, lack=True) for name in TIMES[1:])
     submit = column(TIMES[0])
@@ -421,8 +422,8 @@ def _parsed(text: str, where: str) -> float:
     return value
 
 
-def _possible(text: str, where: str, lack: bool) -> float:
+def _possible(text: str, where: str, most: float, lack: bool) -> float:
     value = math.nan if lack and not text else _parsed(text, where)
-    if abs(value) > LARGEST:
-        raise ResultsError(f"{where} is {text!r:.40}; at most {LARGEST:g} is possible")
+    if abs(value) > most:
+        raise ResultsError(f"{where} is {text!r:.40}; at most {most:g} is possible")
     return value

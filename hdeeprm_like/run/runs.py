@@ -272,8 +272,9 @@ class Runs:
 
     def _knows_all_sets(self) -> bool:
         """Tell whether the runs know each set of nodes that a job in the stock asks for."""
-        sets = self._runs[0].core.tables.node_sets
-        return self._sets is None or len(sets.members) == len(self._sets.members)
+        if self._sets is None:
+            return True
+        return len(self._runs[0].core.tables.node_sets.members) == len(self._sets.members)
 
     def _advance(self, actions: Ints) -> int:
         """Return how many episodes have ended, or LOST."""

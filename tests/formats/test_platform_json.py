@@ -142,9 +142,9 @@ def test_byte_order_of_core_names_is_their_numeric_order(cores):
 
 def test_the_largest_shipped_platform_is_read_fast():
     read_types()
-    start = time.process_time()
+    start = time.perf_counter()
     read_platform(ROOT / "platforms" / "mc2.json")
-    assert time.process_time() - start < 0.5
+    assert time.perf_counter() - start < 0.5
 
 
 # -- types of one's own

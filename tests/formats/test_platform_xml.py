@@ -138,9 +138,9 @@ def test_the_shipped_platforms_come_back_exactly(name, tmp_path):
 
 def test_the_largest_shipped_platform_is_written_fast(tmp_path):
     platform = shipped("mc2")
-    start = time.process_time()
+    start = time.perf_counter()
     write_platform_xml(platform, tmp_path / "platform.xml")
-    assert time.process_time() - start < 2
+    assert time.perf_counter() - start < 2
 
 
 def test_the_xml_may_be_packed(tmp_path):

@@ -296,7 +296,7 @@ def damaged(text, column, value):
     ("column", "value", "words"),
     [
         ("finish_time", "1e308", "finish_time is '1e308'; at most 1e+15 is possible"),
-        ("requested_number_of_resources", "1e30", "at most 1e+15 is possible"),
+        ("requested_number_of_resources", "1e30", "at most 1e+12 is possible"),
         ("allocated_resources", "0-99999999999", "is '0-99999999999', not a set of cores"),
         ("allocated_resources", "3-1", "is '3-1', not a set of cores"),
     ],
