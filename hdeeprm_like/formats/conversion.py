@@ -21,8 +21,9 @@ from hdeeprm_like.formats.open import (
     load_workload,
     write,
 )
-from hdeeprm_like.formats.swf import Trace, convert
+from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import trace_of_workload
+from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.inputs import read_document, read_json
 
 HEADER = "MaxProcs"  # of a trace: the processors of its machine

@@ -13,8 +13,9 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.log_words import demands_of_trace
-from hdeeprm_like.formats.swf import Trace, memory_of
+from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.trace_jobs import memory_of
 from hdeeprm_like.types import Floats, Ints
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """The files of an imported log: a trace (SWF) with what SWF cannot hold beside it, or one CSV that holds both.
 
 The units are the house's: SWF counts KB of 1024 bytes as Slurm does, and a MB of platforms and CSV files is 1000 of
-them, as `formats.swf.convert` has it. So a job fills a node here if it did so there.
+them, as `formats.trace_jobs.convert` has it. So a job fills a node here if it did so there.
 """
 
 import csv

@@ -7,7 +7,8 @@ import numpy as np
 
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.csv_rows import read_rows
-from hdeeprm_like.results.run_reader import Run, columns_of
+from hdeeprm_like.results.run_reader import Run
+from hdeeprm_like.results.run_values import columns_of
 from hdeeprm_like.types import Floats
 
 ENERGY = "out_consumed_energy.csv"

@@ -1,6 +1,5 @@
 """Reading what a finished run left in its directory: ours, the original's or that of a real Batsim 4 or 5."""
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from hdeeprm_like import limits
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_document, read_json
 from hdeeprm_like.results.run_files import SCHEDULE, as_left
+from hdeeprm_like.results.run_values import number_of, number_or_nan, numbers_of, possible_number, table_of
 from hdeeprm_like.types import Bools, Floats, Ints
 
 JOBS = "out_jobs.csv"
@@ -147,10 +146,10 @@ class Run:
             if not isinstance(content, dict) or "makespan" not in content:
                 raise ResultsError(f"{self.schedule_path}: has no 'makespan'; is it the schedule.json of a run?")
             return {name: float(value) if type(value) in (int, float) else math.nan for name, value in content.items()}
-        frame = _table(self.schedule_path, ("makespan", "mean_slowdown"))
+        frame = table_of(self.schedule_path, ("makespan", "mean_slowdown"))
         if len(frame) != 1:
             raise ResultsError(f"{self.schedule_path}: has {len(frame)} rows of figures; one is needed")
-        return {str(name): _number(text) for name, text in frame.iloc[0].items()}
+        return {str(name): number_or_nan(text) for name, text in frame.iloc[0].items()}
 
     @cached_property
     def overutilizations(self) -> Overutilizations:
@@ -200,7 +199,7 @@ class Run:
         values = []
         for line, text in enumerate(read_document(path, ResultsError).splitlines(), start=1):
             if text.strip():
-                values.append(_parsed(text, f"{path}:{line}"))
+                values.append(number_of(text, f"{path}:{line}"))
         return np.array(values, dtype=np.float64)
 
     def preferences(self) -> Floats:
@@ -208,7 +207,7 @@ class Run:
         path = self.path(PREFERENCES)
         content = read_json(path, ResultsError)
         rows = content.get("probs") if isinstance(content, dict) else None
-        return _numbers(rows, f"{path}: 'probs' must be one list of probabilities per action, equally long", 2)
+        return numbers_of(rows, f"{path}: 'probs' must be one list of probabilities per action, equally long", 2)
 
     def action_names(self, count: int) -> list[str]:
         """Return what to call *count* actions: the policies of the options where they are known, else numbers."""
@@ -273,41 +272,14 @@ def _maker(name: str) -> str:
     return "`hdeeprm-like launch` writes it into the directory of its run"
 
 
-def _table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Return a CSV file as text cells; raise in one line unless it has all the *columns*."""
-    try:
-        frame = pd.read_csv(io.StringIO(read_document(path, ResultsError)), dtype=str, keep_default_na=False)
-    except pd.errors.EmptyDataError:
-        raise ResultsError(f"{path}: is empty; the run did not end well") from None
-    except pd.errors.ParserError as cause:
-        raise ResultsError(f"{path}: is not a table: {' '.join(str(cause).split())}") from cause
-    missing = [column for column in columns if column not in frame.columns]
-    if missing:
-        raise ResultsError(f"{path}: has no column {missing[0]!r}; is it the {path.name.split('.')[0]} of a run?")
-    return frame.fillna("")  # a row that breaks off
-
-
-def columns_of(path: Path, names: Sequence[str]) -> list[Floats]:
-    """Return columns of numbers of a CSV of a run.
-
-    Raises:
-        ResultsError: the file cannot be read, or a value is no number.
-    """
-    frame = _table(path, names)
-    return [
-        np.array(
-            [_parsed(text, f"{path}:{line}: {name}") for line, text in enumerate(frame[name], start=2)], np.float64
-        )
-        for name in names
-    ]
-
-
 def _read_jobs(path: Path) -> RunJobs:
-    frame = _table(path, ("job_id", "workload_name", SIZE, "allocated_resources", *TIMES))
+    frame = table_of(path, ("job_id", "workload_name", SIZE, "allocated_resources", *TIMES))
 
     def column(name: str, lack: bool = False) -> Floats:
         cells, most = enumerate(frame[name], start=2), MOST_CORES if name == SIZE else LATEST
-        return np.array([_possible(text, f"{path}:{line}: {name}", most, lack) for line, text in cells], np.float64)
+        return np.array(
+            [possible_number(text, f"{path}:{line}: {name}", most, lack) for line, text in cells], np.float64
+        )
 
     start, finish, wait, run = (column(name, lack=True) for name in TIMES[1:])
     submit = column(TIMES[0])
@@ -389,41 +361,7 @@ def _span_end(span: Sequence[float], is_open: bool) -> float:
 
 def _conflicts(values: object, where: str) -> Floats:
     of_times = isinstance(values, list) and bool(values) and not isinstance(values[0], list)
-    numbers = _numbers(values, f"{where} must be a list of times or a list of [start, end]", 1 if of_times else 2)
+    numbers = numbers_of(values, f"{where} must be a list of times or a list of [start, end]", 1 if of_times else 2)
     if not of_times and len(numbers) and numbers.shape[1] != 2:
         raise ResultsError(f"{where}: a span must be [start, end]")
     return numbers if of_times else numbers.reshape(-1, 2)
-
-
-def _numbers(values: object, fault: str, dimensions: int) -> Floats:
-    """Return nested lists of numbers as an array; raise *fault* unless they fill one of that many dimensions."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ResultsError(fault) from None
-    if array.size == 0 and isinstance(values, list):
-        return np.zeros((0,) * dimensions)
-    if array.ndim != dimensions or not np.isfinite(array).all():
-        raise ResultsError(fault)
-    return array
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _parsed(text: str, where: str) -> float:
-    value = _number(text)
-    if not math.isfinite(value):
-        raise ResultsError(f"{where} is {text!r}; it must be a number")
-    return value
-
-
-def _possible(text: str, where: str, most: float, lack: bool) -> float:
-    value = math.nan if lack and not text else _parsed(text, where)
-    if abs(value) > most:
-        raise ResultsError(f"{where} is {text!r:.40}; at most {most:g} is possible")
-    return value

@@ -10,7 +10,8 @@ import pandas as pd
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.open import has_ending_of, load_trace, load_workload
-from hdeeprm_like.formats.swf import Trace, convert, knows_memory
+from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.trace_jobs import convert, knows_memory
 from hdeeprm_like.types import Floats
 
 FIELDS: dict[str, Callable[[Workload], Floats]] = {

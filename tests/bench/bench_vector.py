@@ -16,7 +16,8 @@ from hdeeprm_like.engine.splitmix64 import draw_below
 from hdeeprm_like.envs.single import Windows
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.formats.swf import convert, read_swf
+from hdeeprm_like.formats.swf import read_swf
+from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.run.batch import Batch
 from hdeeprm_like.run.loop import look
 from hdeeprm_like.types import Bools, Ints

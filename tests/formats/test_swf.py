@@ -17,17 +17,8 @@ from hypothesis import strategies as st
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats import swf
-from hdeeprm_like.formats.swf import (
-    ACCURACY,
-    ACCURACY_STEPS,
-    BANDWIDTHS,
-    FIELDS,
-    WHOLE,
-    Trace,
-    convert,
-    read_swf,
-    write_swf,
-)
+from hdeeprm_like.formats.swf import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, FIELDS, WHOLE, Trace, read_swf, write_swf
+from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.formats.workload_json import read_workload
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,9 @@ import pytest
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.swf import FIELDS, Trace, convert, read_swf, write_swf
+from hdeeprm_like.formats.swf import FIELDS, Trace, read_swf, write_swf
 from hdeeprm_like.formats.swf_cuts import cut, disjoint_begins, scale_gaps, take, trace_of_jobs, windows
+from hdeeprm_like.formats.trace_jobs import convert
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.swf import convert, read_swf
+from hdeeprm_like.formats.swf import read_swf
+from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.formats.workload_json_writer import write_workload
 

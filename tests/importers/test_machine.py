@@ -285,7 +285,7 @@ def test_a_node_of_a_platform_holds_the_jobs_that_it_held(tmp_path):
     from logs import imported, log
 
     from hdeeprm_like.formats.jobs_csv import read_jobs_csv
-    from hdeeprm_like.formats.swf import memory_of
+    from hdeeprm_like.formats.trace_jobs import memory_of
     from hdeeprm_like.importers.sacct import Reading, read_sacct
     from hdeeprm_like.importers.trace_files import write_trace
 

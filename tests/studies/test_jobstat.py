@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.formats.swf import Trace, convert, read_swf
+from hdeeprm_like.formats.swf import Trace, read_swf
+from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.studies.jobstat import FIELDS, TABLE, job_table, jobstat
 

@@ -74,7 +74,7 @@ class Gaussian:
 class Accuracy:
     """Run time over an accuracy drawn from HDeepRM's histogram; one job in five runs longer than it says.
 
-    HDeepRM's converter draws the other way round, run times from the requests of a trace (`formats.swf.convert`).
+    HDeepRM's converter draws the other way round, run times from the requests of a trace (`trace_jobs.convert`).
 
     Attributes:
         overrun: whether accuracies above 1 stay; they count as 1 otherwise.

@@ -1,0 +1,79 @@
+"""Numbers in the files of a run: columns of its CSVs and lists of its JSON, each bad one told in a line."""
+
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.inputs import read_document
+from hdeeprm_like.types import Floats
+
+
+def table_of(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a CSV file as text cells; raise in one line unless it has all the *columns*."""
+    try:
+        frame = pd.read_csv(io.StringIO(read_document(path, ResultsError)), dtype=str, keep_default_na=False)
+    except pd.errors.EmptyDataError:
+        raise ResultsError(f"{path}: is empty; the run did not end well") from None
+    except pd.errors.ParserError as cause:
+        raise ResultsError(f"{path}: is not a table: {' '.join(str(cause).split())}") from cause
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise ResultsError(f"{path}: has no column {missing[0]!r}; is it the {path.name.split('.')[0]} of a run?")
+    return frame.fillna("")  # a row that breaks off
+
+
+def columns_of(path: Path, names: Sequence[str]) -> list[Floats]:
+    """Return columns of numbers of a CSV of a run.
+
+    Raises:
+        ResultsError: the file cannot be read, or a value is no number.
+    """
+    frame = table_of(path, names)
+    return [
+        np.array(
+            [number_of(text, f"{path}:{line}: {name}") for line, text in enumerate(frame[name], start=2)], np.float64
+        )
+        for name in names
+    ]
+
+
+def number_or_nan(text: str) -> float:
+    """Return a number that a file tells; NaN for any other word."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def number_of(text: str, where: str) -> float:
+    """Return a finite number that a file tells *where*; raise in one line for any other word."""
+    value = number_or_nan(text)
+    if not math.isfinite(value):
+        raise ResultsError(f"{where} is {text!r}; it must be a number")
+    return value
+
+
+def possible_number(text: str, where: str, most: float, lack: bool) -> float:
+    """Return a number of at most so much, or its negative; NaN for an empty cell if there may be a *lack*."""
+    value = math.nan if lack and not text else number_of(text, where)
+    if abs(value) > most:
+        raise ResultsError(f"{where} is {text!r:.40}; at most {most:g} is possible")
+    return value
+
+
+def numbers_of(values: object, fault: str, dimensions: int) -> Floats:
+    """Return nested lists of numbers as an array; raise *fault* unless they fill one of that many dimensions."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ResultsError(fault) from None
+    if array.size == 0 and isinstance(values, list):
+        return np.zeros((0,) * dimensions)
+    if array.ndim != dimensions or not np.isfinite(array).all():
+        raise ResultsError(fault)
+    return array
