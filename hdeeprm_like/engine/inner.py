@@ -2,7 +2,8 @@
 
 numba optimizes and translates each function with all that it calls: once for itself, and once more in each caller. Only
 the functions that Python calls need that; leaving it out for the others makes the first start three to four times
-faster. Each function also goes through steps for what ours do not have (`NEEDLESS`), which take some 6 % of the time.
+faster. Nor does each of the others hold a copy of all that it calls; who has machine code takes each of them once. And
+each function goes through steps for what ours do not have (`NEEDLESS`), which take some 6 % of the time.
 numba has no option for either, so this reaches into its compiler, for the releases that it was tried with. With
 any other release, or with ``HDEEPRM_LIKE_PLAIN_NUMBA=1``, functions are compiled as numba documents it: the same
 results at the same speed, after a longer wait.
@@ -53,12 +54,37 @@ def short_way() -> Any:
         def _optimize_functions(self, module: Any) -> None:
             """Leave that to the callers."""
 
-        def _optimize_final_module(self) -> None:
-            """Leave the whole to the callers, too."""
-
-        def _finalize_final_module(self) -> None:
+        def finalize(self) -> None:
+            """End with the function alone; the callers link what it calls, and optimize and check the whole."""
+            self._raise_if_finalized()
+            for function in self._final_module.functions:
+                if not function.is_declaration:
+                    function.linkage = (
+                        "linkonce_odr"  # callers may link several of them, and leave out what they inline
+                    )
             self._finalize_dynamic_globals()
             self._finalized = True
+
+        def called(self, known: dict[Any, Any]) -> None:
+            """Note the modules of what it calls, directly or not, each after one that calls it: LLVM links no others."""
+            for library in self._linking_libraries:
+                if library not in known:
+                    if isinstance(library, InnerLibrary):
+                        known[library] = library._final_module
+                        library.called(known)
+                    else:
+                        known[library] = library._get_module_for_linking()
+
+        def _get_module_for_linking(self) -> Any:
+            """Return the function and all that it calls, for a library with machine code."""
+            self._ensure_finalized()
+            if self._shared_module is None:
+                known: dict[Any, Any] = {}
+                self.called(known)
+                self._shared_module = self._final_module.clone()
+                for module in known.values():
+                    self._shared_module.link_in(module, preserve=True)
+            return self._shared_module
 
         @property
         def codegen(self) -> Any:

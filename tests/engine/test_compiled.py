@@ -1,6 +1,7 @@
 """The door to numba: nothing of it is changed, stale machine code never runs, and the plain way gives the same."""
 
 import ast
+import gc
 import inspect
 import json
 import os
@@ -11,10 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numba
+import pytest
 from numba.core.compiler import DefaultPassBuilder, Flags
 
 from hdeeprm_like.engine import inner, lifecycle
-from hdeeprm_like.engine.compiled import PACKAGE, compiled, inlined
+from hdeeprm_like.engine.compiled import PACKAGE, by_type, compiled, inlined
 
 MARKS = {"compiled", "inlined", "released"}
 ROOT = Path(__file__).parents[2]
@@ -158,3 +160,31 @@ def test_what_an_inlined_function_calls_is_not_inlined_too():
     calls.inner.compile((numba.intp,))
     assert [made.fndesc.inline for made in called.inner.overloads.values()] == [False]
     assert [made.fndesc.inline for made in between.inner.overloads.values()] == [True]
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_python_looks_for_no_garbage_while_something_is_compiled_and_then_as_before(was_on):
+    seen = []
+
+    @compiled
+    def twice(number):
+        return 2 * number
+
+    def choose(number):
+        seen.append(gc.isenabled())
+        return twice
+
+    chosen = by_type(choose)
+
+    def calls(number):
+        return chosen(number)
+
+    calls.__module__ = "hdeeprm_like.engine"  # of others' functions nothing is told, and nothing changed
+    (gc.enable if was_on else gc.disable)()
+    try:
+        compiled(calls).inner.compile((numba.intp,))
+        assert gc.isenabled() is was_on
+    finally:
+        gc.enable()
+    assert seen
+    assert not any(seen)
