@@ -51,6 +51,8 @@ def short_way() -> Any:
     class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
         """The code of a function that becomes part of those that call it."""
 
+        _shared_module: Any
+
         def _optimize_functions(self, module: Any) -> None:
             """Leave that to the callers."""
 
@@ -59,14 +61,12 @@ def short_way() -> Any:
             self._raise_if_finalized()
             for function in self._final_module.functions:
                 if not function.is_declaration:
-                    function.linkage = (
-                        "linkonce_odr"  # callers may link several of them, and leave out what they inline
-                    )
+                    function.linkage = "linkonce_odr"  # of several copies one is kept, and none that is inlined
             self._finalize_dynamic_globals()
             self._finalized = True
 
         def called(self, known: dict[Any, Any]) -> None:
-            """Note the modules of what it calls, directly or not, each after one that calls it: LLVM links no others."""
+            """Note the modules of all that it calls, each after one that calls it, for LLVM links no others."""
             for library in self._linking_libraries:
                 if library not in known:
                     if isinstance(library, InnerLibrary):
@@ -81,9 +81,10 @@ def short_way() -> Any:
             if self._shared_module is None:
                 known: dict[Any, Any] = {}
                 self.called(known)
-                self._shared_module = self._final_module.clone()
+                whole = self._final_module.clone()
                 for module in known.values():
-                    self._shared_module.link_in(module, preserve=True)
+                    whole.link_in(module, preserve=True)
+                self._shared_module = whole
             return self._shared_module
 
         @property
