@@ -223,7 +223,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             raise WorkloadError(f"reset: {NO_DECISION}")
         if self.render_mode == "human":
             self.render()
-        observation, mask = play.observe()
+        steps = self._steps
+        observation, mask = play.observe() if steps is None else (steps.seen, steps.mask)
         self._mask = mask.copy()
         return observation, {"action_mask": self._mask, "time": play.system.state.now}
 
@@ -258,8 +259,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         """Begin to play the present jobs, up to the first decision."""
         state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self.limits)
         self._play = play = Play(Simulator(state, self.workload, self.clock), self.space.system(state))
-        self._running = play.advance()
-        self._steps = Steps(play) if self._running and not self.record and play.is_built_in else None
+        self._steps = Steps(play) if play.is_built_in and not self.record else None
+        self._running = play.advance() if self._steps is None else self._steps.begin()
         return play
 
     def _act(self, action: int) -> tuple[Floats, float, float, bool, Bools]:

@@ -16,7 +16,7 @@ from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_RUN, Simulation
-from hdeeprm_like.run.loop import Run, begin, look, take_step
+from hdeeprm_like.run.loop import BEGIN, Run, look, take_step
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 FIGURES = ("slowdown", "bounded_slowdown", "wait", "utilization", "makespan", "jobs", "time")  # of an ended episode
@@ -50,7 +50,7 @@ RULES = np.dtype(
 
 STAY, AT_ONCE, NEXT_STEP = 0, 1, 2
 
-BEGIN, REST = -1, -2  # instead of actions
+REST = -2  # instead of an action
 LOST = -1  # instead of a number of episodes
 
 
@@ -163,7 +163,7 @@ def begin_episode(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
     if not batch.rules[0].limited:
         set_limits(run.observer, batch.limits[i])  # type: ignore[arg-type]
     e.decisions, e.reward = 0, 0.0
-    e.over = not begin(run)
+    e.over = not take_step(run, BEGIN)
     look(run, run.observation, batch.masks[i])
     batch.times[i] = t.clock[0].now
     return not e.over

@@ -35,6 +35,7 @@ from hdeeprm_like.types import Bools, Floats
 
 OVER, WANTED, PAUSED = 0, 1, 2  # why a run stops: its end, a decision, something that Python has to do
 FOREVER = 1 << 62  # instants
+BEGIN = -1  # instead of the first action
 
 
 class NoChoices(Bundle):
@@ -199,21 +200,15 @@ def advance(run: Run, instants: int) -> int:
 
 
 @compiled
-def begin(run: Run) -> bool:
-    """Run to the first decision; False if none is wanted."""
-    wanted = advance(run, FOREVER) == WANTED
-    settle_reward(run.core)
-    return wanted
-
-
-@compiled
 def take_step(run: Run, action: int) -> bool:
-    """Apply an action and go to the next decision; False when the run is over. The reward is in ``last``."""
+    """Apply an action, or BEGIN, and go to the next decision; False when the run is over. The reward is in ``last``."""
     t, core = run.core.tables, run.core
-    before = t.clock[0].started_now
-    again = carry_out(t, core.window, run.choices, action)
-    note_action(core, before)
-    wanted = bool(again and wants_decision(t, core.window))
+    wanted = False
+    if action != BEGIN:
+        before = t.clock[0].started_now
+        again = carry_out(t, core.window, run.choices, action)
+        note_action(core, before)
+        wanted = bool(again and wants_decision(t, core.window))
     if not wanted:
         wanted = advance(run, FOREVER) == WANTED
     settle_reward(core)
@@ -229,7 +224,7 @@ def look(run: Run, out: Floats, mask: Bools) -> None:
 
 @compiled
 def step(run: Run, action: int) -> bool:
-    """Apply an action, go to the next decision and look; False when the run is over."""
+    """Apply an action, or BEGIN, go to the next decision and look; False when the run is over."""
     wanted = take_step(run, action)
     look(run, run.observation, run.mask)
     return wanted

@@ -10,7 +10,7 @@ from hdeeprm_like.decision.job_actions import JobSlots, SlotChoices
 from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.compiled import direct
-from hdeeprm_like.run.loop import FOREVER, OVER, WANTED, NoChoices, NoView, Run, advance, step
+from hdeeprm_like.run.loop import BEGIN, FOREVER, OVER, WANTED, NoChoices, NoView, Run, advance, step
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Bools, Floats
 
@@ -92,7 +92,7 @@ class Play:
 
 
 class Steps:
-    """The steps of an episode of built-in parts that `Play` has brought to its first decision; nothing is recorded.
+    """The steps of an episode of built-in parts, from its beginning on; nothing is recorded.
 
     One call of compiled code takes a step and looks at what is to be seen then.
 
@@ -102,16 +102,22 @@ class Steps:
 
     def __init__(self, play: Play) -> None:
         play.system.state.make_room_for_all()
-        play.system.settle()
-        _, mask = play.system.observe()
         assert play.system.observer is not None
         self._run = play.run
         self._shape = play.system.observer.shape
         self.mask = self._run.mask
-        self.mask[:] = mask
         self._reward = play.run.core.reward.params[0]
         self._clock = play.run.core.tables.clock[0]
         self._step = direct(step, self._run, 0)
+
+    def begin(self) -> bool:
+        """Go to the first decision; False if none is wanted."""
+        return bool(self._step(self._run, BEGIN))
+
+    @property
+    def seen(self) -> Floats:
+        """What is to be seen now."""
+        return self._run.observation.copy().reshape(self._shape)
 
     def __call__(self, action: int) -> tuple[Floats, float, float, bool]:
         """Apply an action that is legal or forgiven.
@@ -121,8 +127,7 @@ class Steps:
             on.
         """
         goes_on = self._step(self._run, action)
-        seen = self._run.observation.copy().reshape(self._shape)
-        return seen, float(self._reward["last"]), float(self._clock["now"]), goes_on
+        return self.seen, float(self._reward["last"]), float(self._clock["now"]), goes_on
 
 
 def run_in_python(simulator: Simulator, policies: PolicyActions, action: int) -> Iterator[int]:

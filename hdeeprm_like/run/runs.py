@@ -24,7 +24,6 @@ from hdeeprm_like.engine.tasks import TASK, fill_tasks
 from hdeeprm_like.engine.words import STRETCH
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.run.batch import (
-    BEGIN,
     EPISODE,
     FIGURES,
     LOST,
@@ -37,7 +36,7 @@ from hdeeprm_like.run.batch import (
     advance_some,
     first_illegal,
 )
-from hdeeprm_like.run.loop import Run
+from hdeeprm_like.run.loop import BEGIN, Run
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.types import Bools, Floats, Ints
