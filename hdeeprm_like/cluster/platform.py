@@ -1,13 +1,15 @@
 """What exists: the hierarchy of clusters, nodes, processors and cores, as columns of arrays."""
 
 import hashlib
+import math
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
 
 from hdeeprm_like.cluster.partitions import Partitions
-from hdeeprm_like.cluster.pstates import P0, POWER_SHARE, SPEED_SHARE
+from hdeeprm_like.cluster.pstates import P0, P1, P2, P3, POWER_SHARE, SPEED_SHARE
+from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.types import Floats, Ints
 
 GIGA = 1e9
@@ -53,6 +55,7 @@ class Platform:
         network: the links, None where they are not known.
         node_gpus: (N,) GPUs of each node, shared by its cores; none where left out.
         partitions: sets of nodes that jobs ask for; None where all jobs may run everywhere.
+        power_cap: W that all cores together must never draw more than, see `usable_cores`.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Platform:
     network: Network | None = field(default=None)
     node_gpus: Floats = field(default_factory=lambda: np.zeros(0))
     partitions: Partitions | None = None
+    power_cap: float = math.inf
 
     def __post_init__(self) -> None:
         if len(self.node_gpus) == 0:
@@ -104,6 +108,32 @@ class Platform:
         return np.bincount(self.core_processor, minlength=self.processors)
 
     @cached_property
+    def most_watts(self) -> Floats:
+        """(C + 1,) W that all cores draw at most while so many of them serve jobs, whichever those are.
+
+        A core that serves none counts as beside one that serves some, which is in P2.
+        """
+        watts = self.processor_watts
+        idle, serving = watts[:, [P2, P3]].max(axis=1), watts[:, [P0, P1]].max(axis=1)
+        more = np.sort(np.repeat(np.maximum(serving - idle, 0.0), self.processor_cores))[::-1]
+        return float(idle @ self.processor_cores) + np.concatenate([[0.0], np.cumsum(more)])
+
+    @cached_property
+    def usable_cores(self) -> int:
+        """How many cores may serve jobs at once: all, or as many as cannot draw more than the power cap.
+
+        Raises:
+            PlatformError: the cap leaves none.
+        """
+        if math.isinf(self.power_cap):
+            return self.cores
+        cores = int(np.searchsorted(self.most_watts, self.power_cap, side="right")) - 1
+        if cores < 1:
+            least = f"one that serves a job and the idle others may draw {self.most_watts[1]:g} W"
+            raise PlatformError(f"platform {self.name!r}: a power cap of {self.power_cap:g} W leaves no core; {least}")
+        return cores
+
+    @cached_property
     def reference_flops(self) -> float:
         """Mean peak flop/s of a core: turns requested seconds into operations (thesis 3.1.3, "reference speed")."""
         return float(np.mean(self.processor_flops[self.core_processor, P0]))
@@ -113,6 +143,8 @@ class Platform:
         found = hashlib.sha256()
         for column in fields(self):
             value = getattr(self, column.name)
+            if column.name == "power_cap" and math.isinf(self.power_cap):
+                continue  # platforms without one are what they were before there were any
             if column.name != "name":
                 content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
                 found.update(f"{column.name} {len(content)} ".encode() + content)

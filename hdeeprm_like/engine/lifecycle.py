@@ -296,6 +296,8 @@ def lacks_when_idle(tables: BundleType, j: object) -> object:
 @compiled
 def lacking_when_idle(tables: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform: NOTHING, CORES, MEMORY or GPUS alone."""
+    if tables.jobs[j].size > tables.clock[0].most_cores:
+        return CORES
     return int(lacks_when_idle(tables, j))
 
 
@@ -309,8 +311,6 @@ def lacking_on_nodes(tables: Tables, j: int) -> int:
 def lacking_anywhere(tables: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform where it may run on all nodes."""
     job = tables.jobs[j]
-    if job.size > len(tables.owners):
-        return CORES
     if tables.clock[0].whole:
         return lacking_on_one_node(tables, j)
     if not holds_when_idle(tables, job.size, job.memory, 0.0):

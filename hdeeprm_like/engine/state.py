@@ -23,7 +23,7 @@ from hdeeprm_like.engine.tables import (
     make_room,
     new_tables,
 )
-from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.errors import PlatformError, WorkloadError
 from hdeeprm_like.types import Ints
 
 AT_ONCE = 1 << 20  # stretches that the allocation has room for from the beginning, if the jobs may take so many
@@ -118,6 +118,9 @@ class State(StateView):
         """
         if not named and not countable(platform, jobs):
             raise ValueError("cores need names unless there is one processor and all jobs ask for nothing but cores")
+        if platform.power_cap < np.inf and (whole or platform.partitions is not None):
+            where = "platforms with partitions" if platform.partitions is not None else "jobs that run whole on a node"
+            raise PlatformError(f"platform {platform.name!r}: a power cap cannot be had with {where}")
         if limits is None:
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")

@@ -158,6 +158,11 @@ class StateView:
         return float(self.tables.clock["watts"][0])
 
     @property
+    def free_watts(self) -> float:
+        """W that all cores may draw beside what they draw now, infinite without a power cap."""
+        return self.platform.power_cap - self.watts
+
+    @property
     def joules(self) -> float:
         """Energy of all cores since time 0, in J."""
         return float(self.tables.clock["joules"][0])

@@ -39,7 +39,8 @@ CLOCK = np.dtype(
         ("running", "i8"),
         ("completed", "i8"),
         ("rejected", "i8"),
-        ("free_cores", "i8"),
+        ("free_cores", "i8"),  # that may serve jobs, no more than the power cap leaves
+        ("most_cores", "i8"),  # that may serve jobs at once
         ("placed", "i8"),  # used entries of Tables.allocation
         ("places", "i8"),  # stretches that all known jobs can take, the most that the allocation ever needs room for
         ("changes", "i8"),  # used entries of Tables.changes
@@ -274,7 +275,7 @@ def new_tables(
     tree = np.zeros(sum(groups), GROUP)
     tree["key"], tree["most"], tree["least"] = -np.inf, -np.inf, np.inf
     clock = np.zeros(1, CLOCK)
-    clock["free_cores"] = platform.cores
+    clock["free_cores"] = clock["most_cores"] = platform.usable_cores
     clock["random"] = seed
     clock["wake_at"] = np.inf
     clock["watts"] = float(np.sum(platform.processor_watts[:, 3] * platform.processor_cores))

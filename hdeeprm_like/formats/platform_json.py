@@ -29,6 +29,7 @@ from hdeeprm_like.inputs import read_json
 
 MOST_CORES = 1_000_000
 SLURM = "slurm"  # the key of partitions, and of what Slurm schedules by
+POWER_CAP = "power_cap"  # the key of the W that all cores may draw together
 MB_IN_GB = 1000
 
 FILES = {
@@ -88,7 +89,7 @@ def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
         PlatformError: a file cannot be read or holds a mistake; the line names the file, the JSON path and the remedy.
     """
     root = JsonValue(read_json(path, PlatformError), path, PlatformError)
-    keys = root.fields(["clusters", "global_links"], ["types", SLURM])
+    keys = root.fields(["clusters", "global_links"], ["types", SLURM, POWER_CAP])
     known = _types_beside(path.parent, read_types())
     for extra in types:
         known = _types_given(extra, known)
@@ -96,6 +97,8 @@ def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
         known = _types_of_kinds(keys["types"], known)
     _check_references(known)
     platform = _build(path, keys, known)
+    if POWER_CAP in keys:
+        platform = replace(platform, power_cap=keys[POWER_CAP].positive())
     if SLURM not in keys:
         return platform
     return replace(platform, partitions=read_partitions(keys[SLURM], platform.nodes))

@@ -11,6 +11,7 @@ the ways between cores over these links; with ``Full`` what it finds no way for 
 """
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -45,6 +46,7 @@ __all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "w
 
 MASTER = "master_host"
 PARTITIONS = f"{PREFIX}partitions"
+POWER_CAP = f"{PREFIX}power_cap"  # W
 
 
 def write_platform_xml(platform: Platform, path: Path, routed: bool = False) -> None:
@@ -87,7 +89,7 @@ def _lines(platform: Platform, routing: str) -> Iterator[str]:
         '    <zone id="master" routing="Full">\n'
         f'      <host id="{MASTER}" speed="1Gf">\n'
         f'        <prop id="{PREFIX}platform" value="{_quoted(platform.name)}"/>\n'
-        f"{_partitions(platform)}"
+        f"{_partitions(platform)}{_power_cap(platform)}"
         f'        <prop id="{WATTS}" value="0.0:0.0"/>\n'
         f'        <prop id="{OLD_WATTS}" value="0.0:0.0"/>\n'
         "      </host>\n"
@@ -116,6 +118,12 @@ def _partitions(platform: Platform) -> str:
         return ""
     text = json.dumps(partitions_as_json(platform.partitions), separators=(",", ":"))
     return f'        <prop id="{PARTITIONS}" value="{_quoted(text)}"/>\n'
+
+
+def _power_cap(platform: Platform) -> str:
+    if math.isinf(platform.power_cap):
+        return ""
+    return f'        <prop id="{POWER_CAP}" value="{platform.power_cap!r}"/>\n'
 
 
 def _hosts(platform: Platform, cores: range) -> Iterator[str]:
@@ -173,11 +181,12 @@ def read_platform_xml(path: Path) -> Platform:
         PlatformError: it cannot be read, or is a SimGrid platform without the properties of the hierarchy.
     """
     root = _parsed(path)
-    hosts, name, partitions = [], path.name.split(".")[0], ""
+    hosts, name, partitions, cap = [], path.name.split(".")[0], "", "inf"
     for host in root.iter("host"):
         props = {prop.get("id", ""): prop.get("value", "") for prop in host.iter("prop")}
         if host.get("id") == MASTER:
             name, partitions = props.get(PREFIX + "platform", name), props.get(PARTITIONS, "")
+            cap = props.get(POWER_CAP, cap)
         else:
             hosts.append((host.get("id", ""), props))
     hosts.sort(key=lambda host: host[0].encode())
@@ -190,6 +199,7 @@ def read_platform_xml(path: Path) -> Platform:
         platform = platform_from_properties(hosts, name, _network(root))
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
+    platform = replace(platform, power_cap=_watts(cap, path))
     if not partitions:
         return platform
     try:
@@ -223,3 +233,13 @@ def _network(root: Element) -> Network | None:
         return None
     bandwidths, latencies = tuple(zip(*links, strict=True))
     return Network(bandwidths, latencies, shared.get("bandwidth", ""), shared.get("latency", ""))
+
+
+def _watts(text: str, path: Path) -> float:
+    try:
+        watts = float(text)
+    except ValueError:
+        watts = math.nan
+    if not watts > 0.0:
+        raise PlatformError(f"{path}: {POWER_CAP} of {MASTER} is {text!r:.40}; a positive number of W is needed")
+    return watts
