@@ -1,11 +1,11 @@
 """Trained agents beside the rule that they imitated, at equal wait; prints figures and fails nothing.
 
-Set RUNS to the folders of trainings, separated by commas, or SWEEP to that of a sweep of trainings, TRACE to a trace and
-WINDOWS to windows as disjoint:60. The rule is `saf+reserve`, by how many cores it keeps and for jobs of up to how many s;
-of its settings those are shown that no other one beats in both figures. Each agent is compared with the mix of the two
-settings whose waits lie around its own that has the same mean wait, window by window. The trainings of a sweep that
-differ in their seed only are one variant, which is compared with the first one, too. PICTURE names a file for their
-learning curves.
+Set RUNS to the folders of trainings, separated by commas, or SWEEP to that of a sweep of trainings, TRACE to a trace
+and WINDOWS to windows as disjoint:60. The rule is `saf+reserve`, by how many cores it keeps and for jobs of up to how
+many s; of its settings those are shown that no other one beats in both figures. Each agent is compared with the mix of
+the two settings whose waits lie around its own that has the same mean wait, window by window. The trainings of a sweep
+that differ in their seed only are one variant, which is compared with the first one, too. PICTURE names a file for
+their learning curves.
 """
 
 import json
@@ -59,7 +59,7 @@ def frontier(means):
 
 
 def mixed(best, by, wait):
-    """The bounded slowdowns of the mix of two rules that has a mean wait, window by window; None where there is none."""
+    """The bounded slowdown in each window of the mix of two rules that has a mean wait; None where there is none."""
     for less, more in pairwise(best.index):
         if best.loc[less, "wait"] <= wait <= best.loc[more, "wait"]:
             share = (wait - best.loc[less, "wait"]) / (best.loc[more, "wait"] - best.loc[less, "wait"])
@@ -97,12 +97,11 @@ def test_agents_and_the_rule(tmp_path):
                 continue
             of_seeds.append((own - rule).mean())
             print(f"  {name[-40:]:40} {shown}; less the rule's {rule.mean():.2f}: {told(own - rule)}")
-        over = means.loc[names].mean()
-        spread = means.loc[names].std()
+        over, spread = means.loc[names].mean(), means.loc[names].std()
         print(
-            f"  {len(names)} seeds: {over[BOUNDED]:.2f} (standard deviation {spread[BOUNDED]:.2f}) at {over['wait']:.0f} "
-            f"({spread['wait']:.0f}) s, utilization {over['utilization']:.3f}; less the rule's in {len(of_seeds)}: "
-            f"{np.mean(of_seeds or [np.nan]):+.2f}, standard deviation {np.std(of_seeds or [np.nan]):.2f}"
+            f"  {len(names)} seeds (standard deviations): {over[BOUNDED]:.2f} ({spread[BOUNDED]:.2f}) at "
+            f"{over['wait']:.0f} ({spread['wait']:.0f}) s, utilization {over['utilization']:.3f}; less the rule's in "
+            f"{len(of_seeds)}: {pd.Series(of_seeds).mean():+.2f} ({pd.Series(of_seeds).std():.2f})"
         )
         own = {key: np.mean([by[name][key].to_numpy() for name in names], axis=0) for key in (BOUNDED, "wait")}
         if first is None:
