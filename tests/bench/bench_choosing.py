@@ -1,9 +1,10 @@
 """Agents that choose among policies, beside each policy alone on the same held-out jobs; prints and fails nothing.
 
-Set RUNS to the folders of trainings on fragments of a trace, separated by commas. Each held-out fragment comes so fast
+Set SWEEP to the folder of a sweep of trainings on fragments of a trace. Each held-out fragment comes so fast
 that it asks for LOAD times what the machine can do. The best single policy is picked in hindsight, by these fragments.
 """
 
+import json
 import os
 from pathlib import Path
 
@@ -14,12 +15,12 @@ from hdeeprm_like.studies.compare.bootstrap import intervals
 
 pytestmark = pytest.mark.bench
 
-RUNS = os.environ.get("RUNS", "")
+SWEEP = os.environ.get("SWEEP", "")
 LOAD = float(os.environ.get("LOAD", "3"))
 FIGURE = os.environ.get("FIGURE", "bounded_slowdown")
 
 
-@pytest.mark.skipif(not RUNS, reason="RUNS names no trainings")
+@pytest.mark.skipif(not SWEEP, reason="SWEEP names no sweep")
 def test_agents_and_single_policies():
     from hdeeprm_like.experiment import episodes_of
     from hdeeprm_like.launch.learned import MEASURES
@@ -28,7 +29,8 @@ def test_agents_and_single_policies():
     from hdeeprm_like.run.episodes import stretched
     from hdeeprm_like.studies.compare.trained import restored
 
-    learners = [restored(Path(folder)) for folder in RUNS.split(",")]
+    keys = [json.loads(line)["key"] for line in (Path(SWEEP) / "tasks.jsonl").read_text().splitlines()]
+    learners = [restored(Path(SWEEP) / "trainings" / key) for key in keys]
     experiment = learners[0].experiment
     machine, jobs = experiment.platform, experiment.options.training.fragment_jobs
     held_out = episodes_of(experiment)[2]
@@ -48,13 +50,13 @@ def test_agents_and_single_policies():
     best = min(alone, key=lambda name: alone[name][FIGURE].mean())
     print(f"\n{count} fragments at load {LOAD}; the best single policy is {best}")
     changes = []
-    for folder, learner in zip(RUNS.split(","), learners, strict=True):
+    for key, learner in zip(keys, learners, strict=True):
         found = evaluate(learner.agent, learner.plays(crowded), count, measures=MEASURES)
         change = np.array(found[FIGURE]) - alone[best][FIGURE]
         changes.append(change)
         (low,), (high,) = intervals(change[:, np.newaxis])
         means = {key: round(float(np.mean(values)), 3) for key, values in found.items()}
-        print(f"{folder} {means}; less the best: {change.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
+        print(f"{key} {means}; less the best: {change.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
     means, change = [one.mean() for one in changes], np.mean(changes, axis=0)
     (low,), (high,) = intervals(change[:, np.newaxis])
     print(f"{len(changes)} seeds: {change.mean():+.3f} [{low:+.3f}, {high:+.3f}] over fragments", end="")
