@@ -12,6 +12,7 @@ import json
 import os
 from itertools import pairwise
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 import pandas as pd
@@ -33,22 +34,17 @@ BOUNDED = "bounded_slowdown"
 
 
 def variants():
-    """Folders of trainings by what tells them from others; those of RUNS are one."""
+    """Folders of trainings by how their options differ from the first one's; those of RUNS are one variant."""
     if RUNS:
         return {"": [Path(folder) for folder in RUNS.split(",")]}
     tasks = [json.loads(line) for line in (Path(SWEEP) / "tasks.jsonl").read_text().splitlines()]
-    differ = [
-        name
-        for name in dict.fromkeys(name for task in tasks for name in task["values"])
-        if name != "seed" and len({json.dumps(task["values"].get(name)) for task in tasks}) > 1
-    ]
-    found = {}
+    first, found = tasks[0]["values"], {}
     for task in tasks:
-        folder = Path(SWEEP) / "trainings" / task["key"]
+        folder, own = Path(SWEEP) / "trainings" / task["key"], task["values"]
         if (folder / "run.json").exists() and read_json(folder / "run.json", ValueError)["status"] == "complete":
-            told = {name.split(".")[-1]: task["values"].get(name) for name in differ}
-            title = " ".join(f"{name}={Path(str(value)).name}" for name, value in told.items() if value is not None)
-            found.setdefault(title, []).append(folder)
+            names = [name for name in {**own, **first} if name != "seed" and own.get(name) != first.get(name)]
+            told = (f"{name.split('.')[-1]} {Path(str(own.get(name))).name}" for name in sorted(names, reverse=True))
+            found.setdefault(", ".join(told) or "the first", []).append(folder)
     return found
 
 
@@ -125,7 +121,7 @@ def test_learning_curves():
             if updates.shape[1] < 2:
                 continue
             episodes = envs * np.arange(1, 1 + updates.shape[1])
-            axes.plot(episodes, updates.mean(0), color=colour, label=title)
+            axes.plot(episodes, updates.mean(0), color=colour, label=shorten(title, 40))
             axes.fill_between(episodes, updates.min(0), updates.max(0), color=colour, alpha=0.15, linewidth=0)
         axes.set_xlabel("episodes")
         axes.set_ylabel("reward")
