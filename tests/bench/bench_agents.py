@@ -125,5 +125,5 @@ def test_learning_curves():
             axes.fill_between(episodes, updates.min(0), updates.max(0), color=colour, alpha=0.15, linewidth=0)
         axes.set_xlabel("episodes")
         axes.set_ylabel("reward")
-        axes.set_title("Mean reward of an update, over seeds, least and greatest")
+        axes.set_title("Reward of an update: mean, least and greatest of the seeds")
         axes.legend()
