@@ -1,29 +1,51 @@
 """Trained agents beside the rule that they imitated, at equal wait; prints figures and fails nothing.
 
-Set RUNS to the folders of trainings, separated by commas, TRACE to a trace and WINDOWS to windows as disjoint:60. The
-rule is `saf+reserve`, by how many cores it keeps and for jobs of up to how many s; of its settings those are shown that
-no other one beats in both figures. Each agent is compared with the mix of the two settings whose waits lie around its
-own that has the same mean wait, window by window.
+Set RUNS to the folders of trainings, separated by commas, or SWEEP to that of a sweep of trainings, TRACE to a trace
+and WINDOWS to windows as disjoint:60. The rule is `saf+reserve`, by how many cores it keeps and for jobs of up to how
+many s; of its settings those are shown that no other one beats in both figures. Each agent is compared with the mix of
+the two settings whose waits lie around its own that has the same mean wait, window by window. The trainings of a sweep
+that differ in their seed only are one variant, which is compared with the first one, too. PICTURE names a file for
+their learning curves.
 """
 
+import json
 import os
 from itertools import pairwise
+from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.inputs import read_json
+from hdeeprm_like.results.pictures import COLOURS, picture
 from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.policies import policy_named
 
 pytestmark = pytest.mark.bench
 
-RUNS = os.environ.get("RUNS", "")
+RUNS, SWEEP = os.environ.get("RUNS", ""), os.environ.get("SWEEP", "")
 KEPT, SHORT = (16, 24, 32, 40, 48, 64, 80, 96), (300, 1000, 3600, 10000)  # cores, s
 RULES = [policy_named(f"saf+reserve:{cores}:{seconds}").name for cores in KEPT for seconds in SHORT]
 OTHERS = ["saf+easy", "saf+greedy", "zoo:balanced"]
 BOUNDED = "bounded_slowdown"
+
+
+def variants():
+    """Folders of trainings by how their options differ from the first one's; those of RUNS are one variant."""
+    if RUNS:
+        return {"": [Path(folder) for folder in RUNS.split(",")]}
+    tasks = [json.loads(line) for line in (Path(SWEEP) / "tasks.jsonl").read_text().splitlines()]
+    first, found = tasks[0]["values"], {}
+    for task in tasks:
+        folder, own = Path(SWEEP) / "trainings" / task["key"], task["values"]
+        if (folder / "run.json").exists() and read_json(folder / "run.json", ValueError)["status"] == "complete":
+            names = [name for name in {**own, **first} if name != "seed" and own.get(name) != first.get(name)]
+            told = (f"{name.split('.')[-1]} {Path(str(own.get(name))).name}" for name in sorted(names, reverse=True))
+            found.setdefault(", ".join(told) or "the first", []).append(folder)
+    return found
 
 
 def frontier(means):
@@ -32,9 +54,25 @@ def frontier(means):
     return rules[rules[BOUNDED] < rules[BOUNDED].cummin().shift(fill_value=np.inf)]
 
 
-@pytest.mark.skipif(not RUNS, reason="RUNS names no trainings")
+def mixed(best, by, wait):
+    """The bounded slowdown in each window of the mix of two rules that has a mean wait; None where there is none."""
+    for less, more in pairwise(best.index):
+        if best.loc[less, "wait"] <= wait <= best.loc[more, "wait"]:
+            share = (wait - best.loc[less, "wait"]) / (best.loc[more, "wait"] - best.loc[less, "wait"])
+            return (1 - share) * by[less][BOUNDED].to_numpy() + share * by[more][BOUNDED].to_numpy()
+    return None
+
+
+def told(change):
+    """A mean over windows with its interval."""
+    (low,), (high,) = intervals(change[:, np.newaxis])
+    return f"{change.mean():+.2f} [{low:+.2f}, {high:+.2f}]"
+
+
+@pytest.mark.skipif(not (RUNS or SWEEP), reason="RUNS and SWEEP name no trainings")
 def test_agents_and_the_rule(tmp_path):
-    agents = [f"agent:{folder}" for folder in RUNS.split(",")]
+    found = {title: [f"agent:{folder}" for folder in folders] for title, folders in variants().items()}
+    agents = [name for names in found.values() for name in names]
     line = ["compare", "-q", "--trust", "--trace", os.environ["TRACE"], "--windows", os.environ["WINDOWS"]]
     assert main([*line, "--policies", ",".join([*OTHERS, *RULES, *agents]), "--output", str(tmp_path / "out")]) == 0
     table = pd.read_csv(tmp_path / "out" / "results.csv")
@@ -42,21 +80,50 @@ def test_agents_and_the_rule(tmp_path):
     best = frontier(means)
     print("\n", pd.concat([means.loc[OTHERS], best]).round(3).to_string())
     by = {name: rows.sort_values("window") for name, rows in table.groupby("policy")}
-    of_seeds = []
-    for name in agents:
-        own, wait = by[name], means.loc[name, "wait"]
-        for less, more in pairwise(best.index):
-            if best.loc[less, "wait"] <= wait <= best.loc[more, "wait"]:
-                break
+    first = None
+    for title, names in found.items():
+        of_seeds = []
+        print(title)
+        for name in names:
+            own, figures = by[name][BOUNDED].to_numpy(), means.loc[name]
+            shown = f"{figures[BOUNDED]:.2f} at {figures['wait']:.0f} s, utilization {figures['utilization']:.3f}"
+            rule = mixed(best, by, figures["wait"])
+            if rule is None:
+                print(f"  {name[-40:]:40} {shown}; waits of no rule lie around its own")
+                continue
+            of_seeds.append((own - rule).mean())
+            print(f"  {name[-40:]:40} {shown}; less the rule's {rule.mean():.2f}: {told(own - rule)}")
+        over, spread = means.loc[names].mean(), means.loc[names].std()
+        print(
+            f"  {len(names)} seeds (standard deviations): {over[BOUNDED]:.2f} ({spread[BOUNDED]:.2f}) at "
+            f"{over['wait']:.0f} ({spread['wait']:.0f}) s, utilization {over['utilization']:.3f}; less the rule's in "
+            f"{len(of_seeds)}: {pd.Series(of_seeds).mean():+.2f} ({pd.Series(of_seeds).std():.2f})"
+        )
+        own = {key: np.mean([by[name][key].to_numpy() for name in names], axis=0) for key in (BOUNDED, "wait")}
+        if first is None:
+            first = own
         else:
-            print(f"{name:40} {means.loc[name].round(3).to_list()} waits of no rule lie around its own")
-            continue
-        share = (wait - best.loc[less, "wait"]) / (best.loc[more, "wait"] - best.loc[less, "wait"])
-        mixed = (1 - share) * by[less][BOUNDED].to_numpy() + share * by[more][BOUNDED].to_numpy()
-        change = own[BOUNDED].to_numpy() - mixed
-        (low,), (high,) = intervals(change[:, np.newaxis])
-        of_seeds.append(change.mean())
-        told = f"{means.loc[name, BOUNDED]:.2f} at {wait:.0f} s, utilization {means.loc[name, 'utilization']:.3f}"
-        print(f"{name:40} {told}; less the rule's {mixed.mean():.2f}: {change.mean():+.2f} [{low:+.2f}, {high:+.2f}]")
-    if len(of_seeds) > 1:
-        print(f"{len(of_seeds)} seeds: {np.mean(of_seeds):+.2f}, standard deviation {np.std(of_seeds, ddof=1):.2f}")
+            print(f"  less the first variant: {', '.join(f'{key} {told(own[key] - first[key])}' for key in own)}")
+
+
+@pytest.mark.skipif("PICTURE" not in os.environ, reason="PICTURE names no file")
+def test_learning_curves():
+    with picture(Path(os.environ["PICTURE"]), width=9.0, height=4.6) as figure:
+        axes, objective = figure.subplots(), None
+        for (title, folders), colour in zip(variants().items(), COLOURS, strict=False):
+            own = read_json(folders[0] / "options.json", ValueError)["pybatsim"]["env"]["objective"]
+            objective = objective or own
+            if own != objective:
+                continue  # in other units
+            rewards = [np.loadtxt(folder / "rewards.log", ndmin=1) for folder in folders]
+            envs = read_json(folders[0] / "options.json", ValueError)["training"]["envs"]
+            updates = np.array([one.reshape(-1, envs).mean(1) for one in rewards])
+            if updates.shape[1] < 2:
+                continue
+            episodes = envs * np.arange(1, 1 + updates.shape[1])
+            axes.plot(episodes, updates.mean(0), color=colour, label=shorten(title, 40))
+            axes.fill_between(episodes, updates.min(0), updates.max(0), color=colour, alpha=0.15, linewidth=0)
+        axes.set_xlabel("episodes")
+        axes.set_ylabel("reward")
+        axes.set_title("Reward of an update: mean, least and greatest of the seeds")
+        axes.legend()

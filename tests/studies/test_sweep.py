@@ -116,6 +116,9 @@ def test_what_is_a_list_in_an_options_file_varies_as_a_list_of_lists(tmp_path):
     assert len(read_sweep(write(tmp_path, entry))) == 2
     agent["hidden"] = [[16], [16, 16]]
     assert [task.values["pybatsim.agent.hidden"] for task in read_sweep(write(tmp_path, entry))] == [[16], [16, 16]] * 2
+    for name in ("ppo", "kernel"):  # with factors, and with a range of loads
+        alone = {"options": str(ROOT / "agents" / f"{name}.json"), "train": str(ROOT / "agents" / f"{name}.py")}
+        assert len(read_sweep(write(tmp_path, alone))) == 1
 
 
 def test_a_list_of_experiments_shares_options_of_a_file_and_doubles_are_one(tmp_path):

@@ -20,7 +20,7 @@ LAUNCH, COMPARE, TRAIN, REPRODUCE = get_args(Do)
 GO_ON = (TRAIN, REPRODUCE)  # what goes on where it was when it is run again
 
 WHO = ("policy", "pybatsim", "training")  # keys that change neither platform nor jobs; they vary fastest
-LISTS = ("type_file_paths", "selection", "policies", "hidden", "traces")  # what is a list in an options file, too
+LISTS = ("type_file_paths", "selection", "policies", "hidden", "factors", "load", "traces")  # in an options file, too
 SHOWN = ("policy", "seed")  # columns of the table though all tasks may have the same there
 
 Content: TypeAlias = dict[str, Any]

@@ -1,0 +1,63 @@
+"""Agents that choose among policies, beside each policy alone on the same held-out jobs; prints and fails nothing.
+
+Set SWEEP to the folder of a sweep of trainings on fragments of a trace. Each held-out fragment comes so fast
+that it asks for LOAD times what the machine can do. The best single policy is picked in hindsight, by these fragments.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hdeeprm_like.studies.compare.bootstrap import intervals
+
+pytestmark = pytest.mark.bench
+
+SWEEP = os.environ.get("SWEEP", "")
+LOAD = float(os.environ.get("LOAD", "3"))
+FIGURE = os.environ.get("FIGURE", "bounded_slowdown")
+
+
+@pytest.mark.skipif(not SWEEP, reason="SWEEP names no sweep")
+def test_agents_and_single_policies():
+    from hdeeprm_like.experiment import episodes_of
+    from hdeeprm_like.launch.learned import MEASURES
+    from hdeeprm_like.learning.constant_policy import follow_constant_policy
+    from hdeeprm_like.learning.training import evaluate
+    from hdeeprm_like.run.episodes import stretched
+    from hdeeprm_like.studies.compare.trained import restored
+
+    keys = [json.loads(line)["key"] for line in (Path(SWEEP) / "tasks.jsonl").read_text().splitlines()]
+    learners = [restored(Path(SWEEP) / "trainings" / key) for key in keys]
+    experiment = learners[0].experiment
+    machine, jobs = experiment.platform, experiment.options.training.fragment_jobs
+    held_out = episodes_of(experiment)[2]
+    count = len(experiment.workload) // (5 * jobs)  # one fragment of five is held out
+
+    def crowded(number):
+        return stretched(held_out(number), machine.cores, LOAD, machine.reference_flops)
+
+    plays, alone = learners[0].plays(crowded), {}
+    for action, name in enumerate(learners[0].actions.names):
+        playing = [plays(number) for number in range(count)]
+        for one in playing:
+            follow_constant_policy(one, action)
+        alone[name] = {key: np.array([measure(one) for one in playing]) for key, measure in MEASURES.items()}
+        told = {key: round(float(values.mean()), 3) for key, values in alone[name].items()}
+        print(f"\n{name:24} {told}", end="")
+    best = min(alone, key=lambda name: alone[name][FIGURE].mean())
+    print(f"\n{count} fragments at load {LOAD}; the best single policy is {best}")
+    changes = []
+    for key, learner in zip(keys, learners, strict=True):
+        found = evaluate(learner.agent, learner.plays(crowded), count, measures=MEASURES)
+        change = np.array(found[FIGURE]) - alone[best][FIGURE]
+        changes.append(change)
+        (low,), (high,) = intervals(change[:, np.newaxis])
+        means = {key: round(float(np.mean(values)), 3) for key, values in found.items()}
+        print(f"{key} {means}; less the best: {change.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
+    means, change = [one.mean() for one in changes], np.mean(changes, axis=0)
+    (low,), (high,) = intervals(change[:, np.newaxis])
+    print(f"{len(changes)} seeds: {change.mean():+.3f} [{low:+.3f}, {high:+.3f}] over fragments", end="")
+    print(f", standard deviation over seeds {np.std(means, ddof=min(1, len(means) - 1)):.3f}")
