@@ -45,7 +45,7 @@ Keywords of `make` and `make_vec`; those of the decision space replace what the 
 | ``horizon``, ``backlog``, ``memory_units`` | how much of it is shown, whole numbers |
 | ``queue_sensitivity`` | of the summaries, above 0 |
 | ``wait`` | whether the waits of the jobs in the slots and the clock are shown, too |
-| ``objectives``, ``objective`` | a name of `decision.rewards`, as ``cost:tariff.csv``, a function, or several with weights |
+| ``objectives``, ``objective`` | name of `decision.rewards`, ``cost:tariff.csv``, function, or several with weights |
 | ``reward``, ``gamma`` | mode of `decision.rewards`; from 0 to 1 |
 """
 
