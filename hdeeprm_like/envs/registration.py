@@ -67,14 +67,13 @@ from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.errors import OptionsError, did_you_mean, require_whole
 from hdeeprm_like.experiment import (
     VALIDATION,
-    AnyPlatform,
     Experiment,
     episodes_of,
     jobs_in,
     load_experiment,
-    platform_from,
     space_of,
 )
+from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.run.simulator import Clock
 
 import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing
