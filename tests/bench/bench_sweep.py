@@ -31,7 +31,8 @@ from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
 from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.compare.windows import schedule
-comparison = Comparison(Path({str(TRACE)!r}), policies_named({",".join(POLICIES)!r}), windows_named(sys.argv[1], None), 1)
+policies, windows = policies_named({",".join(POLICIES)!r}), windows_named(sys.argv[1], None)
+comparison = Comparison(Path({str(TRACE)!r}), policies, windows, seed=1)
 inputs = inputs_of(comparison)
 for number in range(inputs.count):
     window = inputs.window(number)
