@@ -17,8 +17,9 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.presets import check_whole, policy_named
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.experiment import AnyPlatform, Experiment
+from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
+from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.windows import JobsBy, Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
@@ -174,7 +175,7 @@ def simulate(
         PlatformError, WorkloadError: the platform or the jobs cannot be used, or no job fits the platform.
         OptionsError: the policy or the clock is not known; the message names the nearest that is.
     """
-    machine = experiments.platform_from(platform)
+    machine = platform_from(platform)
     check_clock(clock)  # refuses one that is not known before anything is read
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy)]) if agent is None else None
@@ -303,7 +304,7 @@ def load_workload(path: str | Path, platform: AnyPlatform, *, seed: int = 0) -> 
     Raises:
         PlatformError, WorkloadError: the platform or the file cannot be used, or a job asks for too many cores.
     """
-    return experiments.jobs_in(Path(path), experiments.platform_from(platform), seed).workload
+    return experiments.jobs_in(Path(path), platform_from(platform), seed).workload
 
 
 def load_experiment(path: str | Path) -> Experiment:

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like import limits
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
 from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
 from hdeeprm_like.cluster.workload import Workload
@@ -41,7 +39,6 @@ WORKLOAD_OF_RUN, PLATFORM_OF_RUN = "workload.json", "platform.xml"  # what the f
 
 VALIDATION, HELD_OUT = 2**31, 3 * 2**30  # episodes of a model from here on are never learned from
 
-AnyPlatform: TypeAlias = Platform | int | str | Path
 JobsOf: TypeAlias = Callable[[int], Workload]  # from the number of an episode
 
 
@@ -283,28 +280,6 @@ def load_jobs(
 def warn_once(message: str) -> None:
     """Tell the user something that is not said again however often the same file is read."""
     log.warning("%s", message)
-
-
-def platform_from(platform: AnyPlatform) -> Platform:
-    """Return a platform: as it is, out of the file of that path, or a pool of so many cores.
-
-    Raises:
-        PlatformError: the file cannot be used.
-        OptionsError: a pool without cores is asked for.
-    """
-    if isinstance(platform, Platform):
-        return platform
-    if isinstance(platform, str | Path):
-        return load_platform(Path(platform))
-    if not isinstance(platform, int | np.integer) or isinstance(platform, bool):
-        raise OptionsError(
-            f"platform is {platform!r:.80}; the path of one is needed, or the cores of a pool as a whole number"
-        )
-    if platform < 1:
-        raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
-    if platform > limits.CORES.most:
-        raise OptionsError(f"platform: a pool of {platform!r:.40} cores: {limits.refusal(limits.CORES)}")
-    return pool(int(platform))
 
 
 def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:

@@ -19,6 +19,7 @@ from hdeeprm_like.decision.pair_names import (
     split_pair,
     split_policy,
 )
+from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.inputs import read_json
@@ -157,7 +158,8 @@ class EnvOptions(Section):
     preset: Preset = Field("HDeepRM", description="A published decision space.")
     objective: str | dict[str, float] | None = Field(
         None,
-        description="What the reward optimizes, or several with weights; your own are named 'file.py:attribute'.",
+        description="What the reward optimizes, or several with weights; your own are named 'file.py:attribute'. "
+        "Cost and CO2 hold a file of values over time: 'cost:tariff.csv', 'carbon:intensity.csv'.",
         examples=list(OBJECTIVE_NAMES),
     )
     reward: Mode | None = Field(
@@ -193,7 +195,12 @@ class EnvOptions(Section):
     def known_objective(cls, objective: str | dict[str, float] | None) -> str | dict[str, float] | None:
         """Refuse objectives that do not exist."""
         for name in [objective] if isinstance(objective, str) else objective or []:
-            check_part(name, OBJECTIVE_NAMES)
+            try:
+                named = file_of_rates(name)
+            except OptionsError as error:
+                raise ValueError(str(error)) from None
+            if named is None:
+                check_part(name, OBJECTIVE_NAMES)
         return objective
 
     @field_validator("observation")

@@ -43,6 +43,7 @@ MORE = {
         r"decision/test_easy_heads.*later_than_promised",
         r"decision/test_history.*(nothing_of_the_future.*\[(?!sjf)|of_their_own|last_two)",
         r"decision/test_reserve.*predicted_times",
+        r"decision/test_rates.*batched-batsim",
         r"decision/test_rewards.*(optimized_by_each|two_objectives)",
         r"decision/test_scored.*(jobs_behind_the_head|reservations|gate_that_lets|hidden_unit)",
         r"decision/test_views.*(figure_4_3|\[deeprm\])",

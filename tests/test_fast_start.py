@@ -87,3 +87,10 @@ def test_every_command_is_asked_for_its_help():
 
     (commands,) = (action for action in parser()._actions if action.dest == "command")
     assert set(commands.choices) - {"batsim", "batsim5"} == set(COMMANDS)
+
+
+def test_what_hands_a_sweep_to_its_workers_does_not_load_what_they_simulate_with():
+    names = ("run", "comparisons")
+    loaded = loaded_after("import " + ", ".join(f"hdeeprm_like.studies.sweep.{name}" for name in names))
+    assert "numpy" in loaded
+    assert not loaded & {"numba", "torch", "pandas", "matplotlib", "scipy"}

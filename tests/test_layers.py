@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "hdeeprm_like"
-BASE = {"types", "errors", "inputs", "limits", "plugins", "signals", "__version__"}  # what every layer may import
+BASE = {"types", "errors", "inputs", "csv_rows", "limits", "plugins", "signals", "__version__"}  # for every layer
 DECIDES = {"cluster", "engine", "decision"}
 
 MAY_IMPORT = {  # layer: the other layers that it may import besides those that all may
@@ -17,6 +17,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "types": set(),
     "errors": set(),
     "inputs": set(),
+    "csv_rows": set(),
     "limits": set(),
     "plugins": set(),
     "signals": set(),

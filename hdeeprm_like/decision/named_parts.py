@@ -8,6 +8,7 @@
 | actions, as a list | policies: pairs and baselines, as ``"sjf+easy"`` |
 | pairs | job policy: function of a `State` and the waiting jobs that gives a key for each, see `JobPolicy` |
 
+Objectives by a tariff hold its file: ``"cost:tariff.csv"``.
 One's own are named ``module:attribute`` or ``file.py:attribute``; ``agents/own_parts.py`` shows one of each.
 """
 
@@ -20,7 +21,8 @@ from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, names_own
 from hdeeprm_like.decision.observations.view import KINDS
 from hdeeprm_like.decision.presets import Actions, Space, policy_named
-from hdeeprm_like.decision.rewards import MODES, OBJECTIVES, Objective
+from hdeeprm_like.decision.rates import file_of_rates, read_rates
+from hdeeprm_like.decision.rewards import MODES, OBJECTIVES, Objective, Rated
 from hdeeprm_like.decision.window.arrays import OPENS
 from hdeeprm_like.errors import OptionsError, did_you_mean, require_number
 from hdeeprm_like.plugins import find
@@ -95,10 +97,20 @@ def objectives_named(
         if not isinstance(one, str) and not callable(one):
             raise OptionsError(f"objective {one!r:.80}: a name is needed, or a function of the state")
         require_number(f"the weight of objective {one!r:.80}", weight)
-    return {
-        find(one, OBJECTIVES, "objective", folder) if isinstance(one, str) else one: weight
-        for one, weight in weights.items()
-    }
+    return {objective_named(one, folder) if isinstance(one, str) else one: weight for one, weight in weights.items()}
+
+
+def objective_named(name: str, folder: Path | None = None) -> Objective:
+    """Return the objective of ``"avg_wait"``, ``"cost:tariff.csv"`` or ``"own.py:fairness"``.
+
+    Raises:
+        OptionsError: there is none of that name, or its file cannot be read.
+    """
+    file = file_of_rates(name)
+    if file is not None:
+        return Rated(name, read_rates((folder or Path()) / file))
+    found: Objective = find(name, OBJECTIVES, "objective", folder)
+    return found
 
 
 def pair_named(wanted: str | Pair, folder: Path | None = None) -> Pair:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, holds_file, is_baseline, names_own
+from hdeeprm_like.decision.rates import beside_rates
 from hdeeprm_like.decision.score_files import SCORED
 from hdeeprm_like.decision.tree_files import LEARNED, with_files
 from hdeeprm_like.errors import OptionsError, did_you_mean
@@ -58,13 +59,13 @@ def check_name(name: str, known: Sequence[str], kind: str) -> None:
 
 
 def beside(content: Any, folder: Path) -> Any:
-    """Return the content of an options file with the files of learned policies and predictors named from its folder."""
+    """Return the content of an options file with the files of policies and tariffs named from its folder."""
     if isinstance(content, dict):
-        return {key: beside(value, folder) for key, value in content.items()}
+        return {beside_rates(key, folder): beside(value, folder) for key, value in content.items()}
     if isinstance(content, list):
         return [beside(value, folder) for value in content]
     if isinstance(content, str) and content.startswith(SCORED):
         return SCORED + str((folder / content.removeprefix(SCORED)).absolute())
     if isinstance(content, str) and holds_file(content):
         return with_files(content, lambda path: LEARNED + str((folder / path).absolute()))
-    return content
+    return beside_rates(content, folder) if isinstance(content, str) else content

@@ -10,6 +10,8 @@ second in its present state, so that their integral over the run is the metric t
 | ``avg_utilization`` | number of cores that serve jobs | thesis 3.2.4 |
 | ``makespan`` | computing capability in use, in GFLOP/s: work done sooner ends sooner | thesis 3.2.4 |
 | ``energy_consumption`` | minus the power of all cores, in W | thesis 3.2.4 |
+| ``cost:FILE.csv`` | minus what the power costs each second by a tariff, see `decision.rates` | |
+| ``carbon:FILE.csv`` | minus the kg of CO2 that it emits each second by an intensity | |
 | ``edp`` | minus (power x time + energy), in J: the growth of energy times elapsed time | the thesis' code of 2019 |
 | ``window_slowdown`` | the same over the jobs in the window, in 1/s | thesis 3.2.4, with the window of 000, 4.6.3 |
 | ``execution_slowdown`` | minus the sum of 1 / execution time over the jobs in the system, in 1/s | 000, equation 4.1 |
@@ -35,30 +37,43 @@ its part of it, up to the constant that jobs begin with, and by ``end`` the last
 | ``discounted`` | as ``integral``, each time step counting *gamma* times the one before (000, equation 2.18) |
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from hdeeprm_like.cluster.pstates import P0, P1
-from hdeeprm_like.decision.window.arrays import NONE, Window
-from hdeeprm_like.decision.window.statistics import bounded_slowdown_at, execution_time, pace_of
-from hdeeprm_like.decision.window.window import JobWindow, fill_slots, has_ended, is_over
+from hdeeprm_like.decision.objectives import (
+    AT_END,
+    AVG_WAIT,
+    BOUNDED_SLOWDOWN,
+    COMPLETION,
+    EDP,
+    ENERGY,
+    EXECUTION_SLOWDOWN,
+    MAKESPAN,
+    NUMBER_OF_OBJECTIVES,
+    OF_EXECUTION,
+    OF_WINDOW,
+    QUEUE_LENGTH,
+    QUEUE_WAIT,
+    SLOWDOWN,
+    UNUSED_CORES,
+    USED_CORES,
+    UTILIZATION,
+    WINDOW_EXECUTION_SLOWDOWN,
+    WINDOW_SLOWDOWN,
+    objective_value,
+)
+from hdeeprm_like.decision.rates import KILOWATT_HOUR, Rates
+from hdeeprm_like.decision.window.arrays import Window
+from hdeeprm_like.decision.window.window import JobWindow, has_ended, is_over
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Records
-
-SLOWDOWN, COMPLETION, UTILIZATION, MAKESPAN, ENERGY, EDP = 0, 1, 2, 3, 4, 5
-WINDOW_SLOWDOWN, UNUSED_CORES, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, USED_CORES = 6, 7, 8, 9, 10, 11
-EXECUTION_SLOWDOWN, WINDOW_EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN = 12, 13, 14
-NUMBER_OF_OBJECTIVES = 15
-OF_WINDOW = (WINDOW_SLOWDOWN, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, WINDOW_EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN)
-OF_EXECUTION = (EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN)
-AT_END = (AVG_WAIT, BOUNDED_SLOWDOWN)  # tell of the whole schedule; the others are 0 when all jobs are over
 
 Mode: TypeAlias = Literal["sample", "integral", "change", "waits", "discounted", "end"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -73,6 +88,7 @@ REWARD = np.dtype(
         ("level", "f8"),  # of the objective at the last decision
         ("own", "f8"),  # weighted sum of the user's own objectives now, which Python writes
         ("last", "f8"),  # reward of the last decision
+        ("rate", "i8"),  # which of the rates holds now
         ("pauses", "i4"),  # 1 where there are such objectives, which are looked at after each instant
         ("due", "i4"),  # 1 while it is not known yet
         ("mode", "i4"),
@@ -81,136 +97,18 @@ REWARD = np.dtype(
 )
 
 
-class RewardArrays(Bundle, shared=("weights",)):
+class RewardArrays(Bundle, shared=("weights", "rate_times", "rates")):
     """A reward in compiled code.
 
     Attributes:
         params: (1,) REWARD. weights: (NUMBER_OF_OBJECTIVES,) of the built-in objectives.
+        rates: (T,) what a J costs and emits, weighted, from each of the s *rate_times* on; empty if that is no matter.
     """
 
     params: Records
     weights: Floats
-
-
-@compiled
-def urgency_in_window(tables: Tables, window: Window) -> float:
-    """Return the sum of 1 / requested time in 1/s over the jobs in the slots."""
-    fill_slots(tables, window)
-    total = 0.0
-    for i in range(len(window.slots)):
-        if window.slots[i] != NONE:
-            total += window.paces[window.slots[i]]
-    return total
-
-
-@compiled
-def execution_urgency_in_window(tables: Tables, window: Window) -> float:
-    """Return the sum of 1 / execution time in 1/s over the jobs in the slots."""
-    fill_slots(tables, window)
-    total = 0.0
-    for i in range(len(window.slots)):
-        if window.slots[i] != NONE:
-            total += pace_of(execution_time(tables, window.slots[i]))
-    return total
-
-
-@compiled
-def mean_bounded_slowdown(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the mean bounded slowdown of all jobs until now, as if those that wait started in *ahead* s."""
-    params, clock = window.params[0], tables.clock[0]
-    total = params.slowdowns
-    for i in range(clock.waiting):
-        total += bounded_slowdown_at(tables, tables.members[i], clock.now + ahead)
-    jobs = params.started + clock.waiting
-    return float(total / jobs) if jobs > 0 else 0.0
-
-
-@compiled
-def computing(tables: Tables) -> float:
-    """Return the flop/s of the cores that serve jobs."""
-    total = 0.0
-    for p in range(len(tables.processors)):
-        load = tables.loads[p]
-        if load.busy > 0:
-            total += load.busy * tables.processors[p].flops[P1 if load.oversubscribed else P0]
-    return total
-
-
-@compiled
-def busy_cores(tables: Tables) -> int:
-    """Return how many cores serve jobs."""
-    busy = 0
-    for p in range(len(tables.processors)):
-        busy += tables.loads[p].busy
-    return busy
-
-
-@compiled
-def cores_in_all(tables: Tables) -> int:
-    """Return how many cores there are."""
-    cores = 0
-    for p in range(len(tables.processors)):
-        cores += tables.processors[p].cores
-    return cores
-
-
-@compiled
-def time_in_queue(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the s that the waiting jobs will have waited together in *ahead* s."""
-    params = window.params[0]
-    return float(params.queue * (tables.clock[0].now + ahead) - params.sum_of_submissions)
-
-
-@compiled
-def mean_wait(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the s that a job will have waited on average in *ahead* s, those that still wait until then."""
-    params = window.params[0]
-    jobs = params.started + params.queue
-    return float((params.waited + time_in_queue(tables, window, ahead)) / jobs) if jobs > 0 else 0.0
-
-
-@compiled
-def share_of_longest_wait(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the time in the queue in *ahead* s as a share of the most until then."""
-    waited = time_in_queue(tables, window, ahead)
-    most = max(window.params[0].longest_wait, waited)
-    return -waited / most if window.params[0].queue > 0 and most > 0.0 else 0.0
-
-
-@compiled
-def objective_value(tables: Tables, window: Window, objective: int, ahead: float) -> float:
-    """Return a built-in objective as it will be in *ahead* s if nothing happens until then."""
-    clock = tables.clock[0]
-    if objective == SLOWDOWN:
-        return float(-window.params[0].urgency)
-    if objective == COMPLETION:
-        return float(-(clock.waiting + clock.running))
-    if objective == UTILIZATION:
-        return float(busy_cores(tables))
-    if objective == MAKESPAN:
-        return computing(tables) / 1e9
-    if objective == ENERGY:
-        return float(-clock.watts)
-    if objective == EDP:
-        return float(-(clock.watts * (clock.now + ahead) + clock.joules + clock.watts * ahead))
-    if objective == WINDOW_SLOWDOWN:
-        return -urgency_in_window(tables, window)
-    if objective == UNUSED_CORES:
-        return busy_cores(tables) / cores_in_all(tables) - 1.0
-    if objective == USED_CORES:
-        return busy_cores(tables) / cores_in_all(tables)
-    params = window.params[0]
-    if objective == EXECUTION_SLOWDOWN:
-        return float(-params.execution_urgency)
-    if objective == WINDOW_EXECUTION_SLOWDOWN:
-        return -execution_urgency_in_window(tables, window)
-    if objective == BOUNDED_SLOWDOWN:
-        return -mean_bounded_slowdown(tables, window, ahead)
-    if objective == QUEUE_LENGTH:
-        return float(-params.queue / params.longest_queue) if params.queue > 0 else 0.0
-    if objective == QUEUE_WAIT:
-        return share_of_longest_wait(tables, window, ahead)
-    return -mean_wait(tables, window, ahead)
+    rate_times: Floats
+    rates: Floats
 
 
 @compiled
@@ -220,7 +118,18 @@ def weighted_value(tables: Tables, window: Window, reward: RewardArrays, ahead: 
     for objective in range(NUMBER_OF_OBJECTIVES):
         if reward.weights[objective] != 0.0:
             total += reward.weights[objective] * objective_value(tables, window, objective, ahead)
+    if len(reward.rates) > 0:
+        total -= tables.clock[0].watts * rate_at(reward, tables.clock[0].now + ahead)
     return total
+
+
+@compiled
+def rate_at(reward: RewardArrays, time: float) -> float:
+    """Return what a J costs and emits at a time, which is not before the last one that was asked for."""
+    params, times = reward.params[0], reward.rate_times
+    while params.rate + 1 < len(times) and times[params.rate + 1] <= time:
+        params.rate += 1
+    return float(reward.rates[params.rate])
 
 
 @compiled
@@ -245,7 +154,22 @@ def pass_time(tables: Tables, window: Window, reward: RewardArrays, now: float) 
     if seconds == 0.0 or (reward.params[0].mode != INTEGRAL and reward.params[0].mode != DISCOUNTED):
         return
     # the middle is the mean of all that grow linearly, and the others do not grow; discounts see the middle too
-    gain(reward, weighted_value(tables, window, reward, 0.5 * seconds), seconds)
+    if len(reward.rates) == 0:
+        gain(reward, weighted_value(tables, window, reward, 0.5 * seconds), seconds)
+    else:
+        pass_time_at_rates(tables, window, reward, now)
+
+
+@compiled
+def pass_time_at_rates(tables: Tables, window: Window, reward: RewardArrays, now: float) -> None:
+    """Do the same in pieces of time in which the rates do not change."""
+    params, times, begin = reward.params[0], reward.rate_times, tables.clock[0].now
+    at = begin
+    while at < now:
+        rate_at(reward, at)
+        end = min(now, times[params.rate + 1]) if params.rate + 1 < len(times) else now
+        gain(reward, weighted_value(tables, window, reward, 0.5 * (at + end) - begin), end - at)
+        at = end
 
 
 @compiled
@@ -305,6 +229,23 @@ class BuiltIn:
         return objective_value(state.tables, window.arrays, self.number, 0.0)
 
 
+@dataclass(frozen=True)
+class Rated:
+    """What the power of all cores costs or emits each second, where that changes with the time.
+
+    Attributes:
+        name: in options. rates: for each kWh.
+    """
+
+    name: str
+    rates: Rates
+
+    def __call__(self, state: State) -> float:
+        """Return minus that."""
+        value = self.rates.values[int(np.searchsorted(self.rates.times, state.now, side="right")) - 1]
+        return -state.watts * value / KILOWATT_HOUR
+
+
 Objective: TypeAlias = Callable[[State], float]
 
 _NUMBERS = {
@@ -327,6 +268,18 @@ _NUMBERS = {
     "window_execution_slowdown": WINDOW_EXECUTION_SLOWDOWN,
 }
 OBJECTIVES: dict[str, Objective] = {name: BuiltIn(name, number) for name, number in _NUMBERS.items()}
+BUILT_IN = BuiltIn, Rated  # those that compiled code knows
+
+
+def weighted_rates(objectives: Iterable[tuple[Rated, float]]) -> tuple[Floats, Floats]:
+    """Return (T,) s and (T,) the weighted sum from then on of what a J costs and emits; none without objectives."""
+    listed = list(objectives)
+    times = np.unique([time for one, _ in listed for time in one.rates.times])
+    total = np.zeros(len(times))
+    for one, weight in listed:
+        values = np.array(one.rates.values)[np.searchsorted(one.rates.times, times, side="right") - 1]
+        total += weight * values / KILOWATT_HOUR
+    return times, total
 
 
 class Reward:
@@ -361,13 +314,14 @@ class Reward:
         if not self.objectives:
             raise OptionsError("a reward needs at least one objective")
         for one in self.objectives:
-            if mode == "end" and isinstance(one, BuiltIn) and one.number not in AT_END:
+            if mode == "end" and (isinstance(one, Rated) or (isinstance(one, BuiltIn) and one.number not in AT_END)):
                 raise OptionsError(f"reward 'end': objective {one.name!r} tells nothing at the end; take 'integral'")
         self.mode = mode
         params = np.zeros(1, REWARD)
         params["mode"], params["gamma"], params["step"], params["discount"] = MODES.index(mode), gamma, step, 1.0
-        self.arrays = RewardArrays(params, np.zeros(NUMBER_OF_OBJECTIVES))
-        self.compiled = all(isinstance(one, BuiltIn) for one in self.objectives)
+        rated = [(one, weight) for one, weight in self.objectives.items() if isinstance(one, Rated)]
+        self.arrays = RewardArrays(params, np.zeros(NUMBER_OF_OBJECTIVES), *weighted_rates(rated))
+        self.compiled = all(isinstance(one, BUILT_IN) for one in self.objectives)
         params["pauses"] = not self.compiled
         for one, weight in self.objectives.items():
             if isinstance(one, BuiltIn):
@@ -381,5 +335,5 @@ class Reward:
     def refresh(self, state: State) -> None:
         """Look at the user's own objectives, which change at instants and by decisions only."""
         if not self.compiled:
-            own = (weight * one(state) for one, weight in self.objectives.items() if not isinstance(one, BuiltIn))
+            own = (weight * one(state) for one, weight in self.objectives.items() if not isinstance(one, BUILT_IN))
             self.arrays.params["own"] = float(sum(own))

@@ -14,8 +14,8 @@ import numpy as np
 
 from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.decision.objectives import NUMBER_OF_OBJECTIVES
 from hdeeprm_like.decision.rewards import (
-    NUMBER_OF_OBJECTIVES,
     REWARD,
     Reward,
     RewardArrays,
@@ -181,7 +181,7 @@ class NoReward(RewardArrays):
 
 def no_reward() -> NoReward:
     """Return it."""
-    return NoReward(np.zeros(1, REWARD), np.zeros(NUMBER_OF_OBJECTIVES))
+    return NoReward(np.zeros(1, REWARD), np.zeros(NUMBER_OF_OBJECTIVES), np.zeros(0), np.zeros(0))
 
 
 class Observer(Protocol):

@@ -45,7 +45,7 @@ Keywords of `make` and `make_vec`; those of the decision space replace what the 
 | ``horizon``, ``backlog``, ``memory_units`` | how much of it is shown, whole numbers |
 | ``queue_sensitivity`` | of the summaries, above 0 |
 | ``wait`` | whether the waits of the jobs in the slots and the clock are shown, too |
-| ``objectives``, ``objective`` | a name of `decision.rewards`, a function, or several with weights |
+| ``objectives``, ``objective`` | name of `decision.rewards`, ``cost:tariff.csv``, function, or several with weights |
 | ``reward``, ``gamma`` | mode of `decision.rewards`; from 0 to 1 |
 """
 
@@ -67,14 +67,13 @@ from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.errors import OptionsError, did_you_mean, require_whole
 from hdeeprm_like.experiment import (
     VALIDATION,
-    AnyPlatform,
     Experiment,
     episodes_of,
     jobs_in,
     load_experiment,
-    platform_from,
     space_of,
 )
+from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.run.simulator import Clock
 
 import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing

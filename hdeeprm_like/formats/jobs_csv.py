@@ -11,8 +11,8 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.csv_rows import CsvRow, read_rows
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.csv_rows import CsvRow, read_rows
 from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_told
 

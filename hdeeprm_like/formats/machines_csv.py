@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform, core_names, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.csv_rows import read_rows
 from hdeeprm_like.errors import PlatformError
-from hdeeprm_like.formats.csv_rows import read_rows
 from hdeeprm_like.formats.platform_json import MOST_CORES
 
 COLUMNS = ("MachineName", "TotalMemory", "TotalCPUs", "TotalGPUs")  # memory in MB

@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.schedule import FIGURES, QUANTITIES, Figure, Schedule, figures, figures_of_jobs
+from hdeeprm_like.decision.rates import read_rates
 from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.results.pictures import COLOURS, GREY, check_format, log_scale, note, picture, shortened, unit_of_time
-from hdeeprm_like.results.power import at_rates, read_rates
+from hdeeprm_like.results.power import at_rates
 from hdeeprm_like.results.run_parts import warn_of_other_jobs
 from hdeeprm_like.results.run_reader import DIGIT, JOBS, Run, open_runs
 
@@ -47,7 +48,7 @@ def rates_table(runs: Sequence[Path], rates: Mapping[str, Path]) -> pd.DataFrame
     Raises:
         ResultsError: a run or a file cannot be read, or the energy of a run is not known over time.
     """
-    known = {name: read_rates(path) for name, path in rates.items()}
+    known = {name: read_rates(path, ResultsError) for name, path in rates.items()}
     columns = {name: [at_rates(run, rate) for rate in known.values()] for name, run in open_runs(runs).items()}
     return pd.DataFrame(columns, index=pd.Index(list(known), name="metric"), dtype=np.float64)
 

@@ -7,8 +7,9 @@ import pytest
 from small import jobs, platform, run
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.results.power import at_rates, consumed, read_rates
+from hdeeprm_like.decision.rates import read_rates
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.results.power import at_rates, consumed
 from hdeeprm_like.results.run_reader import open_run
 
 WATTS = 100.0  # of a core that serves a job; one whose processor sleeps takes 5 % of it
@@ -57,7 +58,7 @@ def test_each_part_of_the_energy_has_the_price_of_its_time(folder):
     ],
 )
 def test_a_tariff_that_makes_no_sense_is_refused(folder, text, told):
-    with pytest.raises(ResultsError, match=told):
+    with pytest.raises(OptionsError, match=told):
         read_rates(rates(folder, text))
 
 

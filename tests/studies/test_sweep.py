@@ -140,6 +140,26 @@ def test_the_key_of_a_task_changes_with_the_content_of_its_files(tmp_path):
     assert not {task.key for task in read_sweep(file)} & set(before)
 
 
+def test_a_tariff_decides_the_result_too_beside_other_objectives(tmp_path):
+    pytest.importorskip("torch", reason="the extra learn is not installed")
+    (tmp_path / "a-b").mkdir()
+    tariff = tmp_path / "a-b" / "tariff.csv"
+    env = {"objective": {"cost:a-b/tariff.csv": 1.0, "edp": 1.0}}
+    entry = {
+        **LAUNCH,
+        "train": str(ROOT / "agents" / "ppo.py"),
+        "pybatsim": {"env": env, "agent": {"type": "LEARNING"}},
+    }
+    keys = set()
+    for price in ("1", "2", "2"):
+        tariff.write_text(f"time,value\n0,{price}\n")
+        from hdeeprm_like.studies.sweep import tasks
+
+        tasks.digest_of.cache_clear()
+        keys.add(read_sweep(write(tmp_path, entry))[0].key)
+    assert len(keys) == 2
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,16 +13,18 @@ from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.experiment import jobs_in, platform_from
+from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.formats.open import endings, has_ending_of, load_platform, load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import JobsBy, Window, run_times, sizes, usable, window, with_requested_times
 from hdeeprm_like.inputs import sha256
 from hdeeprm_like.limits import CORES, refusal
-from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
+
+if TYPE_CHECKING:
+    from hdeeprm_like.run.simulator import Clock  # with the engine, which takes most of a second to load
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +52,7 @@ class Comparison:
     windows: Windows
     seed: int
     cores: int | None = None
-    clock: Clock = "textbook"
+    clock: "Clock" = "textbook"
     platform: Path | None = None
     jobs_by: JobsBy = "file"
     reference: str | None = None
@@ -169,6 +171,8 @@ def days_of(comparison: Comparison) -> Days:
     Raises:
         HDeepRMError: a file cannot be used, or the comparison asks for what only traces have.
     """
+    from hdeeprm_like.experiment import jobs_in
+
     source = comparison.trace
     if comparison.windows != Windows() or comparison.jobs_by != "file":
         raise OptionsError(f"{source}: workloads are played whole; --windows, --offsets and --jobs-by are of traces")

@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from hdeeprm_like import limits
+from hdeeprm_like.csv_rows import CsvRow, read_rows
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.formats.csv_rows import CsvRow, read_rows
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, window_begins
 

@@ -55,9 +55,9 @@ def task_of(do: Do, content: Content, values: Content, names: Any) -> Task:
 
 
 def strings(content: Any) -> Iterator[str]:
-    """Yield all strings in JSON content but for the keys."""
+    """Yield all strings in JSON content, keys too."""
     if isinstance(content, dict):
-        content = list(content.values())
+        content = [*content, *content.values()]
     if isinstance(content, list):
         for value in content:
             yield from strings(value)
@@ -67,8 +67,9 @@ def strings(content: Any) -> Iterator[str]:
 
 @cache
 def digest_of(name: str) -> str:
-    """Return the digest of the file that a string names, ``scored:FILE`` and ``FILE.py:Class`` too; empty if none."""
-    places = [Path(name), Path(name.partition(":")[2].partition("-")[0]), *python_files(name)]
+    """Return the digest of the file that a string names, also as ``cost:FILE`` or ``FILE.py:Class``; empty if none."""
+    behind = name.partition(":")[2]
+    places = [Path(name), Path(behind), Path(behind.partition("-")[0]), *python_files(name)]
     for place in places:
         try:
             if place.is_absolute() and place.is_file():

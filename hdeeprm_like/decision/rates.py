@@ -1,0 +1,62 @@
+"""What a kWh costs, or how much CO2 it emits, where that changes with the time; imports nothing heavy.
+
+An objective names such a file behind a colon, ``"cost:tariff.csv"`` or ``"carbon:intensity.csv"``.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from hdeeprm_like.csv_rows import read_rows
+from hdeeprm_like.errors import HDeepRMError, OptionsError
+
+RATED = {"cost": "tariff.csv", "carbon": "intensity.csv"}  # objectives that need a file, with an example of its name
+KILOWATT_HOUR = 3.6e6  # J
+
+
+class Rates(NamedTuple):
+    """What a kWh costs, or how much CO2 it emits.
+
+    Attributes:
+        times: (T,) s of the simulation, increasing from 0 on. values: (T,) for each kWh from each of them on.
+    """
+
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+def read_rates(path: Path, error: type[HDeepRMError] = OptionsError) -> Rates:
+    """Read a tariff or a carbon intensity: a CSV with the columns time (s of the simulation) and value (for each kWh).
+
+    A value holds from its time on until the next one's; the first line must be of time 0.
+
+    Raises:
+        HDeepRMError: as *error* says; the file cannot be read, or its times do not begin with 0 or do not increase.
+    """
+    rows = read_rows(path, ("time", "value"), error)
+    rates = Rates(tuple(row.number("time") for row in rows), tuple(row.number("value") for row in rows))
+    if rates.times[0] != 0.0:
+        raise error(f"{rows[0].where}: time: is {rates.times[0]:g}; the first line must be of time 0")
+    for row, before, now in zip(rows[1:], rates.times[:-1], rates.times[1:], strict=True):
+        if not now > before:
+            raise error(f"{row.where}: time: is {now:g} and not after {before:g}, the time of the line before")
+    return rates
+
+
+def file_of_rates(name: str) -> str | None:
+    """Return the file that the name of an objective holds, None if it is the name of another objective.
+
+    Raises:
+        OptionsError: the objective needs a file, and there is none.
+    """
+    kind, _, file = name.partition(":")
+    if kind not in RATED:
+        return None
+    if not file:
+        raise OptionsError(f"objective {kind!r} needs a file of times and values, as '{kind}:{RATED[kind]}'")
+    return file
+
+
+def beside_rates(name: str, folder: Path) -> str:
+    """Return the name of an objective with its file named from a folder on; other texts as they are."""
+    kind, colon, file = name.partition(":")
+    return f"{kind}:{(folder / file).absolute()}" if kind in RATED and colon and file else name

@@ -1,0 +1,36 @@
+"""A platform however it is named: as it is, by its file, or by the cores of a pool."""
+
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from hdeeprm_like import limits
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.open import load_platform
+
+AnyPlatform: TypeAlias = Platform | int | str | Path
+
+
+def platform_from(platform: AnyPlatform) -> Platform:
+    """Return a platform: as it is, out of the file of that path, or a pool of so many cores.
+
+    Raises:
+        PlatformError: the file cannot be used.
+        OptionsError: a pool without cores is asked for.
+    """
+    if isinstance(platform, Platform):
+        return platform
+    if isinstance(platform, str | Path):
+        return load_platform(Path(platform))
+    if not isinstance(platform, int | np.integer) or isinstance(platform, bool):
+        raise OptionsError(
+            f"platform is {platform!r:.80}; the path of one is needed, or the cores of a pool as a whole number"
+        )
+    if platform < 1:
+        raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
+    if platform > limits.CORES.most:
+        raise OptionsError(f"platform: a pool of {platform!r:.40} cores: {limits.refusal(limits.CORES)}")
+    return pool(int(platform))
