@@ -40,6 +40,7 @@ SIM = np.dtype(
         ("call_asked", "f8"),  # s, a call asked for in the answer under way
         ("jobs", "i8"),  # of the workload
         ("next_job", "i8"),  # of these submitted so far
+        ("known_until", "f8"),  # s, to which all submissions are in the rows; infinite where all jobs are
         ("heap", "i8"),  # running jobs on the textbook's clock
         ("completed", "i8"),  # what the next message will tell: completions, submissions, ...
         ("submitted", "i8"),
@@ -81,7 +82,7 @@ def new_simulation(workload: Workload) -> Simulation:
     fill_tasks(tasks, workload)
     sim = np.zeros(1, SIM)
     sim["jobs"] = jobs
-    sim["call"] = sim["call_asked"] = np.inf
+    sim["call"] = sim["call_asked"] = sim["known_until"] = np.inf
     return Simulation(
         sim=sim,
         tasks=tasks,

@@ -87,27 +87,48 @@ def read_swf(path: Path) -> Trace:
     Raises:
         WorkloadError: a line is no job; the message names file, line and what would be right. There is no job at all.
     """
-    header: list[str] = []
+    header: tuple[str, ...] = ()
     pieces: list[list[Floats | Ints]] = []
-    widest, lines_before = 0, 0
-    with opened(path, WorkloadError) as data, io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text:
-        while lines := text.readlines(READ_AT_ONCE):  # headers hold names in any encoding
-            _check_lengths(lines, path, lines_before)
-            if not pieces:
-                header += _comments(lines)
-            if any(map(_job, lines)):
-                numbers, width = _parse(lines, path, lines_before)
-                pieces.append(_columns(numbers))
-                widest = max(widest, width)
-            lines_before += len(lines)
-    if not pieces:
-        raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
-    if widest > len(FIELDS):
-        log.warning("%s: has lines of %d fields; those beyond the %d of SWF are ignored", path, widest, len(FIELDS))
+    for part in swf_parts(path):
+        header = part.header
+        pieces.append([getattr(part, name) for name in FIELDS])
     columns: dict[str, Any] = {}
     for name in FIELDS:  # each is put together and its pieces let go before the next one is
         columns[name] = np.concatenate([piece.pop(0) for piece in pieces])
-    return Trace(path=path, header=tuple(header), **columns)
+    return Trace(path=path, header=header, **columns)
+
+
+def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
+    """Yield the jobs of a trace as `read_swf` reads them, some at a time, each part with the header.
+
+    Args:
+        endless: whether the file may be of any size, as where no more than a part is kept.
+
+    Raises:
+        WorkloadError: as of `read_swf`.
+    """
+    header: list[str] = []
+    widest, lines_before = 0, 0
+    with (
+        opened(path, WorkloadError, endless) as data,
+        io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text,  # headers hold names in any encoding
+    ):
+        while block := text.read(READ_AT_ONCE):
+            block += text.readline(LONGEST_LINE + 1)
+            lines = block.removesuffix("\n").split("\n")
+            _check_lengths(lines, path, lines_before)
+            if not widest:
+                header += _comments(lines)
+            if any(map(_job, lines)):
+                numbers, width = _parse(block, lines, path, lines_before, endless or lines_before >= MANY)
+                widest = max(widest, width)
+                named = dict(zip(FIELDS, _columns(numbers), strict=True))
+                yield Trace(path=path, header=tuple(header), **named)  # type: ignore[arg-type]
+            lines_before += len(lines)
+    if not widest:
+        raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
+    if widest > len(FIELDS):
+        log.warning("%s: has lines of %d fields; those beyond the %d of SWF are ignored", path, widest, len(FIELDS))
 
 
 def write_swf(trace: Trace, path: Path) -> None:
@@ -183,51 +204,64 @@ def _comments(lines: list[str]) -> Iterator[str]:
             yield stripped[1:].strip()
 
 
-def _parse(lines: list[str], path: Path, before: int) -> tuple[Floats, int]:
+def _parse(block: str, lines: list[str], path: Path, before: int, many: bool) -> tuple[Floats, int]:
     """Return (J, 18) numbers of some lines, and how many fields the longest of these has.
 
     Args:
-        path: for messages. before: how many lines of the file come before these.
+        block: the same lines as one text. path: for messages. before: how many lines of the file come before these.
+        many: of `_parse_fast`.
 
     Raises:
         WorkloadError: a line is no job.
     """
-    table = _parse_fast(lines, before >= MANY)
+    table = _parse_fast(block, lines, many)
     if table is not None:
         return table[:, : len(FIELDS)], table.shape[1]
     found = [(f"{path}:{before + i}", job) for i, line in enumerate(lines, start=1) if (job := _job(line))]
     return np.array([_parse_line(job, where) for where, job in found]), max(len(job.split()) for _, job in found)
 
 
-def _parse_fast(lines: list[str], many: bool) -> Floats | None:
+def _parse_fast(block: str, lines: list[str], many: bool) -> Floats | None:
     """Return (J, 18 or more) numbers, or None where anything is odd.
 
     Args:
-        many: whether there are so many that it pays to load pandas, which reads whole numbers three times as fast.
+        block, lines: as one text, and one by one. many: whether there are so many that it pays to load pandas, which reads whole numbers three times as fast.
     """
-    table = _whole_numbers(lines) if many else None
+    table: Any = _whole_numbers(block) if many else None
     try:
         table = np.loadtxt(lines, comments=";", ndmin=2) if table is None else table
     except ValueError:
         return None
     if table.shape[1] < len(FIELDS):
         return None
-    sound = all((np.abs(column) < LARGEST).all() for column in table.T[: len(FIELDS)])
-    return table if sound and all((table[:, i] == np.floor(table[:, i])).all() for i in WHOLE_FIELDS) else None
+    sound = all(((column > -LARGEST) & (column < LARGEST)).all() for column in table.T[: len(FIELDS)])
+    whole = table.dtype == np.int64 or all((table[:, i] == np.floor(table[:, i])).all() for i in WHOLE_FIELDS)
+    return table if sound and whole else None
 
 
-def _whole_numbers(lines: list[str]) -> Floats | None:
+def _whole_numbers(block: str) -> Ints | None:
     """Return (J, F) whole numbers; None where one is not whole, which pandas may read wrongly in its last bit."""
     import csv
 
     import pandas as pd
 
     plain: dict[str, Any] = {"header": None, "na_filter": False, "quoting": csv.QUOTE_NONE, "low_memory": False}
+    head = block[:LONGEST_LINE]
+    if _single_spaced(head) != head:  # other ways to part fields take pandas four times as long
+        block = _single_spaced(block)
     try:
-        table = pd.read_csv(io.StringIO("".join(lines)), sep=r"\s+", comment=";", **plain)
+        table = pd.read_csv(io.StringIO(block), sep=" ", comment=";", **plain)
     except ValueError:
         return None
-    return table.to_numpy(np.float64) if (table.dtypes == np.int64).all() else None
+    return table.to_numpy() if (table.dtypes == np.int64).all() else None
+
+
+def _single_spaced(block: str) -> str:
+    """Return lines with one space between their fields, and none before and behind them."""
+    block = block.replace("\t", " ")
+    while "  " in block:
+        block = block.replace("  ", " ")
+    return block.replace("\n ", "\n").replace(" \n", "\n").removeprefix(" ")
 
 
 def _columns(table: Floats) -> list[Floats | Ints]:

@@ -10,6 +10,8 @@ follows from the types of its parts, so that each kind of run is compiled with t
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
+
 from hdeeprm_like.decision.actions import KINDS, Choices, ChoicesKind
 from hdeeprm_like.decision.job_actions import OpenChoices, SlotChoices, act_by_slot, write_open_mask, write_slot_mask
 from hdeeprm_like.decision.observations.view import ViewArrays, write_view
@@ -35,6 +37,7 @@ from hdeeprm_like.types import Bools, Floats
 
 OVER, WANTED, PAUSED = 0, 1, 2  # why a run stops: its end, a decision, something that Python has to do
 FOREVER = 1 << 62  # instants
+AHEAD = 1.0  # s, from the next submission on, of which an instant must know all submissions
 
 
 class NoChoices(Bundle):
@@ -166,8 +169,9 @@ MASKS = {"SlotChoices": write_slot_mask_of, "OpenChoices": write_open_mask_of}
 def advance(run: Run, instants: int) -> int:
     """Run to the next instant at which a decision is wanted, or over so many instants; return why it stopped.
 
-    It stops too before the log or the allocation has no room for one more instant, and after each instant for
-    objectives that are Python's. What was decided at the present instant is applied first.
+    It stops too before the log or the allocation has no room for one more instant or before its submissions are not
+    known yet, and after each instant for objectives that are Python's. What was decided at the present instant is
+    applied first.
     """
     t, s, core = run.core.tables, run.simulation, run.core
     sim = s.sim[0]
@@ -182,7 +186,7 @@ def advance(run: Run, instants: int) -> int:
             sim.call_asked = next_call(t, core.window)
             apply_decisions(t, s, run.clock)
             sim.deciding = 0
-        if not has_room(t):
+        if not has_room(t) or (sim.known_until < np.inf and s.submit[sim.next_job] + AHEAD > sim.known_until):
             return PAUSED
         if not next_instant(t, s, run.clock):
             return OVER
