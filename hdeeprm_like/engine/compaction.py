@@ -39,7 +39,7 @@ from hdeeprm_like.types import Floats, Ints
 def ended_rows(tables: Tables) -> Ints:
     """Return the rows of the jobs that have ended since rows last moved, in the order in which they ended."""
     changes = tables.changes[: int(tables.clock["changes"][0])]
-    return changes[(changes & KIND_MASK) == ENDED] >> KIND_BITS
+    return np.asarray(changes[(changes & KIND_MASK) == ENDED] >> KIND_BITS)
 
 
 def compact(tables: Tables, simulation: Simulation, timing: EventClock) -> Ints:

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +18,7 @@ from hdeeprm_like.cluster.synthetic.estimates import ACCURACY, ACCURACY_STEPS
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import packed, replacing_bytes
+from hdeeprm_like.formats.swf_lines import LONGEST_LINE, check_lengths, comments, job_of, whole_numbers
 from hdeeprm_like.inputs import READ_AT_ONCE, opened
 from hdeeprm_like.limits import LONGEST
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -29,7 +29,6 @@ GIGA = 1e9
 KB_PER_MB = 1000.0
 LARGEST = 2.0**53  # above, not every whole number is a float
 WRITTEN_AT_ONCE = 10_000  # jobs
-LONGEST_LINE = 10_000  # characters
 MANY = 100_000  # lines
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -116,10 +115,10 @@ def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
         while block := text.read(READ_AT_ONCE):
             block += text.readline(LONGEST_LINE + 1)
             lines = block.removesuffix("\n").split("\n")
-            _check_lengths(lines, path, lines_before)
+            check_lengths(lines, path, lines_before)
             if not widest:
-                header += _comments(lines)
-            if any(map(_job, lines)):
+                header += comments(lines)
+            if any(map(job_of, lines)):
                 numbers, width = _parse(block, lines, path, lines_before, endless or lines_before >= MANY)
                 widest = max(widest, width)
                 named = dict(zip(FIELDS, _columns(numbers), strict=True))
@@ -185,25 +184,6 @@ def knows_memory(trace: Trace) -> bool:
     return bool((trace.memory >= 0).any() or (trace.requested_memory >= 0).any())
 
 
-def _check_lengths(lines: list[str], path: Path, before: int) -> None:
-    """Refuse a line that no trace has, as of a file of zero bytes, before a number is made of each of its parts."""
-    if max(map(len, lines)) > LONGEST_LINE:
-        number = before + next(i for i, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE)
-        raise WorkloadError(f"{path}:{number}: has more than {LONGEST_LINE} characters; this is no line of a trace")
-
-
-def _job(line: str) -> str:
-    """Return what a line says about a job, nothing for a comment or a blank line."""
-    return line.partition(";")[0].strip()
-
-
-def _comments(lines: list[str]) -> Iterator[str]:
-    """Yield the comments before the first job, without their semicolon."""
-    for line in takewhile(lambda line: not _job(line), lines):
-        if stripped := line.strip():
-            yield stripped[1:].strip()
-
-
 def _parse(block: str, lines: list[str], path: Path, before: int, many: bool) -> tuple[Floats, int]:
     """Return (J, 18) numbers of some lines, and how many fields the longest of these has.
 
@@ -217,7 +197,7 @@ def _parse(block: str, lines: list[str], path: Path, before: int, many: bool) ->
     table = _parse_fast(block, lines, many)
     if table is not None:
         return table[:, : len(FIELDS)], table.shape[1]
-    found = [(f"{path}:{before + i}", job) for i, line in enumerate(lines, start=1) if (job := _job(line))]
+    found = [(f"{path}:{before + i}", job) for i, line in enumerate(lines, start=1) if (job := job_of(line))]
     return np.array([_parse_line(job, where) for where, job in found]), max(len(job.split()) for _, job in found)
 
 
@@ -225,9 +205,10 @@ def _parse_fast(block: str, lines: list[str], many: bool) -> Floats | None:
     """Return (J, 18 or more) numbers, or None where anything is odd.
 
     Args:
-        block, lines: as one text, and one by one. many: whether there are so many that it pays to load pandas, which reads whole numbers three times as fast.
+        block, lines: as one text, and one by one.
+        many: whether there are so many that it pays to load pandas, which reads whole numbers three times as fast.
     """
-    table: Any = _whole_numbers(block) if many else None
+    table: Any = whole_numbers(block) if many else None
     try:
         table = np.loadtxt(lines, comments=";", ndmin=2) if table is None else table
     except ValueError:
@@ -237,31 +218,6 @@ def _parse_fast(block: str, lines: list[str], many: bool) -> Floats | None:
     sound = all(((column > -LARGEST) & (column < LARGEST)).all() for column in table.T[: len(FIELDS)])
     whole = table.dtype == np.int64 or all((table[:, i] == np.floor(table[:, i])).all() for i in WHOLE_FIELDS)
     return table if sound and whole else None
-
-
-def _whole_numbers(block: str) -> Ints | None:
-    """Return (J, F) whole numbers; None where one is not whole, which pandas may read wrongly in its last bit."""
-    import csv
-
-    import pandas as pd
-
-    plain: dict[str, Any] = {"header": None, "na_filter": False, "quoting": csv.QUOTE_NONE, "low_memory": False}
-    head = block[:LONGEST_LINE]
-    if _single_spaced(head) != head:  # other ways to part fields take pandas four times as long
-        block = _single_spaced(block)
-    try:
-        table = pd.read_csv(io.StringIO(block), sep=" ", comment=";", **plain)
-    except ValueError:
-        return None
-    return table.to_numpy() if (table.dtypes == np.int64).all() else None
-
-
-def _single_spaced(block: str) -> str:
-    """Return lines with one space between their fields, and none before and behind them."""
-    block = block.replace("\t", " ")
-    while "  " in block:
-        block = block.replace("  ", " ")
-    return block.replace("\n ", "\n").replace(" \n", "\n").removeprefix(" ")
 
 
 def _columns(table: Floats) -> list[Floats | Ints]:

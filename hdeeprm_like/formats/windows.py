@@ -108,8 +108,10 @@ def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
         before = np.concatenate([[latest], found.submit[:-1]])
         if (found.submit < before).any():
             job = int(np.argmax(found.submit < before))
-            told = f"job {found.job[job]} is submitted at {found.submit[job]:.15g} s, the one above it at {before[job]:.15g} s"
-            raise WorkloadError(f"{path}: {told}; jobs that are streamed must be in the order of their submission")
+            raise WorkloadError(
+                f"{path}: job {found.job[job]} is submitted at {found.submit[job]:.15g} s, the one above it at "
+                f"{before[job]:.15g} s; jobs that are streamed must be in the order of their submission"
+            )
         unknown = ~(found.requested_time > 0.0)
         by_cpu = by_cpu and bool(((found.cpu_time > 0.0) & (found.cpu_time >= run_times(found))).all())
         jobs, missing, latest = jobs + len(found), missing + int(unknown.sum()), float(found.submit[-1])

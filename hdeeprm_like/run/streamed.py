@@ -11,7 +11,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import Choices, Policy, PolicyActions, name_of
-from hdeeprm_like.decision.names import MODES, Baseline
+from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.plans import make_room as make_room_for_plans
 from hdeeprm_like.engine.compaction import compact, ended_rows, make_room
 from hdeeprm_like.engine.event_clock import EventClock
@@ -54,7 +54,6 @@ def check_streams(policy: Policy, clock: str) -> None:
     if not PolicyActions([policy]).built_in:
         raise OptionsError(f"{name_of(policy)}: is Python, through which no jobs are streamed; {modes}")
     if isinstance(policy, Baseline) and (policy.mode not in STREAMED_MODES or policy.looks_back):
-        assert policy.mode in MODES
         why = "looks at what jobs that are over have told" if policy.looks_back else "keeps a plan of all jobs"
         raise OptionsError(f"{policy.name}: {why}, so no jobs are streamed through it; {modes}")
 

@@ -28,6 +28,7 @@ from hdeeprm_like.formats.swf import (
     read_swf,
     write_swf,
 )
+from hdeeprm_like.formats.swf_lines import job_of
 from hdeeprm_like.formats.workload_json import read_workload
 
 ROOT = Path(__file__).parents[2]
@@ -168,7 +169,7 @@ def test_what_is_odd_is_left_to_the_careful_reading_by_both_fast_ones(changes, o
     for many in (False, True):
         fast = swf._parse_fast("".join(lines), lines, many)
         if fast is not None:
-            careful = [swf._parse_line(job, "x:1") for line in lines if (job := swf._job(line))]
+            careful = [swf._parse_line(job, "x:1") for line in lines if (job := job_of(line))]
             assert np.array_equal(fast[:, : len(FIELDS)], careful)
 
 
