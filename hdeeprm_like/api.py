@@ -128,9 +128,9 @@ class Schedule(schedules.Schedule):
 
     def _write_jobs(self, record: "Record", folder: Path) -> None:
         """Write the two files that need no P-states."""
-        from hdeeprm_like.results.batsim_files import schedule_summary, write_jobs, write_schedule
+        from hdeeprm_like.results.batsim_files import schedule_summary, write_schedule
 
-        write_jobs(folder / "out_jobs.csv", [row._replace(energy=-1.0) for row in record.job_rows])
+        record.write_jobs(folder / "out_jobs.csv", energy=False)
         summary = schedule_summary(
             record.job_rows,
             machines=self.cores,

@@ -12,7 +12,7 @@ from hdeeprm_like.types import Floats, Ints
 Bytes = NDArray[np.uint8]
 
 LARGEST = 2.0**62  # numbers from here on, and those that are not finite, are left to Python
-ZERO, DOT, MINUS, COMMA, QUOTE, LINE_END = (np.uint8(ord(sign)) for sign in '0.-,"\n')
+ZERO, DOT, MINUS, COMMA, SPACE, QUOTE, LINE_END = (np.uint8(ord(sign)) for sign in '0.-, "\n')
 MILLION = 1_000_000
 LONGEST_NUMBER = 28  # bytes: a sign, 19 digits, a dot, six digits and what parts it from the next
 
@@ -90,6 +90,27 @@ def put_numbers(out: Bytes, ends: Ints, numbers: Ints, behind: Bytes) -> None:
         for place in range(len(behind)):
             out[at] = behind[place]
             at += 1
+        ends[i + 1] = at
+
+
+@compiled
+def put_intervals(out: Bytes, ends: Ints, groups: Ints, begins: Ints, first: Ints, last: Ints) -> None:
+    """Write the intervals of some groups as Batsim does, ``0-3 6``; *ends* begins with 0.
+
+    Args:
+        groups: their numbers. begins: group g has the intervals from ``begins[g]`` to before ``begins[g + 1]``.
+        first, last: numbers of each interval.
+    """
+    at = 0
+    for i in range(len(groups)):
+        for k in range(begins[groups[i]], begins[groups[i] + 1]):
+            if k > begins[groups[i]]:
+                out[at] = SPACE
+                at += 1
+            at = put_whole(out, at, first[k])
+            if last[k] > first[k]:
+                out[at] = MINUS
+                at = put_whole(out, at + 1, last[k])
         ends[i + 1] = at
 
 

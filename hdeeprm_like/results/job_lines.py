@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.engine.digits import LONGEST_NUMBER, Bytes, put_numbers, write_job_lines
+from hdeeprm_like.engine.digits import LONGEST_NUMBER, Bytes, put_intervals, put_numbers, write_job_lines
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED
 from hdeeprm_like.results.batsim_files import JobRow, job_line
 from hdeeprm_like.types import Floats, Ints
@@ -74,6 +74,14 @@ def numbered(numbers: Ints, behind: str) -> Texts:
     tail = np.frombuffer(behind.encode(), np.uint8)
     out, ends = np.empty(len(numbers) * (LONGEST_NUMBER + len(tail)), np.uint8), np.zeros(len(numbers) + 1, np.int64)
     put_numbers(out, ends, numbers, tail)
+    return out[: ends[-1]], ends
+
+
+def intervals(groups: Ints, begins: Ints, first: Ints, last: Ints) -> Texts:
+    """Return the interval sets of some groups of numbers, of what `core_intervals.joined` returns."""
+    count = int((begins[groups + 1] - begins[groups]).sum())
+    out, ends = np.empty(count * 2 * LONGEST_NUMBER, np.uint8), np.zeros(len(groups) + 1, np.int64)
+    put_intervals(out, ends, groups.astype(np.int64), begins.astype(np.int64), first, last)
     return out[: ends[-1]], ends
 
 

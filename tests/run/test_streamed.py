@@ -96,7 +96,7 @@ def test_jobs_of_one_time_are_never_told_apart_by_the_end_of_a_part():
 
 
 def test_who_tried_jobs_in_vain_does_not_take_later_ones_for_those():
-    """After forty jobs: one that runs long, a head that waits for it, one that fits only then, and one that fits now."""
+    """After forty jobs: one that runs long, a head that waits for it, one that must wait, too, and one that fits."""
     workload = jobs(
         submit=[*np.arange(40.0), 100.0, 101.0, 102.0, 110.0, 5000.0],
         seconds=[0.5] * 40 + [1000.0, 10.0, 10.0, 5.0, 1.0],
