@@ -10,6 +10,7 @@ SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has 
 
 SHORTEST_RUN = 1e-5  # s, what Batsim reports for a job without work
 SHORTEST_CALL = 1e-5  # s, Batsim lengthens shorter waits
+ALL_KNOWN = 1 << 62  # rows, more than there are
 
 
 TASK = np.dtype(
@@ -40,7 +41,10 @@ SIM = np.dtype(
         ("call_asked", "f8"),  # s, a call asked for in the answer under way
         ("jobs", "i8"),  # of the workload
         ("next_job", "i8"),  # of these submitted so far
-        ("known_until", "f8"),  # s, to which all submissions are in the rows; infinite where all jobs are
+        (
+            "unsure_from",
+            "i8",
+        ),  # row before whose submission the next part must come, where jobs come in parts
         ("heap", "i8"),  # running jobs on the textbook's clock
         ("completed", "i8"),  # what the next message will tell: completions, submissions, ...
         ("submitted", "i8"),
@@ -82,7 +86,8 @@ def new_simulation(workload: Workload) -> Simulation:
     fill_tasks(tasks, workload)
     sim = np.zeros(1, SIM)
     sim["jobs"] = jobs
-    sim["call"] = sim["call_asked"] = sim["known_until"] = np.inf
+    sim["call"] = sim["call_asked"] = np.inf
+    sim["unsure_from"] = ALL_KNOWN
     return Simulation(
         sim=sim,
         tasks=tasks,

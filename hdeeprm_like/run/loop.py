@@ -10,8 +10,6 @@ follows from the types of its parts, so that each kind of run is compiled with t
 from collections.abc import Callable
 from functools import cache
 
-import numpy as np
-
 from hdeeprm_like.decision.actions import KINDS, Choices, ChoicesKind
 from hdeeprm_like.decision.job_actions import OpenChoices, SlotChoices, act_by_slot, write_open_mask, write_slot_mask
 from hdeeprm_like.decision.observations.view import ViewArrays, write_view
@@ -37,7 +35,6 @@ from hdeeprm_like.types import Bools, Floats
 
 OVER, WANTED, PAUSED = 0, 1, 2  # why a run stops: its end, a decision, something that Python has to do
 FOREVER = 1 << 62  # instants
-AHEAD = 1.0  # s, from the next submission on, of which an instant must know all submissions
 
 
 class NoChoices(Bundle):
@@ -186,7 +183,7 @@ def advance(run: Run, instants: int) -> int:
             sim.call_asked = next_call(t, core.window)
             apply_decisions(t, s, run.clock)
             sim.deciding = 0
-        if not has_room(t) or (sim.known_until < np.inf and s.submit[sim.next_job] + AHEAD > sim.known_until):
+        if not has_room(t) or sim.next_job >= sim.unsure_from:
             return PAUSED
         if not next_instant(t, s, run.clock):
             return OVER

@@ -18,7 +18,7 @@ from hdeeprm_like.engine.event_clock import EventClock
 from hdeeprm_like.engine.job_rows import countable, fill_jobs
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import longer
-from hdeeprm_like.engine.tasks import fill_tasks
+from hdeeprm_like.engine.tasks import ALL_KNOWN, fill_tasks
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import FOREVER, OVER, Run, advance
 from hdeeprm_like.run.simulator import Clock, Simulator
@@ -26,6 +26,7 @@ from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.types import Ints, Records
 
 STREAMED_MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "reserve")  # of baselines
+AHEAD = 1.0  # s, from a submission on, of which an instant must know all submissions
 STREAMED_CLOCKS: tuple[Clock, ...] = ("textbook", "one-by-one")
 
 ENDED_JOB = np.dtype(
@@ -96,7 +97,7 @@ class Stream:
         self._choices: Choices = actions.choices(state, constant=0)
         self._run: Run = constant_run(self.simulator, self._choices)
         self._sim = self.simulator.simulation.sim
-        self._sim["known_until"] = first.submit[-1]
+        self._note_known()
 
     def ended(self) -> Iterator[Records]:
         """Run to the end; yield the jobs in the order in which they end, (K,) ENDED_JOB at a time, K from 0 on."""
@@ -131,7 +132,7 @@ class Stream:
     def _append(self, part: Workload | None) -> None:
         """Put the next jobs into the rows behind the others; None where there are no more."""
         if part is None:
-            self._sim["known_until"] = np.inf
+            self._sim["unsure_from"] = ALL_KNOWN
             return
         state, simulation = self.simulator.state, self.simulator.simulation
         if not countable(state.platform, part):
@@ -151,4 +152,10 @@ class Stream:
         simulation.submit[rows] = part.submit
         self.numbers[rows] = np.arange(self._jobs, self._jobs + len(part))
         self._jobs += len(part)
-        self._sim["jobs"], self._sim["known_until"] = last, part.submit[-1]
+        self._sim["jobs"] = last
+        self._note_known()
+
+    def _note_known(self) -> None:
+        """Note where the submissions begin after which others may come that are not known, soon or at the same time."""
+        submit = self.simulator.simulation.submit[: int(self._sim["jobs"][0])]
+        self._sim["unsure_from"] = np.searchsorted(submit, submit[-1] - AHEAD, side="right")
