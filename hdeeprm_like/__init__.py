@@ -10,6 +10,7 @@
 |---|---|
 | `simulate` | simulates jobs on a platform under one policy and returns a `Schedule` |
 | `compare` | compares policies on windows of a trace and returns a table |
+| `stream` | simulates a trace of any length as it is read, in bounded memory, and returns figures |
 | `load_platform`, `load_workload` | read a `Platform` and a `Workload` |
 | `load_experiment` | reads an options file and all that it names |
 | `PRESETS` | name to decision space of each paper; `hdeeprm_like.gym` makes environments of them |
@@ -23,7 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hdeeprm_like.api import Schedule, compare, load_experiment, load_platform, load_workload, simulate
+    from hdeeprm_like.api import Schedule, compare, load_experiment, load_platform, load_workload, simulate, stream
     from hdeeprm_like.cluster.platform import Platform
     from hdeeprm_like.cluster.workload import Workload
     from hdeeprm_like.decision.presets import PRESETS
@@ -57,6 +58,7 @@ __all__ = [
     "load_platform",
     "load_workload",
     "simulate",
+    "stream",
 ]
 
 _MODULES = {"PRESETS": "decision.presets", "Platform": "cluster.platform", "Workload": "cluster.workload"}

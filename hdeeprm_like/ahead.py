@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -22,9 +23,12 @@ from hdeeprm_like.engine import compiled
 from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.results.job_lines import numbered
+from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.loop import advance
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Clock
+from hdeeprm_like.run.streamed import Stream
 
 PAIR, BASELINE = "shortest-high_gflops", "sjf+easy"
 CORES, JOBS = 2, 4
@@ -62,7 +66,7 @@ def machine_code() -> tuple[Path, list[Path]]:
 
 
 def steps_for(presets: Sequence[str] = ()) -> list[Step]:
-    """Return what is to be compiled for the commands ``launch`` and ``compare``, and for environments.
+    """Return what is to be compiled for ``launch``, ``compare`` and ``stream``, and for environments.
 
     Args:
         presets: those whose environments are wanted, single and vectorized, on both clocks.
@@ -79,6 +83,7 @@ def steps_for(presets: Sequence[str] = ()) -> list[Step]:
         Step("launch with a policy pair, against Batsim", partial(answer_messages, PAIR)),
         Step("launch with a baseline, against Batsim", partial(answer_messages, BASELINE)),
         Step("compare baselines", partial(simulate, BASELINE, "textbook")),
+        Step("stream through a baseline", partial(stream, BASELINE)),
     ]
     for preset in dict.fromkeys(presets):
         for clock in CLOCKS:
@@ -116,8 +121,18 @@ def some_jobs() -> Workload:
 
 
 def simulate(policy: str, clock: Clock) -> None:
-    """Simulate some jobs under one policy."""
-    run_to_end(pool(CORES), some_jobs(), PolicyActions([policy_named(policy)]), clock, log=clock == "batsim")
+    """Simulate some jobs under one policy, and write them where the clock is that of ``launch``."""
+    jobs = some_jobs()
+    simulator = run_to_end(pool(CORES), jobs, PolicyActions([policy_named(policy)]), clock, log=clock == "batsim")
+    if clock == "batsim":
+        with TemporaryDirectory() as folder:
+            Record(simulator, jobs).write_jobs(Path(folder) / "out_jobs.csv")
+
+
+def stream(policy: str) -> None:
+    """Simulate some jobs that come in parts."""
+    for ended in Stream(pool(CORES), iter([some_jobs(), some_jobs()]), policy_named(policy)).ended():
+        numbered(ended["number"].copy(), ",")
 
 
 def answer_messages(policy: str) -> None:

@@ -129,9 +129,9 @@ class Schedule(schedules.Schedule):
 
     def _write_jobs(self, record: "Record", folder: Path) -> None:
         """Write the two files that need no P-states."""
-        from hdeeprm_like.results.batsim_files import schedule_summary, write_jobs, write_schedule
+        from hdeeprm_like.results.batsim_files import schedule_summary, write_schedule
 
-        write_jobs(folder / "out_jobs.csv", [row._replace(energy=-1.0) for row in record.job_rows])
+        record.write_jobs(folder / "out_jobs.csv", energy=False)
         summary = schedule_summary(
             record.job_rows,
             machines=self.cores,
@@ -278,6 +278,41 @@ def compare(
     )
     with tempfile.TemporaryDirectory() if output is None else nullcontext(output) as folder:
         return run(comparison, Path(folder), processes, progress=False)[0]
+
+
+def stream(
+    trace: str | Path,
+    policy: str,
+    output: str | Path,
+    cores: int | None = None,
+    clock: Clock = "textbook",
+    *,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Simulate a trace of any length on a pool, some jobs at a time, as the command ``stream`` does.
+
+        >>> stream("workloads/lublin_256.swf.gz", "fcfs+easy", "runs/streamed")["bounded_slowdown"]
+
+    Memory holds the jobs that wait and run. The schedule is that of `simulate`, bit for bit.
+
+    Args:
+        trace: SWF, plain or ``.gz``, in the order of submission. policy: a baseline in the modes strict, greedy, easy,
+            easyfcfs, easysjf and reserve which looks at no past jobs; or a pair.
+        output: folder for ``out_jobs.csv``, with the jobs in the order in which they end, and ``figures.json``.
+        cores: of the pool; None for as many as the header tells. clock: ``"textbook"`` or ``"one-by-one"``.
+        seed: of random policies.
+
+    Returns:
+        The figures as of `Schedule.figures`; NaN for medians, percentiles and others that no sums tell.
+
+    Raises:
+        OptionsError: jobs cannot be streamed through the policy or on the clock, or nobody tells how many cores.
+        WorkloadError: the trace cannot be used, or is not in the order of submission.
+        ResultsError: the folder cannot be written.
+    """
+    from hdeeprm_like.studies.stream import stream as run
+
+    return run(Path(trace), policy, Path(output), cores, clock, seed, progress=False)
 
 
 def load_platform(path: str | Path, types: Sequence[str | Path] = ()) -> Platform:

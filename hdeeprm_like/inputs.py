@@ -6,6 +6,7 @@ and what holds more than `largest_input` MB once it is unpacked.
 
 import io
 import json
+import math
 import os
 import stat
 import zlib
@@ -42,9 +43,9 @@ def largest_input() -> int:
 class _Bounded(io.RawIOBase):
     """Passes on what *source* gives, and raises *error* when that becomes more than may be read."""
 
-    def __init__(self, source: BinaryIO, path: Path, error: type[HDeepRMError]) -> None:
+    def __init__(self, source: BinaryIO, path: Path, error: type[HDeepRMError], most: float) -> None:
         self._source, self._path, self._error = source, path, error
-        self._most, self._bytes = largest_input(), 0
+        self._most, self._bytes = most, 0
 
     def readable(self) -> bool:
         """Say that it can be read."""
@@ -93,20 +94,24 @@ def _unpacked(raw: BinaryIO) -> BinaryIO:
 
 
 @contextmanager
-def opened(path: Path, error: type[HDeepRMError]) -> Iterator[BinaryIO]:
+def opened(path: Path, error: type[HDeepRMError], endless: bool = False) -> Iterator[BinaryIO]:
     """Open an input for reading, unpacked if its name ends in ``.gz``.
+
+    Args:
+        endless: whether it may hold more than `largest_input`, as for a reader that keeps little of it.
 
     Raises:
         HDeepRMError: as *error* says; it cannot be read, is no regular file, or holds more than `largest_input`.
     """
     with reading(path, error):
         check_regular(path, error)
-        if path.suffix != ".gz" and path.stat().st_size > largest_input() * MEGA:
-            raise too_large(path, f"{largest_input()} MB", error)
+        most = math.inf if endless else largest_input()
+        if path.suffix != ".gz" and path.stat().st_size > most * MEGA:
+            raise too_large(path, f"{most} MB", error)
         with (
             open(path, "rb") as raw,
             _unpacked(raw) if path.suffix == ".gz" else raw as packed,
-            io.BufferedReader(_Bounded(packed, path, error), READ_AT_ONCE) as data,
+            io.BufferedReader(_Bounded(packed, path, error, most), READ_AT_ONCE) as data,
         ):
             yield data
 

@@ -58,6 +58,7 @@ MORE = {
         r"importers/test_import_command.*imported_machine",
         r"launch/test_(network.*(zoo|as_without_it)|whole.*says_it)",
         r"run/test_episodes.*by_its_slowdown",
+        r"run/test_streamed.*every_order_and_mode",
         r"run/test_integral.*(\[one_by_one|function.*\[textbook|batched-batsim)",
         r"studies/test_compare.*(learned_more|one_thing_only|whole_on_one|only_when_its|sees_its_machine|watts_speeds)",
         r"test_api.*(decide_alike|its_users|no_node_can_hold|only_that_action|share_fairly)",

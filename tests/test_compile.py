@@ -37,6 +37,8 @@ def test_afterwards_launch_and_compare_and_a_second_call_compile_nothing(tmp_pat
     assert "compiling" not in in_a_fresh_process("launch", "--options", EXPERIMENT, "--output", tmp_path / "run")
     policies = ("--policies", "fcfs,f1+conservative", "--windows", "2x50", "--output", tmp_path / "compared")
     assert "compiling" not in in_a_fresh_process("compare", "--trace", TRACE, *policies)
+    streamed = ("--policy", "fcfs+easy", "--output", tmp_path / "streamed")
+    assert "compiling" not in in_a_fresh_process("stream", "--trace", TRACE, *streamed)
 
 
 def test_what_is_compiled_is_counted_also_for_further_types_of_a_function():

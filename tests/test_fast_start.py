@@ -26,6 +26,7 @@ COMMANDS = (
     "visual",
     "metrics",
     "compare",
+    "stream",
     "sweep",
     "whatif",
     "reproduce",

@@ -41,7 +41,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "launch": DECIDES | {"batsim", "batsim_server", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES | {"examples", "experiment", "formats", "launch", "learning", "options", "results", "run"},
     "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
-    "ahead": DECIDES | {"envs", "run"},
+    "ahead": DECIDES | {"envs", "results", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
     "cli": {
         "ahead",

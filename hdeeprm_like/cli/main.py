@@ -160,6 +160,7 @@ def parser() -> "Parser":
     from hdeeprm_like.cli.reproduction import add_reproduce
     from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
     from hdeeprm_like.cli.slurm import add_slurm
+    from hdeeprm_like.cli.streaming import add_stream
     from hdeeprm_like.cli.sweep import add_sweep
     from hdeeprm_like.cli.whatif import add_whatif
     from hdeeprm_like.cli.workloads import add_workload_commands
@@ -175,6 +176,7 @@ def parser() -> "Parser":
     add_visual(commands)
     add_metrics(commands)
     add_compare(commands)
+    add_stream(commands)
     add_sweep(commands)
     add_whatif(commands)
     add_explain(commands)

@@ -10,6 +10,7 @@ SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has 
 
 SHORTEST_RUN = 1e-5  # s, what Batsim reports for a job without work
 SHORTEST_CALL = 1e-5  # s, Batsim lengthens shorter waits
+ALL_KNOWN = 1 << 62  # rows, more than there are
 
 
 TASK = np.dtype(
@@ -40,6 +41,10 @@ SIM = np.dtype(
         ("call_asked", "f8"),  # s, a call asked for in the answer under way
         ("jobs", "i8"),  # of the workload
         ("next_job", "i8"),  # of these submitted so far
+        (
+            "unsure_from",
+            "i8",
+        ),  # row before whose submission the next part must come, where jobs come in parts
         ("heap", "i8"),  # running jobs on the textbook's clock
         ("completed", "i8"),  # what the next message will tell: completions, submissions, ...
         ("submitted", "i8"),
@@ -82,6 +87,7 @@ def new_simulation(workload: Workload) -> Simulation:
     sim = np.zeros(1, SIM)
     sim["jobs"] = jobs
     sim["call"] = sim["call_asked"] = np.inf
+    sim["unsure_from"] = ALL_KNOWN
     return Simulation(
         sim=sim,
         tasks=tasks,

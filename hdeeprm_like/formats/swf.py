@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import packed, replacing_bytes
+from hdeeprm_like.formats.swf_lines import LONGEST_LINE, check_lengths, comments, job_of, whole_numbers
 from hdeeprm_like.inputs import READ_AT_ONCE, opened
 from hdeeprm_like.types import Floats, Ints
 
@@ -22,7 +22,6 @@ log = logging.getLogger(__name__)
 KB_PER_MB = 1000.0
 LARGEST = 2.0**53  # above, not every whole number is a float
 WRITTEN_AT_ONCE = 10_000  # jobs
-LONGEST_LINE = 10_000  # characters
 MANY = 100_000  # lines
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -80,27 +79,48 @@ def read_swf(path: Path) -> Trace:
     Raises:
         WorkloadError: a line is no job; the message names file, line and what would be right. There is no job at all.
     """
-    header: list[str] = []
+    header: tuple[str, ...] = ()
     pieces: list[list[Floats | Ints]] = []
-    widest, lines_before = 0, 0
-    with opened(path, WorkloadError) as data, io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text:
-        while lines := text.readlines(READ_AT_ONCE):  # headers hold names in any encoding
-            _check_lengths(lines, path, lines_before)
-            if not pieces:
-                header += _comments(lines)
-            if any(map(_job, lines)):
-                numbers, width = _parse(lines, path, lines_before)
-                pieces.append(_columns(numbers))
-                widest = max(widest, width)
-            lines_before += len(lines)
-    if not pieces:
-        raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
-    if widest > len(FIELDS):
-        log.warning("%s: has lines of %d fields; those beyond the %d of SWF are ignored", path, widest, len(FIELDS))
+    for part in swf_parts(path):
+        header = part.header
+        pieces.append([getattr(part, name) for name in FIELDS])
     columns: dict[str, Any] = {}
     for name in FIELDS:  # each is put together and its pieces let go before the next one is
         columns[name] = np.concatenate([piece.pop(0) for piece in pieces])
-    return Trace(path=path, header=tuple(header), **columns)
+    return Trace(path=path, header=header, **columns)
+
+
+def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
+    """Yield the jobs of a trace as `read_swf` reads them, some at a time, each part with the header.
+
+    Args:
+        endless: whether the file may be of any size, as where no more than a part is kept.
+
+    Raises:
+        WorkloadError: as of `read_swf`.
+    """
+    header: list[str] = []
+    widest, lines_before = 0, 0
+    with (
+        opened(path, WorkloadError, endless) as data,
+        io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text,  # headers hold names in any encoding
+    ):
+        while block := text.read(READ_AT_ONCE):
+            block += text.readline(LONGEST_LINE + 1)
+            lines = block.removesuffix("\n").split("\n")
+            check_lengths(lines, path, lines_before)
+            if not widest:
+                header += comments(lines)
+            if any(map(job_of, lines)):
+                numbers, width = _parse(block, lines, path, lines_before, endless or lines_before >= MANY)
+                widest = max(widest, width)
+                named = dict(zip(FIELDS, _columns(numbers), strict=True))
+                yield Trace(path=path, header=tuple(header), **named)  # type: ignore[arg-type]
+            lines_before += len(lines)
+    if not widest:
+        raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
+    if widest > len(FIELDS):
+        log.warning("%s: has lines of %d fields; those beyond the %d of SWF are ignored", path, widest, len(FIELDS))
 
 
 def write_swf(trace: Trace, path: Path) -> None:
@@ -152,70 +172,40 @@ def _numbers(column: Floats | Ints) -> list[str]:
     return [str(int(number)) if number == int(number) else repr(number) for number in column.tolist()]
 
 
-def _check_lengths(lines: list[str], path: Path, before: int) -> None:
-    """Refuse a line that no trace has, as of a file of zero bytes, before a number is made of each of its parts."""
-    if max(map(len, lines)) > LONGEST_LINE:
-        number = before + next(i for i, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE)
-        raise WorkloadError(f"{path}:{number}: has more than {LONGEST_LINE} characters; this is no line of a trace")
-
-
-def _job(line: str) -> str:
-    """Return what a line says about a job, nothing for a comment or a blank line."""
-    return line.partition(";")[0].strip()
-
-
-def _comments(lines: list[str]) -> Iterator[str]:
-    """Yield the comments before the first job, without their semicolon."""
-    for line in takewhile(lambda line: not _job(line), lines):
-        if stripped := line.strip():
-            yield stripped[1:].strip()
-
-
-def _parse(lines: list[str], path: Path, before: int) -> tuple[Floats, int]:
+def _parse(block: str, lines: list[str], path: Path, before: int, many: bool) -> tuple[Floats, int]:
     """Return (J, 18) numbers of some lines, and how many fields the longest of these has.
 
     Args:
-        path: for messages. before: how many lines of the file come before these.
+        block: the same lines as one text. path: for messages. before: how many lines of the file come before these.
+        many: of `_parse_fast`.
 
     Raises:
         WorkloadError: a line is no job.
     """
-    table = _parse_fast(lines, before >= MANY)
+    table = _parse_fast(block, lines, many)
     if table is not None:
         return table[:, : len(FIELDS)], table.shape[1]
-    found = [(f"{path}:{before + i}", job) for i, line in enumerate(lines, start=1) if (job := _job(line))]
+    found = [(f"{path}:{before + i}", job) for i, line in enumerate(lines, start=1) if (job := job_of(line))]
     return np.array([_parse_line(job, where) for where, job in found]), max(len(job.split()) for _, job in found)
 
 
-def _parse_fast(lines: list[str], many: bool) -> Floats | None:
+def _parse_fast(block: str, lines: list[str], many: bool) -> Floats | None:
     """Return (J, 18 or more) numbers, or None where anything is odd.
 
     Args:
+        block, lines: as one text, and one by one.
         many: whether there are so many that it pays to load pandas, which reads whole numbers three times as fast.
     """
-    table = _whole_numbers(lines) if many else None
+    table: Any = whole_numbers(block) if many else None
     try:
         table = np.loadtxt(lines, comments=";", ndmin=2) if table is None else table
     except ValueError:
         return None
     if table.shape[1] < len(FIELDS):
         return None
-    sound = all((np.abs(column) < LARGEST).all() for column in table.T[: len(FIELDS)])
-    return table if sound and all((table[:, i] == np.floor(table[:, i])).all() for i in WHOLE_FIELDS) else None
-
-
-def _whole_numbers(lines: list[str]) -> Floats | None:
-    """Return (J, F) whole numbers; None where one is not whole, which pandas may read wrongly in its last bit."""
-    import csv
-
-    import pandas as pd
-
-    plain: dict[str, Any] = {"header": None, "na_filter": False, "quoting": csv.QUOTE_NONE, "low_memory": False}
-    try:
-        table = pd.read_csv(io.StringIO("".join(lines)), sep=r"\s+", comment=";", **plain)
-    except ValueError:
-        return None
-    return table.to_numpy(np.float64) if (table.dtypes == np.int64).all() else None
+    sound = all(((column > -LARGEST) & (column < LARGEST)).all() for column in table.T[: len(FIELDS)])
+    whole = table.dtype == np.int64 or all((table[:, i] == np.floor(table[:, i])).all() for i in WHOLE_FIELDS)
+    return table if sound and whole else None
 
 
 def _columns(table: Floats) -> list[Floats | Ints]:

@@ -4,7 +4,9 @@ On a pool of alike cores (`cluster.pool`) a job asks for nothing else; on anothe
 """
 
 import logging
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -86,13 +88,69 @@ def with_requested_times(trace: Trace) -> Trace:
     return replace(trace, requested_time=np.where(missing, run, trace.requested_time))
 
 
-def window(trace: Trace, cores: int, platform: Platform | None = None, jobs_by: JobsBy = "file") -> Window:
+def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
+    """Yield the jobs of a trace that comes in parts, which can be of any size, each part as a window on one clock.
+
+    As of `usable`, `with_requested_times` and `window` for a pool; the jobs have no names.
+
+    Raises:
+        WorkloadError: no job can be used, one asks for more than there is, or is submitted before one above it; or no
+            job tells what it requested, and CPU times, which would stand in, do not show that before the end.
+    """
+    epoch = latest = -np.inf
+    jobs, missing, by_cpu = 0, 0, True
+    path = Path()
+    for part in parts:
+        path = part.path
+        good = (run_times(part) > 0.0) & (sizes(part) > 0)
+        if not good.any():
+            continue
+        found = part if good.all() else take(part, np.flatnonzero(good))
+        before = np.concatenate([[latest], found.submit[:-1]])
+        if (found.submit < before).any():
+            job = int(np.argmax(found.submit < before))
+            raise WorkloadError(
+                f"{path}: job {found.job[job]} is submitted at {found.submit[job]:.15g} s, the one above it at "
+                f"{before[job]:.15g} s; jobs that are streamed must be in the order of their submission"
+            )
+        unknown = ~(found.requested_time > 0.0)
+        by_cpu = by_cpu and bool(((found.cpu_time > 0.0) & (found.cpu_time >= run_times(found))).all())
+        jobs, missing, latest = jobs + len(found), missing + int(unknown.sum()), float(found.submit[-1])
+        epoch = float(found.submit[0]) if epoch == -np.inf else epoch
+        yield window(found, cores, epoch=epoch, named=False)
+    if jobs == 0:
+        raise WorkloadError(f"{path}: no job of it ran for some time on some processors")
+    if missing == jobs and by_cpu:
+        raise WorkloadError(
+            f"{path}: tells no requested times (field 9), for which field 6 may stand in; only who has read all jobs "
+            "knows that: use compare --windows all"
+        )
+    if missing:
+        log.warning(
+            "%s: tells no requested times (field 9) of %d of %d jobs; the run times stand in, which makes these "
+            "estimates perfect",
+            path,
+            missing,
+            jobs,
+        )
+
+
+def window(
+    trace: Trace,
+    cores: int,
+    platform: Platform | None = None,
+    jobs_by: JobsBy = "file",
+    epoch: float | None = None,
+    named: bool = True,
+) -> Window:
     """Return all jobs of a trace as a window, in the order of their submission.
 
     Args:
         platform: the machine, where it is not just a pool: jobs then last as long as in the trace on its mean core, and
             ask for their memory in the trace and, where it has partitions, for what the log tells of these.
         jobs_by: jobs that are submitted at one time are in the order of the file, or of the numbers that it gives them.
+        epoch: s on the trace's clock when the window's shows 0; None for that of the first submission.
+        named: whether the jobs get names.
 
     Raises:
         WorkloadError: there is no job, or one asks for more than there is.
@@ -108,11 +166,11 @@ def window(trace: Trace, cores: int, platform: Platform | None = None, jobs_by: 
     submit, requested, jobs = trace.submit[order], trace.requested_time[order], len(trace)
     requested = np.where(requested > 0.0, requested, run).astype(np.float64)
     speed = 1e9 if platform is None else platform.reference_flops
-    digits = len(str(jobs))
+    digits, epoch = len(str(jobs)), float(submit[0]) if epoch is None else epoch
     workload = Workload(
-        ids=tuple(f"w0!{number:0{digits}}" for number in range(jobs)),
+        ids=tuple(f"w0!{number:0{digits}}" for number in range(jobs)) if named else ("",) * jobs,
         profiles=("window",) * jobs,
-        submit=(submit - submit[0]).astype(np.float64),
+        submit=(submit - epoch).astype(np.float64),
         size=size.astype(np.int64),
         requested_time=requested,
         requested_ops=requested * speed,
@@ -125,4 +183,4 @@ def window(trace: Trace, cores: int, platform: Platform | None = None, jobs_by: 
         user=np.maximum(trace.user[order], -1),
         demands=None if platform is None or platform.partitions is None else demands_of_trace(take(trace, order)),
     )
-    return Window(workload, float(submit[0]), trace.wait[order])
+    return Window(workload, epoch, trace.wait[order])

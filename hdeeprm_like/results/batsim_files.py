@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hdeeprm_like.errors import HDeepRMError, ResultsError
-from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.formats.files import replacing, replacing_bytes
 
 BATSIM_VERSION = "v4.2.1"  # whose files these are
 SHORTEST_RUN = 1e-5  # s, what Batsim writes for a run of no time at all
@@ -105,6 +105,13 @@ def job_line(row: JobRow) -> str:
 def write_jobs(path: Path, rows: Iterable[JobRow]) -> None:
     """Write ``out_jobs.csv``: one line per job, in the order given."""
     _write(path, JOB_COLUMNS, map(job_line, rows))
+
+
+def write_job_lines(path: Path, parts: Iterable[bytes]) -> None:
+    """Write ``out_jobs.csv`` of lines that are there already, some at a time."""
+    with replacing_bytes(path) as file:
+        file.write(f"{JOB_COLUMNS}\n".encode())
+        file.writelines(parts)
 
 
 def write_machine_states(path: Path, rows: Iterable[MachineStateRow]) -> None:

@@ -1,5 +1,6 @@
 """The cores of all jobs of a run as intervals, and as Batsim writes them."""
 
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -24,14 +25,15 @@ class CoreIntervals:
         order = started[np.argsort(rows["first"][started])]
         jobs = np.repeat(order, rows["stretches"][order])
         self.begins, self.first, self.last = joined(jobs, used, len(rows))
-        self._begins, self._pairs = (
-            self.begins.tolist(),
-            list(zip(self.first.tolist(), self.last.tolist(), strict=True)),
-        )
+
+    @cached_property
+    def _lists(self) -> tuple[list[int], list[tuple[int, int]]]:
+        return self.begins.tolist(), list(zip(self.first.tolist(), self.last.tolist(), strict=True))
 
     def of(self, job: int) -> list[tuple[int, int]]:
         """Return the first and the last core of each interval of a job."""
-        return self._pairs[self._begins[job] : self._begins[job + 1]]
+        begins, pairs = self._lists
+        return pairs[begins[job] : begins[job + 1]]
 
     def texts(self) -> list[str]:
         """Return the interval set of each job, ``0-3 6`` for instance."""

@@ -21,7 +21,7 @@ from hdeeprm_like.engine.tables import (
     PSTATE_MASK,
     REJECTED,
 )
-from hdeeprm_like.engine.tasks import KILLED, SHORTEST_RUN, SUCCESS, WALLTIME_REACHED
+from hdeeprm_like.engine.tasks import SHORTEST_RUN, SUCCESS
 from hdeeprm_like.engine.words import STRETCH
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.results.batsim_files import (
@@ -31,22 +31,18 @@ from hdeeprm_like.results.batsim_files import (
     PstateRow,
     schedule_summary,
     write_consumed_energy,
-    write_jobs,
+    write_job_lines,
     write_machine_states,
     write_pstate_changes,
     write_schedule,
 )
 from hdeeprm_like.results.core_intervals import CoreIntervals, interval_text, interval_texts, joined
+from hdeeprm_like.results.job_lines import FINAL_STATES, JobColumns, intervals, job_lines, texts_of
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.types import Floats, Records
+from hdeeprm_like.types import Floats, Ints, Records
 
-FINAL_STATES = {
-    0: "REJECTED",
-    SUCCESS: "COMPLETED_SUCCESSFULLY",
-    WALLTIME_REACHED: "COMPLETED_WALLTIME_REACHED",
-    KILLED: "COMPLETED_KILLED",
-}
+AT_ONCE = 20_000  # lines of ``out_jobs.csv``
 
 
 @dataclass(frozen=True)
@@ -115,6 +111,42 @@ class Record:
         }
         assert tuple(columns) == JobRow._fields[: len(columns)]
         return [JobRow(*values) for values in zip(*columns.values(), strict=True)]
+
+    def write_jobs(self, path: Path, energy: bool = True) -> None:
+        """Write ``out_jobs.csv``: the bytes that `batsim_files.write_jobs` makes of `job_rows`.
+
+        Args:
+            energy: whether that of each job is told.
+        """
+        order = self.entries(LOG_END, LOG_REJECT)["row"]
+        write_job_lines(path, (self._lines(order[at : at + AT_ONCE], energy) for at in range(0, len(order), AT_ONCE)))
+
+    def _lines(self, rows: Ints, energy: bool) -> bytes:
+        """Return the lines of some jobs."""
+        workload, tasks = self.workload, self.tasks[rows]
+        rejected = self.state.tables.jobs["status"][rows] == REJECTED
+        heads = []
+        for j in rows.tolist():
+            name, _, job = workload.ids[j].partition("!")
+            heads.append(f"{job},{name},{workload.profiles[j]},")
+        run, walltime = tasks["finish"] - tasks["start"], workload.walltime[rows]
+        return job_lines(
+            JobColumns(
+                heads=texts_of(heads),
+                times=np.array(
+                    [
+                        workload.submit[rows],
+                        np.where(np.isfinite(walltime), walltime, -1.0),
+                        tasks["start"],
+                        np.where(run == 0.0, SHORTEST_RUN, run),
+                        tasks["joules"] if energy else np.full(len(rows), -1.0),
+                    ]
+                ),
+                size=workload.size[rows],
+                outcome=np.where(rejected, 0, tasks["outcome"]),
+                cores=intervals(rows, self.intervals.begins, self.intervals.first, self.intervals.last),
+            )
+        )
 
     @cached_property
     def intervals(self) -> CoreIntervals:
@@ -225,7 +257,7 @@ class Record:
 
     def write(self, folder: Path, schedule: Mapping[str, str | int | float]) -> None:
         """Write Batsim's five files, with *schedule* as ``out_schedule.csv``, and ``overutilizations.json``."""
-        write_jobs(folder / "out_jobs.csv", self.job_rows)
+        self.write_jobs(folder / "out_jobs.csv")
         write_machine_states(folder / "out_machine_states.csv", self.machine_states())
         write_pstate_changes(folder / "out_pstate_changes.csv", self.pstate_changes())
         write_consumed_energy(folder / "out_consumed_energy.csv", self.consumed_energy())

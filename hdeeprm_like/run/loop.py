@@ -167,8 +167,9 @@ MASKS = {"SlotChoices": write_slot_mask_of, "OpenChoices": write_open_mask_of}
 def advance(run: Run, instants: int) -> int:
     """Run to the next instant at which a decision is wanted, or over so many instants; return why it stopped.
 
-    It stops too before the log or the allocation has no room for one more instant, and after each instant for
-    objectives that are Python's. What was decided at the present instant is applied first.
+    It stops too before the log or the allocation has no room for one more instant or before its submissions are not
+    known yet, and after each instant for objectives that are Python's. What was decided at the present instant is
+    applied first.
     """
     t, s, core = run.core.tables, run.simulation, run.core
     sim = s.sim[0]
@@ -183,7 +184,7 @@ def advance(run: Run, instants: int) -> int:
             sim.call_asked = next_call(t, core.window)
             apply_decisions(t, s, run.clock)
             sim.deciding = 0
-        if not has_room(t):
+        if not has_room(t) or sim.next_job >= sim.unsure_from:
             return PAUSED
         if not next_instant(t, s, run.clock):
             return OVER

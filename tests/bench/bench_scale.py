@@ -14,9 +14,12 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.models import Recipe, model_named
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.presets import policy_named
-from hdeeprm_like.results.batsim_files import write_jobs
+from hdeeprm_like.formats.swf import swf_parts, write_swf_parts
+from hdeeprm_like.formats.swf_cuts import trace_of_workload
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.schedules import run_to_end
+from hdeeprm_like.run.streamed import Stream
+from hdeeprm_like.studies.stream import stream
 
 pytestmark = pytest.mark.bench
 
@@ -24,10 +27,14 @@ PLATFORMS = Path(__file__).parents[2] / "platforms"
 WEEK = 7 * 86400.0  # s
 ESTIMATES = 2.0  # requested times to run times
 LOAD = 0.85
+WHOLE_SECONDS = ("submit", "run", "requested_time")  # of a trace that tells no fractions
 
 
-def jobs_of(platform, count, unit=1, span=None, load=LOAD, **parameters):
-    """Jobs of Lublin's model in units of so many cores, at a load; their run times are scaled where a span is given."""
+def jobs_of(platform, count, unit=1, span=None, load=LOAD, users=0, **parameters):
+    """Jobs of Lublin's model in units of so many cores, at a load; their run times are scaled where a span is given.
+
+    Of so many users, 0 for none that are known.
+    """
     model = model_named("lublin", parameters=parameters, nodes=platform.cores // unit)
     jobs = Recipe(model).jobs(count, np.random.default_rng(1))
     jobs = replace(jobs, size=jobs.size * unit, capacity=platform.cores)
@@ -37,7 +44,8 @@ def jobs_of(platform, count, unit=1, span=None, load=LOAD, **parameters):
         submit = (jobs.submit - jobs.submit[0]) * (span / (jobs.submit[-1] - jobs.submit[0]))
         jobs = replace(jobs, submit=submit)
         jobs = replace(jobs, run=jobs.run * (load / jobs.load))
-    return replace(jobs, requested_time=jobs.run * ESTIMATES).workload(platform.reference_flops)
+    found = replace(jobs, requested_time=jobs.run * ESTIMATES).workload(platform.reference_flops)
+    return replace(found, user=np.random.default_rng(2).integers(0, users, count)) if users else found
 
 
 def simulated(name, count, policy, clock, log, options, folder=None):
@@ -53,7 +61,7 @@ def simulated(name, count, policy, clock, log, options, folder=None):
     seconds, writing = time.process_time() - begin, 0.0
     if folder is not None:
         begin = time.process_time()
-        write_jobs(Path(folder) / "out_jobs.csv", Record(simulator, workload).job_rows)
+        Record(simulator, workload).write_jobs(Path(folder) / "out_jobs.csv")
         writing = time.process_time() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"loading": loading, "seconds": seconds, "writing": writing, "megabytes": peak}
@@ -80,6 +88,77 @@ def test_jobs(count):
     print()
     tell("256 cores, Batsim's clock, EASY", 256, count, "fcfs+easy", "batsim", False, {})
     tell("256 cores, textbook's clock, FCFS", 256, count, "fcfs+strict", "textbook", False, {})
+
+
+AT_ONCE = 100_000  # jobs that a longer stream repeats
+
+
+def shifted(workload, copies):
+    """Yield the same jobs again and again, each time after the last ones were submitted."""
+    for copy in range(copies):
+        yield replace(workload, submit=workload.submit + copy * (workload.submit[-1] + 60.0))
+
+
+def streamed(count, policy, folder):
+    """Seconds of CPU to simulate so many jobs that come in parts; to read them from a trace; to do both and write."""
+    copies = -(-count // AT_ONCE)
+    base = jobs_of(pool(256), count // copies, load=0.6)
+    run_of = Stream(pool(256), shifted(jobs_of(pool(256), 5), 2), policy_named(policy))
+    assert sum(map(len, run_of.ended())) == 10  # loads the code
+    begin = time.process_time()
+    ended = sum(map(len, Stream(pool(256), shifted(base, copies), policy_named(policy)).ended()))
+    simulating = time.process_time() - begin
+    assert ended == count
+    path = Path(folder) / "trace.swf.gz"
+    traces = (trace_of_workload(part, 1e9, "a model") for part in shifted(base, copies))
+    whole = (replace(trace, **{name: np.ceil(getattr(trace, name)) for name in WHOLE_SECONDS}) for trace in traces)
+    write_swf_parts(("MaxProcs: 256",), whole, path)
+    begin = time.process_time()
+    assert sum(map(len, swf_parts(path, endless=True))) == count
+    reading = time.process_time() - begin
+    return {"simulating": simulating, "reading": reading}
+
+
+def streamed_whole(folder, policy):
+    """Seconds of CPU of the whole command, and megabytes of the process."""
+    stream(Path(folder) / "trace.swf.gz", policy, Path(folder) / "first", progress=False)
+    begin = time.process_time()
+    stream(Path(folder) / "trace.swf.gz", policy, Path(folder) / "out", progress=False)
+    seconds = time.process_time() - begin
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return {"seconds": seconds, "megabytes": int(peak.split()[1]) / 1024}
+
+
+def in_a_process(function, *arguments):
+    """What a function returns in a process of its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as workers:
+        return workers.apply(function, arguments)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "fcfs+easy"])
+@pytest.mark.parametrize("count", [100_000, 1_000_000, 10_000_000])
+def test_streamed_jobs(count, policy, tmp_path):
+    found = in_a_process(streamed, count, policy, str(tmp_path))
+    found |= in_a_process(streamed_whole, str(tmp_path), policy)
+    print(
+        f"\n256 cores, streamed, {policy:10} {count:11,} jobs: simulated {count / found['simulating']:10,.0f} jobs/s, "
+        f"read from .gz {count / found['reading']:10,.0f} lines/s, read, simulated and written "
+        f"{count / found['seconds']:9,.0f} jobs/s, {found['megabytes']:5.0f} MB"
+    )
+
+
+@pytest.mark.parametrize("users", [1, 10, 100, 1_000, 10_000])
+def test_users(users):
+    print()
+    tell(
+        f"256 cores, {users:,} users, textbook's clock, fair shares and EASY",
+        256,
+        20_000,
+        "multifactor+easy",
+        "textbook",
+        False,
+        {"users": users},
+    )
 
 
 @pytest.mark.parametrize("load", [0.7, 0.9, 1.1, 2.0, 10.0])

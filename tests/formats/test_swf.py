@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats import swf
-from hdeeprm_like.formats.swf import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, FIELDS, WHOLE, Trace, read_swf, write_swf
-from hdeeprm_like.formats.trace_jobs import convert
+from hdeeprm_like.formats.swf import FIELDS, WHOLE, Trace, read_swf, write_swf
+from hdeeprm_like.formats.swf_lines import job_of
+from hdeeprm_like.formats.trace_jobs import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, convert
 from hdeeprm_like.formats.workload_json import read_workload
 
 ROOT = Path(__file__).parents[2]
@@ -140,7 +141,7 @@ def test_the_fast_and_the_careful_reading_agree_to_the_last_bit(rows):
     table[:, whole] = np.floor(table[:, whole])
     lines = [" ".join(map(repr, row)) + "\n" for row in table.tolist()]
     for many in (False, True):
-        fast = swf._parse_fast(lines, many)
+        fast = swf._parse_fast("".join(lines), lines, many)
         assert fast is not None
         assert np.array_equal(fast, table)
     assert np.array_equal([swf._parse_line(line, "x:1") for line in lines], table)
@@ -149,7 +150,7 @@ def test_the_fast_and_the_careful_reading_agree_to_the_last_bit(rows):
 @settings(deadline=None, max_examples=300)
 @given(
     st.lists(st.tuples(st.integers(0, len(LINE)), st.text(max_size=3)), max_size=4),
-    st.sampled_from([LINE, f"\t{LINE} ", f"{LINE} 19", f"{LINE};no job", ";none", ""]),
+    st.sampled_from([LINE, f"\t{LINE} ", f"  {LINE}", f"{LINE} 19", f"{LINE};no job", ";none", ""]),
 )
 def test_what_is_odd_is_left_to_the_careful_reading_by_both_fast_ones(changes, other):
     line = LINE
@@ -157,9 +158,9 @@ def test_what_is_odd_is_left_to_the_careful_reading_by_both_fast_ones(changes, o
         line = line[:place] + text + line[place + 1 :]
     lines = io.TextIOWrapper(io.BytesIO(f"{line}\n{other}\n{LINE}\n".encode(errors="replace"))).readlines()
     for many in (False, True):
-        fast = swf._parse_fast(lines, many)
+        fast = swf._parse_fast("".join(lines), lines, many)
         if fast is not None:
-            careful = [swf._parse_line(job, "x:1") for line in lines if (job := swf._job(line))]
+            careful = [swf._parse_line(job, "x:1") for line in lines if (job := job_of(line))]
             assert np.array_equal(fast[:, : len(FIELDS)], careful)
 
 

@@ -11,7 +11,8 @@ from small import jobs, platform, run
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.engine.tables import COMPLETED
-from hdeeprm_like.results.batsim_files import parse_interval_set
+from hdeeprm_like.results import run_log
+from hdeeprm_like.results.batsim_files import parse_interval_set, write_jobs
 from hdeeprm_like.results.overutilization import spans
 from hdeeprm_like.results.run_reader import Run
 
@@ -51,6 +52,21 @@ def test_lacking_cores_and_lacking_memory_are_told_apart():
     assert finished.start_time.tolist() == [0.0, 4.0, 6.0]
     assert finished.overutilizations["mem"] == [(1.0, 4.0)]
     assert finished.overutilizations["core"] == [(4.0, 6.0)]
+
+
+@settings(max_examples=40)
+@given(platforms, workloads(), policy_pairs, st.integers(1, 9))
+def test_lines_of_jobs_are_those_that_python_writes_row_by_row(tmp_path_factory, cluster, workload, policy, at_once):
+    folder = tmp_path_factory.mktemp("run")
+    record = run(cluster, workload, policy).record
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_log, "AT_ONCE", at_once)
+        record.write_jobs(folder / "ours.csv")
+        record.write_jobs(folder / "none.csv", energy=False)
+    write_jobs(folder / "theirs.csv", record.job_rows)
+    assert (folder / "ours.csv").read_bytes() == (folder / "theirs.csv").read_bytes()
+    write_jobs(folder / "theirs.csv", [row._replace(energy=-1.0) for row in record.job_rows])
+    assert (folder / "none.csv").read_bytes() == (folder / "theirs.csv").read_bytes()
 
 
 @settings(max_examples=40)

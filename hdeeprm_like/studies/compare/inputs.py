@@ -90,16 +90,21 @@ def machine_size(trace: Trace) -> int:
     Raises:
         WorkloadError: there are too many.
     """
-    told = [
+    cores = told_size(trace) or int(sizes(trace).max())
+    if cores > CORES.most:
+        raise WorkloadError(f"{trace.path}: tells of {cores:,} processors; {refusal(CORES)}; say how many there are")
+    return cores
+
+
+def told_size(trace: Trace) -> int | None:
+    """Return the processors of a trace's machine by its header; None if that does not tell."""
+    told = (
         int(match[1])
         for key in ("MaxProcs", "MaxNodes")
         for line in trace.header
         if (match := re.match(rf"{key}:\s*([0-9]{{1,18}})", line)) and int(match[1]) > 0
-    ]
-    cores = told[0] if told else int(sizes(trace).max())
-    if cores > CORES.most:
-        raise WorkloadError(f"{trace.path}: tells of {cores:,} processors; {refusal(CORES)}; say how many there are")
-    return cores
+    )
+    return next(told, None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,168 @@
+"""Numbers and lines as text, written by compiled code to the bytes that C's and Python's formats give."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.types import Floats, Ints
+
+Bytes = NDArray[np.uint8]
+
+LARGEST = 2.0**62  # numbers from here on, and those that are not finite, are left to Python
+ZERO, DOT, MINUS, COMMA, SPACE, QUOTE, LINE_END = (np.uint8(ord(sign)) for sign in '0.-, "\n')
+MILLION = 1_000_000
+LONGEST_NUMBER = 28  # bytes: a sign, 19 digits, a dot, six digits and what parts it from the next
+
+
+@inlined
+def put_digits(out: Bytes, at: int, number: int, digits: int) -> int:
+    """Write so many digits of a whole number from 0 on; return where the next byte goes."""
+    for place in range(at + digits - 1, at - 1, -1):
+        out[place] = ZERO + number % 10
+        number //= 10
+    return at + digits
+
+
+@inlined
+def put_whole(out: Bytes, at: int, number: int) -> int:
+    """Write a whole number from 0 on."""
+    digits, bound = 1, 10
+    while number >= bound and digits < 18:
+        digits += 1
+        bound *= 10
+    return put_digits(out, at, number, digits + 1 if number >= bound else digits)
+
+
+@compiled
+def put_fixed(out: Bytes, at: int, number: float) -> int:
+    """Write a number below `LARGEST` with six decimals, rounded as C's ``%f`` does: by its exact value, half to even.
+
+    The part behind the dot is exact as a float; what its product with a million rounds away is found by Dekker's
+    product ("A floating-point technique for extending the available precision", 1971), so that ties are told from what
+    is near them.
+    """
+    if math.copysign(1.0, number) < 0.0:
+        out[at] = MINUS
+        at, number = at + 1, -number
+    whole = int(number)
+    rest = number - whole
+    scaled = rest * 1e6
+    big = rest * 134217729.0
+    high = big - (big - rest)
+    error = (high * 1e6 - scaled) + (rest - high) * 1e6
+    millionths = int(scaled)
+    behind = scaled - millionths
+    if behind > 0.5 or (behind == 0.5 and (error > 0.0 or (error == 0.0 and millionths & 1 == 1))):
+        millionths += 1
+        if millionths == MILLION:
+            whole, millionths = whole + 1, 0
+    at = put_whole(out, at, whole)
+    out[at] = DOT
+    return int(put_digits(out, at + 1, millionths, 6))
+
+
+@inlined
+def put_text(out: Bytes, at: int, texts: Bytes, ends: Ints, i: int) -> int:
+    """Write the text of a number *i*; texts follow one another, and *ends* begins with 0."""
+    for place in range(ends[i], ends[i + 1]):
+        out[at] = texts[place]
+        at += 1
+    return at
+
+
+@inlined
+def put_next(out: Bytes, at: int, number: float) -> int:
+    """Write a number and a comma."""
+    at = put_fixed(out, at, number)
+    out[at] = COMMA
+    return at + 1
+
+
+@compiled
+def put_numbers(out: Bytes, ends: Ints, numbers: Ints, behind: Bytes) -> None:
+    """Write numbers from 0 on, each with the same text behind it, and where that ends; *ends* begins with 0."""
+    at = 0
+    for i in range(len(numbers)):
+        at = put_whole(out, at, numbers[i])
+        for place in range(len(behind)):
+            out[at] = behind[place]
+            at += 1
+        ends[i + 1] = at
+
+
+@compiled
+def put_intervals(out: Bytes, ends: Ints, groups: Ints, begins: Ints, first: Ints, last: Ints) -> None:
+    """Write the intervals of some groups as Batsim does, ``0-3 6``; *ends* begins with 0.
+
+    Args:
+        groups: their numbers. begins: group g has the intervals from ``begins[g]`` to before ``begins[g + 1]``.
+        first, last: numbers of each interval.
+    """
+    at = 0
+    for i in range(len(groups)):
+        for k in range(begins[groups[i]], begins[groups[i] + 1]):
+            if k > begins[groups[i]]:
+                out[at] = SPACE
+                at += 1
+            at = put_whole(out, at, first[k])
+            if last[k] > first[k]:
+                out[at] = MINUS
+                at = put_whole(out, at + 1, last[k])
+        ends[i + 1] = at
+
+
+@compiled
+def write_job_lines(
+    out: Bytes,
+    heads: tuple[Any, Any],
+    cores: tuple[Any, Any],
+    states: tuple[Any, Any],
+    times: Floats,
+    size: Ints,
+    outcome: Ints,
+) -> int:
+    """Write lines of ``out_jobs.csv`` as `batsim_files.job_line` does; return how many bytes, -1 if Python must do it.
+
+    Args:
+        out: with room for all. heads, cores, states: texts and their ends, of each job what is before its submission
+            and its cores, and of each outcome its success and name.
+        times: (5, J) submission, walltime, start and run time in s, energy in J. size, outcome: (J,); 0 for rejected.
+    """
+    at = 0
+    for i in range(len(size)):
+        submit, walltime, start, run, energy = times[0, i], times[1, i], times[2, i], times[3, i], times[4, i]
+        at = put_text(out, at, heads[0], heads[1], i)
+        if not (abs(submit) < LARGEST and abs(walltime) < LARGEST):
+            return -1
+        at = put_next(out, at, submit)
+        at = put_whole(out, at, size[i])
+        out[at] = COMMA
+        at = put_next(out, at + 1, walltime)
+        at = put_text(out, at, states[0], states[1], outcome[i])
+        if outcome[i] == 0:
+            for _ in range(8):
+                out[at] = COMMA
+                at += 1
+        else:
+            finish = start + run
+            turnaround = finish - submit
+            if not (abs(start) < LARGEST and abs(finish) < LARGEST and turnaround / run < LARGEST):
+                return -1
+            at = put_next(out, at, start)
+            at = put_next(out, at, run)
+            at = put_next(out, at, finish)
+            at = put_next(out, at, start - submit)
+            at = put_next(out, at, turnaround)
+            at = put_next(out, at, turnaround / run)
+            at = put_text(out, at, cores[0], cores[1], i)
+            out[at] = COMMA
+            if not abs(energy) < LARGEST:
+                return -1
+            at = put_next(out, at + 1, energy)
+        out[at] = out[at + 1] = QUOTE
+        out[at + 2] = LINE_END
+        at += 3
+    return at

@@ -1,0 +1,161 @@
+"""Runs of any length: the jobs come in parts, and those that are over go as soon as they have been told of.
+
+Memory holds the jobs that wait and run, and one part; the schedule is that of a run of all jobs at once, bit for bit.
+See `engine.compaction` for what such a run may not have.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import Choices, Policy, PolicyActions, name_of
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.plans import make_room as make_room_for_plans
+from hdeeprm_like.engine.compaction import compact, ended_rows, make_room
+from hdeeprm_like.engine.event_clock import EventClock
+from hdeeprm_like.engine.job_rows import countable, fill_jobs
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import longer
+from hdeeprm_like.engine.tasks import ALL_KNOWN, fill_tasks
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.loop import FOREVER, OVER, Run, advance
+from hdeeprm_like.run.simulator import Clock, Simulator
+from hdeeprm_like.run.to_end import constant_run
+from hdeeprm_like.types import Ints, Records
+
+STREAMED_MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "reserve")  # of baselines
+AHEAD = 1.0  # s, from a submission on, of which an instant must know all submissions
+STREAMED_CLOCKS: tuple[Clock, ...] = ("textbook", "one-by-one")
+
+ENDED_JOB = np.dtype(
+    [
+        ("number", "i8"),  # of the job among all, from 0
+        ("submit", "f8"),  # s
+        ("start", "f8"),
+        ("finish", "f8"),
+        ("requested_time", "f8"),
+        ("user", "i8"),
+        ("size", "i8"),  # cores
+        ("outcome", "i8"),  # of `tasks`
+    ]
+)
+
+
+def check_streams(policy: Policy, clock: str) -> None:
+    """Refuse a policy or a clock that keeps more of jobs than their rows.
+
+    Raises:
+        OptionsError: it does.
+    """
+    if clock not in STREAMED_CLOCKS:
+        raise OptionsError(f"clock {clock!r}: jobs are streamed on {' and '.join(STREAMED_CLOCKS)} only")
+    modes = f"pairs as first-high_gflops and baselines in the modes {', '.join(STREAMED_MODES)} are"
+    if not PolicyActions([policy]).built_in:
+        raise OptionsError(f"{name_of(policy)}: is Python, through which no jobs are streamed; {modes}")
+    if isinstance(policy, Baseline) and (policy.mode not in STREAMED_MODES or policy.looks_back):
+        why = "looks at what jobs that are over have told" if policy.looks_back else "keeps a plan of all jobs"
+        raise OptionsError(f"{policy.name}: {why}, so no jobs are streamed through it; {modes}")
+
+
+class Stream:
+    """A run whose jobs come in parts.
+
+    Attributes:
+        simulator: the cluster, and what moves it; its rows hold the jobs that wait, run or come next.
+        numbers: of the jobs in these rows, among all, from 0.
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        parts: Iterator[Workload],
+        policy: Policy,
+        clock: Clock = "textbook",
+        seed: int = 0,
+        epoch: float = 0.0,
+    ) -> None:
+        """Begin a run.
+
+        Args:
+            parts: jobs in the order of their submission; the times of all parts are on one clock. At least one.
+            seed, epoch: as of `State`.
+
+        Raises:
+            OptionsError: jobs cannot be streamed through the policy or on the clock.
+            ValueError: jobs ask for more than cores that are alike.
+        """
+        check_streams(policy, clock)
+        actions = PolicyActions([policy])
+        self._parts, first = parts, next(parts)
+        state = State(platform, first, seed=seed, log=False, named=False, needs=actions.needs, epoch=epoch)
+        self.simulator = Simulator(state, first, clock)
+        self.simulator.simulation.submit = first.submit.copy()  # rows move, those of the part stay
+        self.numbers: Ints = np.arange(len(first))
+        self._jobs = len(first)
+        self._choices: Choices = actions.choices(state, constant=0)
+        self._run: Run = constant_run(self.simulator, self._choices)
+        self._sim = self.simulator.simulation.sim
+        self._note_known()
+
+    def ended(self) -> Iterator[Records]:
+        """Run to the end; yield the jobs in the order in which they end, (K,) ENDED_JOB at a time, K from 0 on."""
+        tables, sim, over = self.simulator.state.tables, self._sim, False
+        while not over:
+            over = advance(self._run, FOREVER) == OVER
+            rows = ended_rows(tables)
+            if over or 2 * len(rows) >= sim["jobs"][0]:  # so that no more jobs move than have ended
+                yield self._told(rows)
+                self._let_go()
+            self._append(None if over else next(self._parts, None))
+
+    def _let_go(self) -> None:
+        """Let go of the jobs that are over."""
+        timing = self.simulator.clock
+        assert isinstance(timing, EventClock)
+        kept = compact(self.simulator.state.tables, self.simulator.simulation, timing)
+        self.numbers[: len(kept)] = self.numbers[kept]
+        # what a baseline knows of jobs that it tried in vain: it may try them once more
+        self._choices.plans.plans["tried"], self._choices.plans.plans["tried_cores"] = 0, -1
+
+    def _told(self, rows: Ints) -> Records:
+        """Return what is told of some jobs."""
+        found = np.zeros(len(rows), ENDED_JOB)
+        found["number"] = self.numbers[rows]
+        for name in ("submit", "requested_time", "user", "size"):
+            found[name] = self.simulator.state.tables.jobs[name][rows]
+        for name in ("start", "finish", "outcome"):
+            found[name] = self.simulator.simulation.tasks[name][rows]
+        return found
+
+    def _append(self, part: Workload | None) -> None:
+        """Put the next jobs into the rows behind the others; None where there are no more."""
+        if part is None:
+            self._sim["unsure_from"] = ALL_KNOWN
+            return
+        state, simulation = self.simulator.state, self.simulator.simulation
+        if not countable(state.platform, part):
+            raise ValueError("cores need names unless all jobs ask for nothing but cores")
+        first = int(self._sim["jobs"][0])
+        last = first + len(part)
+        assert isinstance(self.simulator.clock, EventClock)
+        make_room(state.tables, simulation, self.simulator.clock, last)
+        make_room_for_plans(self._choices.plans, len(state.tables.jobs))
+        if last > len(self.numbers):
+            self.numbers = longer(self.numbers, len(state.tables.jobs))
+        rows = slice(first, last)
+        for column in (state.tables.jobs, simulation.tasks):
+            column.view(np.uint8)[first * column.itemsize : last * column.itemsize] = 0
+        fill_jobs(state.tables.jobs[rows], part, state.platform.reference_flops)
+        fill_tasks(simulation.tasks[rows], part)
+        simulation.submit[rows] = part.submit
+        self.numbers[rows] = np.arange(self._jobs, self._jobs + len(part))
+        self._jobs += len(part)
+        self._sim["jobs"] = last
+        self._note_known()
+
+    def _note_known(self) -> None:
+        """Note where the submissions begin after which others may come that are not known, soon or at the same time."""
+        submit = self.simulator.simulation.submit[: int(self._sim["jobs"][0])]
+        self._sim["unsure_from"] = np.searchsorted(submit, submit[-1] - AHEAD, side="right")

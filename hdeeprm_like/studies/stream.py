@@ -1,0 +1,112 @@
+"""A trace of any length under one policy: read, simulated and written some jobs at a time."""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.schedule import Schedule
+from hdeeprm_like.cluster.totals import Totals
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.engine.tasks import SHORTEST_RUN
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.experiment import seed_of_policies
+from hdeeprm_like.formats.files import alone_in, null_for_nan, replacing_bytes, write_json
+from hdeeprm_like.formats.swf import swf_parts
+from hdeeprm_like.formats.windows import Window, windows_in_order
+from hdeeprm_like.limits import CORES, refusal
+from hdeeprm_like.results.batsim_files import JOB_COLUMNS
+from hdeeprm_like.results.job_lines import JobColumns, job_lines, nothing, numbered
+from hdeeprm_like.run.simulator import Clock
+from hdeeprm_like.run.streamed import Stream, check_streams
+from hdeeprm_like.studies.compare.inputs import told_size
+from hdeeprm_like.types import Records
+
+JOBS, FIGURES = "out_jobs.csv", "figures.json"
+
+
+def stream(
+    trace: Path,
+    policy: str,
+    output: Path,
+    cores: int | None = None,
+    clock: Clock = "textbook",
+    seed: int = 0,
+    progress: bool = True,
+) -> dict[str, float]:
+    """Simulate a trace on a pool; write its jobs as they end, and the figures at the end.
+
+    `JOBS` has a line for each job in the order in which they end, in the columns of Batsim. A job is named by its
+    number among those that can be used, from 0; cores have no names, and energy is not measured. Both files appear
+    whole when all is over, or not at all.
+
+    Args:
+        trace: SWF, plain or ``.gz``, in the order of submission. policy: a baseline or a pair.
+        cores: of the pool; None for as many as the header tells. clock, seed: as of `hdeeprm_like.api.simulate`.
+
+    Returns:
+        The figures, see `Totals`.
+
+    Raises:
+        OptionsError: jobs cannot be streamed through the policy or on the clock, or nobody tells how many cores.
+        WorkloadError: the trace cannot be used, or is not in the order of submission.
+        ResultsError: the folder cannot be written.
+    """
+    chosen = policy_named(policy)
+    check_streams(chosen, clock)
+    parts = swf_parts(trace, endless=True)
+    first = next(parts)
+    cores = told_size(first) if cores is None else cores
+    if cores is None:
+        raise OptionsError(f"{trace}: its header does not tell how many processors there are (MaxProcs); give --cores")
+    if not 1 <= cores <= CORES.most:
+        raise OptionsError(f"a pool of {cores} cores cannot be had: {refusal(CORES)}")
+    totals = Totals(cores)
+    with (
+        alone_in(output),
+        tqdm(unit=" jobs", desc="streaming", unit_scale=True, delay=1.0, disable=not progress, leave=False) as bar,
+    ):
+        windows = windows_in_order(chain([first], parts), cores)
+        opening = next(windows)
+        workloads = workloads_of(chain([opening], windows))
+        run = Stream(pool(cores), workloads, chosen, clock, seed_of_policies(seed), opening.epoch)
+        with replacing_bytes(output / JOBS) as file:
+            file.write(f"{JOB_COLUMNS}\n".encode())
+            for ended in run.ended():
+                totals.add(schedule_of(ended, cores))
+                file.write(job_lines(columns_of(ended)))
+                bar.update(len(ended))
+        figures = totals.figures()
+        write_json(output / FIGURES, null_for_nan(figures))
+    return figures
+
+
+def workloads_of(windows: Iterator[Window]) -> Iterator[Workload]:
+    """Yield the jobs of windows on one clock."""
+    for window in windows:
+        yield window.workload
+
+
+def schedule_of(ended: Records, cores: int) -> Schedule:
+    """Return the schedule of jobs that have ended on so many cores."""
+    submit, start, finish, size, requested, user = (
+        ended[name].copy() for name in ("submit", "start", "finish", "size", "requested_time", "user")
+    )
+    return Schedule(submit, start, finish, size, cores, requested_time=requested, user=user)
+
+
+def columns_of(ended: Records) -> JobColumns:
+    """Return what ``out_jobs.csv`` tells of jobs that have ended."""
+    run = ended["finish"] - ended["start"]
+    unknown = np.full(len(ended), -1.0)
+    return JobColumns(
+        heads=numbered(ended["number"].copy(), ",w0,window,"),
+        times=np.array([ended["submit"], unknown, ended["start"], np.where(run > 0.0, run, SHORTEST_RUN), unknown]),
+        size=ended["size"],
+        outcome=ended["outcome"],
+        cores=nothing(len(ended)),
+    )
