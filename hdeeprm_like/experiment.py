@@ -18,7 +18,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.engine.node_sets import refuse_demands
-from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.errors import OptionsError, WorkloadError, require_whole
 from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.swf import Trace
@@ -99,6 +99,7 @@ def generator(seed: int, stream: int) -> np.random.Generator:
 
 def seed_of_policies(seed: int) -> int:
     """Return the seed of the random policies in an experiment with a seed."""
+    require_whole("seed", seed, 0)
     return int(generator(seed, RANDOM_POLICIES).integers(2**63))
 
 

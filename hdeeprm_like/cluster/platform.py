@@ -76,6 +76,13 @@ class Platform:
     power_cap: float = math.inf
 
     def __post_init__(self) -> None:
+        try:
+            cap = float(self.power_cap)
+        except (TypeError, ValueError):
+            cap = math.nan
+        if not cap > 0.0:
+            raise PlatformError(f"platform {self.name!r}: power_cap is {self.power_cap!r:.40}; a number of W is needed")
+        object.__setattr__(self, "power_cap", cap)
         if len(self.node_gpus) == 0:
             object.__setattr__(self, "node_gpus", np.zeros(self.nodes))
 

@@ -240,12 +240,13 @@ class _Progress(event.Listener):  # type: ignore[misc]
             return
         self.depth -= 1
         functions_compiled += 1
-        self.bar.update(1)
-        if self.depth == 0:
-            self.bar.close()
-            self.bar = None
-            if self.collects:
-                gc.enable()
+        if self.depth == 0 and self.collects:
+            gc.enable()
+        if self.bar is not None:  # it could not be shown where stderr is closed
+            self.bar.update(1)
+            if self.depth == 0:
+                self.bar.close()
+                self.bar = None
 
 
 def _is_ours(happening: Any) -> bool:

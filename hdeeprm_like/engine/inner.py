@@ -66,14 +66,15 @@ def short_way() -> Any:
             self._finalized = True
 
         def called(self, known: dict[Any, Any]) -> None:
-            """Note the modules of all that it calls, each after one that calls it, for LLVM links no others."""
+            """Note the modules of all that it calls, each before all that call it."""
             for library in self._linking_libraries:
-                if library not in known:
-                    if isinstance(library, InnerLibrary):
-                        known[library] = library._final_module
-                        library.called(known)
-                    else:
-                        known[library] = library._get_module_for_linking()
+                if library in known:
+                    continue
+                if isinstance(library, InnerLibrary):
+                    library.called(known)
+                    known[library] = library._final_module
+                else:
+                    known[library] = library._get_module_for_linking()
 
         def _get_module_for_linking(self) -> Any:
             """Return the function and all that it calls, for a library with machine code."""
@@ -82,7 +83,7 @@ def short_way() -> Any:
                 known: dict[Any, Any] = {}
                 self.called(known)
                 whole = self._final_module.clone()
-                for module in known.values():
+                for module in reversed(known.values()):  # LLVM links only what is called by then
                     whole.link_in(module, preserve=True)
                 self._shared_module = whole
             return self._shared_module

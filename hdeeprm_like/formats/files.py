@@ -49,11 +49,13 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file as `replacing` does, for bytes.
 
     Raises:
-        ResultsError: the folder cannot be written, or a device, a pipe or a socket has that name.
+        ResultsError: the folder cannot be written, or a folder, a device, a pipe or a socket has that name.
     """
     try:
         if path.exists():
             check_regular(path, ResultsError)  # root could put a file in the place of a device
+            if path.is_dir():
+                raise ResultsError(f"{path}: is a folder; a file is to be written there")
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:

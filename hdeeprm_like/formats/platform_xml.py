@@ -181,7 +181,7 @@ def read_platform_xml(path: Path) -> Platform:
         PlatformError: it cannot be read, or is a SimGrid platform without the properties of the hierarchy.
     """
     root = _parsed(path)
-    hosts, name, partitions, cap = [], path.name.split(".")[0], "", "inf"
+    hosts, name, partitions, cap = [], path.name.split(".")[0], "", ""
     for host in root.iter("host"):
         props = {prop.get("id", ""): prop.get("value", "") for prop in host.iter("prop")}
         if host.get("id") == MASTER:
@@ -199,7 +199,8 @@ def read_platform_xml(path: Path) -> Platform:
         platform = platform_from_properties(hosts, name, _network(root))
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
-    platform = replace(platform, power_cap=_watts(cap, path))
+    if cap:
+        platform = replace(platform, power_cap=_watts(cap, path))
     if not partitions:
         return platform
     try:
@@ -240,6 +241,6 @@ def _watts(text: str, path: Path) -> float:
         watts = float(text)
     except ValueError:
         watts = math.nan
-    if not watts > 0.0:
+    if not 0.0 < watts < math.inf:
         raise PlatformError(f"{path}: {POWER_CAP} of {MASTER} is {text!r:.40}; a positive number of W is needed")
     return watts

@@ -1,5 +1,6 @@
 """A trace of any length under one policy: read, simulated and written some jobs at a time."""
 
+import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -13,9 +14,9 @@ from hdeeprm_like.cluster.totals import Totals
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.engine.tasks import SHORTEST_RUN
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.errors import OptionsError, require_whole
 from hdeeprm_like.experiment import seed_of_policies
-from hdeeprm_like.formats.files import alone_in, null_for_nan, replacing_bytes, write_json
+from hdeeprm_like.formats.files import alone_in, null_for_nan, replacing_bytes
 from hdeeprm_like.formats.swf import swf_parts
 from hdeeprm_like.formats.windows import Window, windows_in_order
 from hdeeprm_like.limits import CORES, refusal
@@ -63,7 +64,8 @@ def stream(
     cores = told_size(first) if cores is None else cores
     if cores is None:
         raise OptionsError(f"{trace}: its header does not tell how many processors there are (MaxProcs); give --cores")
-    if not 1 <= cores <= CORES.most:
+    require_whole("cores", cores, 1)
+    if cores > CORES.most:
         raise OptionsError(f"a pool of {cores} cores cannot be had: {refusal(CORES)}")
     totals = Totals(cores)
     with (
@@ -74,14 +76,16 @@ def stream(
         opening = next(windows)
         workloads = workloads_of(chain([opening], windows))
         run = Stream(pool(cores), workloads, chosen, clock, seed_of_policies(seed), opening.epoch)
-        with replacing_bytes(output / JOBS) as file:
+        with replacing_bytes(output / FIGURES) as summary, replacing_bytes(output / JOBS) as file:
             file.write(f"{JOB_COLUMNS}\n".encode())
             for ended in run.ended():
                 totals.add(schedule_of(ended, cores))
                 file.write(job_lines(columns_of(ended)))
                 bar.update(len(ended))
-        figures = totals.figures()
-        write_json(output / FIGURES, null_for_nan(figures))
+            figures = totals.figures()
+            summary.write(f"{json.dumps(null_for_nan(figures), indent=2, allow_nan=False)}\n".encode())
+            summary.flush()  # so that a full disk is noticed while both files are still to come
+            file.flush()
     return figures
 
 

@@ -16,7 +16,7 @@ import pytest
 from numba.core.compiler import DefaultPassBuilder, Flags
 
 from hdeeprm_like.engine import inner, lifecycle
-from hdeeprm_like.engine.compiled import PACKAGE, by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import PACKAGE, _Progress, by_type, compiled, inlined
 
 MARKS = {"compiled", "inlined", "released"}
 ROOT = Path(__file__).parents[2]
@@ -188,3 +188,17 @@ def test_python_looks_for_no_garbage_while_something_is_compiled_and_then_as_bef
         gc.enable()
     assert seen
     assert not any(seen)
+
+
+def test_python_looks_for_garbage_again_where_nobody_can_be_told(monkeypatch):
+    class Closed:
+        def write(self, text):
+            raise BrokenPipeError
+
+    progress, happening = _Progress(), SimpleNamespace(data={"dispatcher": lifecycle.has_room.inner})
+    monkeypatch.setattr(sys, "stderr", Closed())
+    monkeypatch.setenv("HDEEPRM_LIKE_QUIET", "0")
+    with pytest.raises(BrokenPipeError):
+        progress.on_start(happening)
+    progress.on_end(happening)
+    assert gc.isenabled()

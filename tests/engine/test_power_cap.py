@@ -38,7 +38,6 @@ def highest(machine, workload, policy):
     run, most = constant_run(simulator, actions.choices(state, constant=0)), state.watts
     while advance(run, 1) != OVER:
         state.make_room()
-        assert state.free_watts == machine.power_cap - state.watts
         most = max(most, state.watts)
     return most, simulator
 
@@ -74,20 +73,35 @@ def test_without_the_cap_the_same_jobs_draw_more(policy):
     assert highest(replace(MIXED, power_cap=cap), workload, policy)[0] <= cap * ROUNDING
 
 
-@pytest.mark.parametrize("policy", ["fcfs+easy", "fcfs+conservative", "sjf+easy"])
+def test_what_may_still_be_drawn_is_told():
+    state = State(replace(MIXED, power_cap=500.0), jobs())
+    assert state.free_watts == pytest.approx(500.0 - 0.05 * (2 * 100 + 2 * 40 + 4 * 60))  # all rest in P3
+    assert State(MIXED, jobs()).free_watts == np.inf
+
+
+@pytest.mark.parametrize(
+    "policy", ["fcfs+easy", "fcfs+conservative", "sjf+easy", "saf+reserve", "zoo:slowdown", "zoo:balanced"]
+)
 def test_where_cores_are_alike_the_schedule_is_that_of_a_smaller_machine(policy):
     rng = np.random.default_rng(1)
-    workload = jobs(np.sort(rng.integers(0, 200, 60)), rng.integers(1, 40, 60), rng.integers(1, 6, 60))
+    workload = jobs(np.sort(rng.integers(0, 2000, 400)), rng.integers(1, 40, 400), rng.integers(1, 6, 400), user=1)
     alike = platform((1e4, [(8, 1.0, 100.0, 100.0)]))
-    capped = replace(alike, power_cap=float(alike.most_watts[5]))
+    capped = replace(alike, power_cap=alike.most_watts[5])
     smaller = platform((1e4, [(5, 1.0, 100.0, 100.0)]))
-    found, wanted = simulate(capped, workload, policy), simulate(smaller, workload, policy)
+    found, wanted = (simulate(machine, workload, policy, clock="textbook") for machine in (capped, smaller))
+    assert len(found) == len(wanted) == len(workload)
     np.testing.assert_array_equal(found.start, wanted.start)
 
 
 def test_a_cap_that_leaves_no_core_is_refused_in_one_line():
     with pytest.raises(PlatformError, match=re.escape("a power cap of 200 W leaves no core; one that serves a job")):
         State(replace(MIXED, power_cap=200.0), jobs())
+
+
+@pytest.mark.parametrize("cap", [float("nan"), -np.inf, 0.0, None, "much"])
+def test_a_cap_that_is_no_power_is_refused(cap):
+    with pytest.raises(PlatformError, match=r"power_cap is .*; a number of W is needed"):
+        replace(MIXED, power_cap=cap)
 
 
 def test_jobs_that_run_whole_cannot_be_had_with_a_cap():
@@ -103,6 +117,10 @@ def test_files_keep_the_cap(tmp_path):
     assert machine.digest() != replace(machine, power_cap=np.inf).digest()
     write_platform_xml(machine, tmp_path / "capped.xml")
     assert read_platform_xml(tmp_path / "capped.xml").power_cap == 5e3
+    odd = (tmp_path / "capped.xml").read_text().replace('"5000.0"', '"1e400"')
+    (tmp_path / "odd.xml").write_text(odd)
+    with pytest.raises(PlatformError, match="hdeeprm_power_cap of master_host is '1e400'"):
+        read_platform_xml(tmp_path / "odd.xml")
     write_platform_json(machine, tmp_path / "again.json")
     assert load_platform(tmp_path / "again.json").power_cap == 5e3
 

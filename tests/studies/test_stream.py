@@ -9,7 +9,7 @@ import pytest
 from hdeeprm_like import simulate
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.formats import swf
 from hdeeprm_like.studies import stream as studied
 from hdeeprm_like.studies.stream import stream
@@ -90,6 +90,19 @@ def test_nothing_is_left_of_a_run_that_fails_and_what_was_there_stays(trace, tmp
     with pytest.raises(KeyboardInterrupt):
         stream(trace, "sjf", tmp_path / "out", progress=False)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+def test_neither_file_appears_where_one_cannot(trace, tmp_path):
+    (tmp_path / "out" / "figures.json").mkdir(parents=True)
+    with pytest.raises(ResultsError, match=r"figures.json"):
+        stream(trace, "fcfs", tmp_path / "out", progress=False)
+    assert not (tmp_path / "out" / "out_jobs.csv").exists()
+
+
+@pytest.mark.parametrize(("cores", "seed"), [("8", 0), (2.5, 0), (0, 0), (8, -1), (8, "x")])
+def test_numbers_that_make_no_sense_are_refused_in_one_line(cores, seed, trace, tmp_path):
+    with pytest.raises(OptionsError, match=r"(cores|seed) is .*; a whole number is needed"):
+        stream(trace, "fcfs", tmp_path / "out", cores, seed=seed, progress=False)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def believed_log_time(history: History, s: int, j: int) -> float:
 @compiled
 def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
     """Find how many cores are kept free before jobs of each length."""
-    params, past, cores = scores.params[s], history.past[0], float(len(tables.owners))
+    params, past, cores = scores.params[s], history.past[0], float(tables.clock[0].most_cores)
     work = 0.0
     for i in range(tables.clock[0].waiting):
         known = history.jobs[tables.members[i]]
@@ -53,7 +53,7 @@ def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
 @compiled
 def needed_cores(tables: Tables, history: History, scores: Scores, s: int, j: int) -> int:
     """Return how many cores must be free for a waiting job to start: its own, and those kept before it."""
-    size, cores, params = tables.jobs[j].size, len(tables.owners), scores.params[s]
+    size, cores, params = tables.jobs[j].size, tables.clock[0].most_cores, scores.params[s]
     if params.keeps == 0 or size > params.widest * cores:
         return int(size)
     return int(min(cores, size + int(scores.kept[length_of(believed_log_time(history, s, j))])))

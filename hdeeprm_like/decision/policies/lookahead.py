@@ -105,7 +105,7 @@ def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wai
     time = max(job.requested_time, LEAST_TIME)
     row.job, row.arrival, row.cores, row.again = j, arrival, job.size, again
     ahead.times[0, i], row.wait = time, wait
-    row.log_time, row.log_cores = np.log(time), np.log(job.size / float(len(tables.owners)))
+    row.log_time, row.log_cores = np.log(time), np.log(job.size / float(tables.clock[0].most_cores))
 
 
 @compiled

@@ -159,7 +159,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         plan["times"] = number_of_times(baseline.times, predictors)
         plan["list"], plan["candidates"] = (state.needs.orders.index(needs.orders[i]) for i in (0, -1))
         plan["changing"], plan["candidates_change"] = (changes(*needs.orders[i]) for i in (0, -1))
-        plan["kept"], plan["short"] = baseline.kept_of(state.platform.cores), baseline.short
+        plan["kept"], plan["short"] = baseline.kept_of(state.platform.usable_cores), baseline.short
         if plan["mode"] == SLURM:
             plan["changing"] = plan["candidates_change"] = 0  # it sorts the queue itself, and not at each decision
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1

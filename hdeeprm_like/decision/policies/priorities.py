@@ -38,7 +38,7 @@ def changing_key(tables: Tables, plans: Plans, order: int, time: float, j: int, 
         return unicep(wait, time, size)
     if order == MULTIFACTOR:
         share = float(share_of_user(plans.history, j, used))
-        return float(-(min(wait / MAX_AGE, 1.0) + size / len(tables.owners) + 2.0 ** (-share)))
+        return float(-(min(wait / MAX_AGE, 1.0) + size / tables.clock[0].most_cores + 2.0 ** (-share)))
     return float(-(wait + time) / max(time, 10.0))  # XFACTOR
 
 

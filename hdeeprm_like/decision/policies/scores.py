@@ -146,7 +146,7 @@ def look_at_queue(tables: Tables, scores: Scores, s: int) -> None:
         job = tables.jobs[tables.members[i]]
         work += job.requested_time * job.size
     scores.params[s].queue = np.log1p(float(clock.waiting)) / 3.0
-    scores.params[s].work = np.log1p(work / (len(tables.owners) * HOUR)) / 3.0
+    scores.params[s].work = np.log1p(work / (tables.clock[0].most_cores * HOUR)) / 3.0
 
 
 @compiled
@@ -158,7 +158,7 @@ def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates:
             wanted, of those that take time to compute; the others stay as they are.
     """
     job, found = tables.jobs[j], history.jobs[j]
-    user, cores, request = history.groups[found.user], float(len(tables.owners)), max(job.requested_time, 1.0)
+    user, cores, request = history.groups[found.user], float(tables.clock[0].most_cores), max(job.requested_time, 1.0)
     f[0], f[1] = 1.0, found.log_request - np.log(HOUR)
     f[2] = found.log_cores - np.log(cores)
     f[3] = f[4] = f[5] = f[6] = 0.0
@@ -181,7 +181,7 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
     """Write the features of a waiting job that do not compare it with the head of the queue."""
     f, job, clock, now = scores.features, tables.jobs[j], tables.clock[0], scores.params[s]
     describe_job(tables, history, f, j, now.estimates == 1, now.looks)
-    cores, request, wait = float(len(tables.owners)), max(job.requested_time, 1.0), clock.now - job.submit
+    cores, request, wait = float(tables.clock[0].most_cores), max(job.requested_time, 1.0), clock.now - job.submit
     f[14] = f[15] = f[16] = 0.0
     if now.looks & LOG_WAIT and now.estimates == 1:
         f[14] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0))

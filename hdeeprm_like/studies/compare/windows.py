@@ -71,9 +71,15 @@ def finished(simulator: Simulator, window: Window, machine: Platform, policy: Po
         asked = f"{jobs.size[job]} cores with {jobs.memory[job]:g} MB each{gpus_told(jobs, job)}"
         raise WorkloadError(
             f"job {job} of the window that begins at {window.epoch:g} s was never run by {policy.name} on "
-            f"{machine.name}: it asks for {asked}"
+            f"{machine.name}: it asks for {asked}{cap_told(machine)}"
         )
     return schedule_of(simulator, jobs)
+
+
+def cap_told(machine: Platform) -> str:
+    """Return how many cores a power cap leaves in words, nothing where there is none."""
+    capped = machine.power_cap < np.inf
+    return f"; a power cap of {machine.power_cap:g} W leaves {machine.usable_cores} cores" if capped else ""
 
 
 def gpus_told(jobs: Workload, job: int) -> str:
