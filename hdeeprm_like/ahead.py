@@ -31,6 +31,7 @@ from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.run.streamed import Stream
 
 PAIR, BASELINE = "shortest-high_gflops", "sjf+easy"
+COMPARED = "fcfs", "saf+greedy", BASELINE, "f1+conservative"  # each mode has machine code of its own
 CORES, JOBS = 2, 4
 CLOCKS: tuple[Clock, ...] = ("batsim", "textbook")  # the third one has the machine code of the second
 
@@ -82,7 +83,7 @@ def steps_for(presets: Sequence[str] = ()) -> list[Step]:
         Step("launch with a baseline", partial(simulate, BASELINE, "batsim")),
         Step("launch with a policy pair, against Batsim", partial(answer_messages, PAIR)),
         Step("launch with a baseline, against Batsim", partial(answer_messages, BASELINE)),
-        Step("compare baselines", partial(simulate, BASELINE, "textbook")),
+        *(Step(f"compare with {name}", partial(simulate, name, "textbook")) for name in COMPARED),
         Step("stream through a baseline", partial(stream, BASELINE)),
     ]
     for preset in dict.fromkeys(presets):
@@ -126,7 +127,7 @@ def simulate(policy: str, clock: Clock) -> None:
     simulator = run_to_end(pool(CORES), jobs, PolicyActions([policy_named(policy)]), clock, log=clock == "batsim")
     if clock == "batsim":
         with TemporaryDirectory() as folder:
-            Record(simulator, jobs).write_jobs(Path(folder) / "out_jobs.csv")
+            Record(simulator, jobs).write_jobs(Path(folder) / "out_jobs.csv", many=0)
 
 
 def stream(policy: str) -> None:

@@ -115,7 +115,7 @@ def put_intervals(out: Bytes, ends: Ints, groups: Ints, begins: Ints, first: Int
 
 
 @compiled
-def write_job_lines(
+def put_job_lines(
     out: Bytes,
     heads: tuple[Any, Any],
     cores: tuple[Any, Any],

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.engine.digits import LONGEST_NUMBER, Bytes, put_intervals, put_numbers, write_job_lines
+from hdeeprm_like.engine.digits import LONGEST_NUMBER, Bytes, put_intervals, put_job_lines, put_numbers
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED
 from hdeeprm_like.results.batsim_files import JobRow, job_line
 from hdeeprm_like.types import Floats, Ints
@@ -47,7 +47,7 @@ def job_lines(jobs: JobColumns) -> bytes:
     out = np.empty(len(jobs.size) * line + len(jobs.heads[0]) + len(jobs.cores[0]), np.uint8)
     times = np.ascontiguousarray(jobs.times, np.float64)
     size, outcome = jobs.size.astype(np.int64), jobs.outcome.astype(np.int64)
-    count = write_job_lines(out, jobs.heads, jobs.cores, states, times, size, outcome)
+    count = put_job_lines(out, jobs.heads, jobs.cores, states, times, size, outcome)
     if count >= 0:
         return out[:count].tobytes()
     return "".join(f"{line}\n" for line in map(job_line, rows_of(jobs))).encode()
@@ -66,7 +66,8 @@ def texts_of_bytes(data: bytes, lengths: Sequence[int]) -> Texts:
     """Return texts of so many bytes each."""
     ends = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
-    return np.frombuffer(data, np.uint8), ends
+    # as a bytearray it may be written, as what `numbered` makes may be, so both have one machine code
+    return np.frombuffer(bytearray(data), np.uint8), ends
 
 
 def numbered(numbers: Ints, behind: str) -> Texts:

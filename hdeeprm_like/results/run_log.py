@@ -32,6 +32,7 @@ from hdeeprm_like.results.batsim_files import (
     schedule_summary,
     write_consumed_energy,
     write_job_lines,
+    write_jobs,
     write_machine_states,
     write_pstate_changes,
     write_schedule,
@@ -43,6 +44,7 @@ from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Floats, Ints, Records
 
 AT_ONCE = 20_000  # lines of ``out_jobs.csv``
+MANY = 20_000  # jobs; fewer are written before what writes more is compiled, or found on disk
 
 
 @dataclass(frozen=True)
@@ -112,13 +114,18 @@ class Record:
         assert tuple(columns) == JobRow._fields[: len(columns)]
         return [JobRow(*values) for values in zip(*columns.values(), strict=True)]
 
-    def write_jobs(self, path: Path, energy: bool = True) -> None:
-        """Write ``out_jobs.csv``: the bytes that `batsim_files.write_jobs` makes of `job_rows`.
+    def write_jobs(self, path: Path, energy: bool = True, many: int = MANY) -> None:
+        """Write ``out_jobs.csv``.
 
         Args:
-            energy: whether that of each job is told.
+            energy: whether that of each job is told. many: from so many jobs on compiled code writes them, the same
+                bytes.
         """
         order = self.entries(LOG_END, LOG_REJECT)["row"]
+        if len(order) < many:
+            rows = self.job_rows
+            write_jobs(path, rows if energy else (row._replace(energy=-1.0) for row in rows))
+            return
         write_job_lines(path, (self._lines(order[at : at + AT_ONCE], energy) for at in range(0, len(order), AT_ONCE)))
 
     def _lines(self, rows: Ints, energy: bool) -> bytes:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from paper_clusters import cluster, jobs
+from roll_outs import batched, one_by_one
 from small import jobs as small_jobs
 from test_launch import experiment_file
 
@@ -17,8 +18,6 @@ from hdeeprm_like.decision.rates import read_rates
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.gym import environment, environments
-from hdeeprm_like.learning.rollout import batched_rollout
-from hdeeprm_like.learning.training import play_episodes
 from hdeeprm_like.options import read_options
 from hdeeprm_like.results.power import at_rates
 from hdeeprm_like.results.run_reader import open_run
@@ -34,24 +33,6 @@ def tariff(tmp_path):
     path = tmp_path / "tariff.csv"
     path.write_text(NIGHT_AND_DAY)
     return path
-
-
-class FirstAction:
-    """Takes action 0 in every episode."""
-
-    def begin(self, episodes):
-        pass
-
-    def decide(self, observations, masks, episodes):
-        return np.zeros(len(masks), np.int64)
-
-
-def one_by_one(plays):
-    return play_episodes(FirstAction(), [plays(0)])[0]
-
-
-def batched(plays):
-    return batched_rollout(FirstAction(), plays.batch(0, 1))[0]
 
 
 def rewards(roll_out, clock, objectives, workload, **space):

@@ -3,35 +3,15 @@
 It does so where episodes are played one by one and in a batch.
 """
 
-import numpy as np
 import pytest
 from paper_clusters import cluster, jobs
+from roll_outs import batched, one_by_one
 
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
-from hdeeprm_like.learning.rollout import batched_rollout
-from hdeeprm_like.learning.training import play_episodes
 from hdeeprm_like.run.episodes import Plays
 
 ONE_PAIR = (("first", "high_gflops"),)
-
-
-class FirstAction:
-    """Takes action 0 in every episode."""
-
-    def begin(self, episodes):
-        pass
-
-    def decide(self, observations, masks, episodes):
-        return np.zeros(len(masks), np.int64)
-
-
-def one_by_one(plays):
-    return play_episodes(FirstAction(), [plays(0)])[0]
-
-
-def batched(plays):
-    return batched_rollout(FirstAction(), plays.batch(0, 1))[0]
 
 
 def rewards(roll_out, clock, objective, workload):
