@@ -147,16 +147,18 @@ def put_job_lines(
                 out[at] = COMMA
                 at += 1
         else:
-            finish = start + run
+            finish, wait = start + run, start - submit
             turnaround = finish - submit
-            if not (abs(start) < LARGEST and abs(finish) < LARGEST and turnaround / run < LARGEST):
-                return -1
+            stretch = turnaround / run
+            for number in (start, finish, wait, turnaround, stretch):
+                if not abs(number) < LARGEST:
+                    return -1
             at = put_next(out, at, start)
             at = put_next(out, at, run)
             at = put_next(out, at, finish)
-            at = put_next(out, at, start - submit)
+            at = put_next(out, at, wait)
             at = put_next(out, at, turnaround)
-            at = put_next(out, at, turnaround / run)
+            at = put_next(out, at, stretch)
             at = put_text(out, at, cores[0], cores[1], i)
             out[at] = COMMA
             if not abs(energy) < LARGEST:

@@ -46,6 +46,19 @@ def test_a_number_is_written_as_python_writes_it(number):
     assert fixed(number) == f"{number:f}"
 
 
+def one_job(submit, start, run):
+    """A job that has ended."""
+    times = np.array([[submit, -1.0, start, run, -1.0]]).T
+    size, outcome = np.array([1]), np.array([1])
+    return JobColumns(heads=texts_of(["0,w0,p,"]), times=times, size=size, outcome=outcome, cores=texts_of(["0"]))
+
+
+@pytest.mark.parametrize(("submit", "start", "run"), [(9.3e13, 0.0, 1e-5), (0.0, 9.3e13, 1e-5), (-4e18, 4e18, 1.0)])
+def test_what_follows_from_times_may_be_too_large_too(submit, start, run):
+    job = one_job(submit, start, run)
+    assert job_lines(job).decode() == "".join(f"{job_line(row)}\n" for row in rows_of(job))
+
+
 @pytest.mark.parametrize(("largest", "name"), [(1e9, "w0"), (1e300, "w0"), (1e9, "wörk")])
 @given(st.data())
 def test_a_line_is_that_of_python(largest, name, data):
