@@ -17,6 +17,7 @@ from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import OptionsError, WorkloadError, require_whole
 from hdeeprm_like.formats.log_words import demands_of_trace
@@ -145,8 +146,21 @@ def experiment_of(
         if overrides.platform is None:
             raise OptionsError(message)
         log.info("%s; the platform counts", message)
+    check_rates(options.pybatsim.env, path.parent)
     experiment = load_jobs(path, options, platform, overrides, readers)
     return replace(experiment, platform_path=platform_path, options_path=path)
+
+
+def check_rates(env: EnvOptions, folder: Path) -> None:
+    """Refuse files of costs or emissions that cannot be read, also where a launch learns nothing and logs no rewards.
+
+    Raises:
+        OptionsError: the objective names one.
+    """
+    for name in [env.objective] if isinstance(env.objective, str) else env.objective or []:
+        file = file_of_rates(name)
+        if file is not None:
+            read_rates(folder / file)
 
 
 def space_of(env: EnvOptions, folder: Path) -> Space:

@@ -138,7 +138,8 @@ def test_as_a_function_of_a_state_it_is_what_the_power_costs_now(tariff):
         ("cost:wrong.csv", "wrong.csv:2: time: is 5; the first line must be of time 0"),
     ],
 )
-def test_a_missing_or_wrong_file_is_one_line(objective, message, tmp_path, capsys):
+@pytest.mark.parametrize("logged", [["--log-decisions"], []])
+def test_a_missing_or_wrong_file_is_one_line(logged, objective, message, tmp_path, capsys):
     (tmp_path / "wrong.csv").write_text("time,value\n5,1\n")
     with pytest.raises(OptionsError, match=message):
         objectives_named(objective, tmp_path)
@@ -146,7 +147,7 @@ def test_a_missing_or_wrong_file_is_one_line(objective, message, tmp_path, capsy
     content = json.loads(options.read_text())
     content["pybatsim"]["env"] = {"objective": objective}
     options.write_text(json.dumps(content))
-    line = ["launch", "-q", "-o", str(options), "--output", str(tmp_path / "run"), "--log-decisions"]
+    line = ["launch", "-q", "-o", str(options), "--output", str(tmp_path / "run"), *logged]
     assert main(line) == 2
     told = capsys.readouterr().err
     assert message in told
