@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 JobsBy: TypeAlias = Literal["file", "id"]  # what orders jobs that are submitted at one time
 
 UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not have
+NO_JOB = "no job of it ran for some time on some processors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ def usable(trace: Trace) -> Trace:
     """
     rows = np.flatnonzero((run_times(trace) > 0.0) & (sizes(trace) > 0))
     if len(rows) == 0:
-        raise WorkloadError(f"{trace.path}: no job of it ran for some time on some processors")
+        raise WorkloadError(f"{trace.path}: {NO_JOB}")
     return take(trace, rows)
 
 
@@ -79,13 +80,18 @@ def with_requested_times(trace: Trace) -> Trace:
             trace.path,
         )
         return replace(trace, requested_time=trace.cpu_time)
-    where = "" if missing.all() else f" of {missing.sum()} of {len(trace)} jobs"
+    warn_of_perfect_estimates(trace.path, int(missing.sum()), len(trace))
+    return replace(trace, requested_time=np.where(missing, run, trace.requested_time))
+
+
+def warn_of_perfect_estimates(path: Path, missing: int, jobs: int) -> None:
+    """Say that run times stand in for the requested times of so many of the jobs of a trace."""
+    of_jobs = "" if missing == jobs else f" of {missing} of {jobs} jobs"
     log.warning(
         "%s: tells no requested times (field 9)%s; the run times stand in, which makes these estimates perfect",
-        trace.path,
-        where,
+        path,
+        of_jobs,
     )
-    return replace(trace, requested_time=np.where(missing, run, trace.requested_time))
 
 
 def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
@@ -119,20 +125,14 @@ def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
         epoch = float(found.submit[0]) if epoch == -np.inf else epoch
         yield window(found, cores, epoch=epoch, named=False)
     if jobs == 0:
-        raise WorkloadError(f"{path}: no job of it ran for some time on some processors")
+        raise WorkloadError(f"{path}: {NO_JOB}")
     if missing == jobs and by_cpu:
         raise WorkloadError(
             f"{path}: tells no requested times (field 9), for which field 6 may stand in; only who has read all jobs "
             "knows that: use compare --windows all"
         )
     if missing:
-        log.warning(
-            "%s: tells no requested times (field 9) of %d of %d jobs; the run times stand in, which makes these "
-            "estimates perfect",
-            path,
-            missing,
-            jobs,
-        )
+        warn_of_perfect_estimates(path, missing, jobs)
 
 
 def window(
