@@ -69,7 +69,7 @@ MORE = {
         r"engine/test_(packing.*leaves_least|event_clock.*counting_cores)",
         r"engine/test_power_cap.*(ever_drawn|(draw_more|smaller_machine)\[(?!fcfs\+easy))",
         r"envs/test_env.*(checker|random_legal|three_jobs_on_one_core|not_legal_waits|\[SMDP|picture|after_the_end)",
-        r"envs/test_vector.*(without_copies|ask_for_partitions|threads_change|single_one.*textbook)",
+        r"envs/test_vector.*(without_copies|SMDP-textbook|ask_for_partitions|threads_change|one.*textbook)",
         r"importers/test_import_command.*imported_machine",
         r"launch/test_(network.*(zoo|as_without_it)|whole.*says_it)",
         r"run/test_episodes.*by_its_slowdown",
