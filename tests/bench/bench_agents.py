@@ -122,8 +122,8 @@ def test_agents_and_the_rule(tmp_path):
 @pytest.mark.skipif("PICTURE" not in os.environ, reason="PICTURE names no file")
 def test_learning_curves():
     with picture(Path(os.environ["PICTURE"]), width=9.0, height=4.6) as figure:
-        axes, objective = figure.subplots(), None
-        for (title, folders), colour in zip(variants().items(), COLOURS, strict=False):
+        axes, objective, colours = figure.subplots(), None, iter(COLOURS)
+        for title, folders in variants().items():
             own = read_json(folders[0] / "options.json", ValueError)["pybatsim"]["env"]["objective"]
             objective = objective or own
             if own != objective:
@@ -134,6 +134,7 @@ def test_learning_curves():
             if updates.shape[1] < 2:
                 continue
             episodes = envs * np.arange(1, 1 + updates.shape[1])
+            colour = next(colours)
             axes.plot(episodes, updates.mean(0), color=colour, label=in_words(title))
             axes.fill_between(episodes, updates.min(0), updates.max(0), color=colour, alpha=0.15, linewidth=0)
         axes.set_xlabel("episodes")
