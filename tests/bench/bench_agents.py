@@ -31,6 +31,14 @@ KEPT, SHORT = (16, 24, 32, 40, 48, 64, 80, 96), (300, 1000, 3600, 10000)  # core
 RULES = [policy_named(f"saf+reserve:{cores}:{seconds}").name for cores in KEPT for seconds in SHORT]
 OTHERS = ["saf+easy", "saf+greedy", "zoo:balanced"]
 BOUNDED = "bounded_slowdown"
+IN_WORDS = {  # what titles of variants begin with, for the picture
+    "the first": "the whole agent",
+    "imitate None": "without imitation",
+    "imitate sjf+easy": "imitates sjf+easy",
+    "alike 1": "windows not compared",
+    "train ppo": "flat network",
+    "train attention": "attention",
+}
 
 
 def variants():
@@ -46,6 +54,11 @@ def variants():
             told = (f"{name.split('.')[-1]} {Path(str(own.get(name))).name}" for name in sorted(names, reverse=True))
             found.setdefault(", ".join(told) or "the first", []).append(folder)
     return found
+
+
+def in_words(title):
+    """What a legend calls a variant."""
+    return next((words for begin, words in IN_WORDS.items() if title.startswith(begin)), shorten(title, 40))
 
 
 def frontier(means):
@@ -109,8 +122,8 @@ def test_agents_and_the_rule(tmp_path):
 @pytest.mark.skipif("PICTURE" not in os.environ, reason="PICTURE names no file")
 def test_learning_curves():
     with picture(Path(os.environ["PICTURE"]), width=9.0, height=4.6) as figure:
-        axes, objective = figure.subplots(), None
-        for (title, folders), colour in zip(variants().items(), COLOURS, strict=False):
+        axes, objective, colours = figure.subplots(), None, iter(COLOURS)
+        for title, folders in variants().items():
             own = read_json(folders[0] / "options.json", ValueError)["pybatsim"]["env"]["objective"]
             objective = objective or own
             if own != objective:
@@ -121,7 +134,8 @@ def test_learning_curves():
             if updates.shape[1] < 2:
                 continue
             episodes = envs * np.arange(1, 1 + updates.shape[1])
-            axes.plot(episodes, updates.mean(0), color=colour, label=shorten(title, 40))
+            colour = next(colours)
+            axes.plot(episodes, updates.mean(0), color=colour, label=in_words(title))
             axes.fill_between(episodes, updates.min(0), updates.max(0), color=colour, alpha=0.15, linewidth=0)
         axes.set_xlabel("episodes")
         axes.set_ylabel("reward")
