@@ -45,7 +45,7 @@ def test_two_processes_teach_to_the_last_bit_what_this_one_does(tmp_path):
     assert trained(write_training(tmp_path, parts=2), tmp_path / "other") != here  # parts have numbers of their own
 
 
-def test_the_order_of_the_parts_and_the_threads_of_torch_change_nothing(tmp_path):
+def test_the_order_of_the_parts_changes_nothing_and_the_threads_of_torch_stay(tmp_path):
     options, sizes = write_training(tmp_path), []
 
     def backwards(function, calls):
@@ -64,8 +64,9 @@ def test_the_order_of_the_parts_and_the_threads_of_torch_change_nothing(tmp_path
         torch.set_num_threads(threads)
 
 
-def test_parts_see_the_weights_of_their_update_and_draw_numbers_of_their_own(tmp_path):
-    played = []
+def test_parts_see_the_weights_of_their_update_and_draw_numbers_of_their_own(tmp_path, monkeypatch):
+    played, seeds = [], []
+    monkeypatch.setattr("hdeeprm_like.learning.parts.seed_all", seeds.append)
 
     def keep(function, calls):
         found = one_by_one(function, calls)
@@ -77,6 +78,8 @@ def test_parts_see_the_weights_of_their_update_and_draw_numbers_of_their_own(tmp
 
     trained(write_training(tmp_path), tmp_path / "out", keep)
     assert len(played) == 2
+    assert len(seeds) == 12
+    assert len(set(seeds)) == 6  # three parts of each update, played twice
     assert all(len(set(weights)) == 1 for weights in played)
     assert played[0][0] != played[1][0]
 

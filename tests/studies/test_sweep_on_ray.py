@@ -105,3 +105,13 @@ def test_an_evolution_on_ray_costs_to_the_last_bit_what_it_costs_here(tmp_path):
         costs.append([json.loads(line)["costs"] for line in (output / "costs.jsonl").read_text().splitlines()])
     assert costs[0] == costs[1]
     assert len(costs[0]) == 2
+
+
+def test_a_training_on_ray_learns_to_the_last_bit_what_it_learns_here(tmp_path):
+    pytest.importorskip("torch", reason="the extra learn is not installed")
+    from parts import AGENT, left_in, write_training
+
+    words = ("train", "--options", write_training(tmp_path), "--agent", AGENT, "-q")
+    run(*words, "--output", tmp_path / "here")
+    run(*words, "--output", tmp_path / "ray", "--engine", "ray", "--processes", 2)
+    assert left_in(tmp_path / "ray") == left_in(tmp_path / "here")
