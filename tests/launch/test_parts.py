@@ -12,8 +12,9 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.learned import train_learner
 from hdeeprm_like.launch.learner import AgentChoice, Learner
-from hdeeprm_like.launch.parts import one_by_one
+from hdeeprm_like.launch.parts import one_by_one, part_of_update
 from hdeeprm_like.launch.resuming import resume_learner, training_options
+from hdeeprm_like.learning.parts import weights_as_bytes
 from hdeeprm_like.studies.sweep.engine import Where, gathered, gathering
 
 
@@ -82,6 +83,17 @@ def test_parts_see_the_weights_of_their_update_and_draw_numbers_of_their_own(tmp
     assert len(set(seeds)) == 6  # three parts of each update, played twice
     assert all(len(set(weights)) == 1 for weights in played)
     assert played[0][0] != played[1][0]
+
+
+def test_a_part_is_played_with_the_weights_that_come_with_it(tmp_path):
+    trained(write_training(tmp_path), tmp_path / "out")
+    learner, _ = resume_learner(tmp_path / "out", None, None)
+    state, wanted = learner.agent.state_dict(), learner.actions.size - 1
+    last = max(name for name in state if name.startswith("actor.") and name.endswith(".bias"))
+    state[last][wanted] = 1e6
+    played = part_of_update(tmp_path / "out", weights_as_bytes(learner.agent), 0, 4)
+    assert len(played) == 4
+    assert all((episode.actions == wanted).all() for episode in played)
 
 
 def test_what_is_played_here_leaves_the_random_numbers_of_the_training_as_they_are(tmp_path):
