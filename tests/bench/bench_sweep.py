@@ -66,7 +66,12 @@ def processes():
 
 
 def spent(*roots, named="?"):
-    """CPU s of some processes until they end, each with all that it and its own have begun.
+    """CPU s of some processes until they end, each with all that it and its own have begun."""
+    return [sum(tree.values()) for tree in watched(*roots, named=named)]
+
+
+def watched(*roots, named="?"):
+    """CPU s of each process that some processes and their own begin, until these end.
 
     With the last one counts what has *named* in its command line, as what daemons begin for it.
     """
@@ -81,7 +86,7 @@ def spent(*roots, named="?"):
             tree |= {pid: cpu - before.get(pid, 0.0) for pid, (_, _, cpu) in there.items() if pid in tree}
         time.sleep(EVERY)
     assert not any(root.returncode for root in roots)
-    return [sum(tree.values()) for tree in seconds]
+    return seconds
 
 
 @contextlib.contextmanager
@@ -116,3 +121,23 @@ def test_a_sweep_beside_a_bare_loop(tmp_path):
         print(
             f"chunks of {CHUNK} s: {jobs} jobs, {(many - bare) / jobs:.2f} CPU s more for each; {seconds:.0f} s in all"
         )
+
+
+@pytest.mark.skipif(ENGINE != "local", reason="the processors of this computer only")
+def test_a_second_worker(tmp_path):
+    """The wall time tells the speed-up on an idle machine; on a busy one the CPU s of who works longest do."""
+    file = tmp_path / "sweep.json"
+    file.write_text(json.dumps({"compare": str(TRACE), "policies": POLICIES, "windows": WINDOWS}), encoding="utf-8")
+    print()
+    walls, longest = [], []
+    for workers in (1, 2):
+        began, out = time.perf_counter(), tmp_path / str(workers)
+        command = begun("-m", "hdeeprm_like", "sweep", file, "--output", out, "--workers", workers, "-q")
+        (tree,) = watched(command)
+        walls.append(time.perf_counter() - began)
+        own = tree.pop(command.pid)
+        longest.append(own + max(tree.values()))
+        told = " and ".join(f"{cpu:.1f}" for cpu in sorted(tree.values())[-workers:])
+        load = os.getloadavg()[0]
+        print(f"{workers} workers: {walls[-1]:.1f} s; CPU s: command {own:.1f}, workers {told}; load {load:.1f}")
+    print(f"speed-up {walls[0] / walls[1]:.2f} by wall, {longest[0] / longest[1]:.2f} by command and longest worker")
