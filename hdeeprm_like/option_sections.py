@@ -78,6 +78,9 @@ class TrainingSection(Section):
         0, description="Decisions of each episode between two updates; 0 learns from whole episodes."
     )
     envs: Annotated[int, Field(ge=1)] = Field(1, description="Episodes played at once and learned from together.")
+    parts: Annotated[int, Field(ge=1)] = Field(
+        1, description="Parts that these are played in, each with random numbers of its own; an engine shares them out."
+    )
     alike: Annotated[int, Field(ge=1)] = Field(1, description="Consecutive episodes with the same jobs.")
     fragment_jobs: Annotated[int, Field(ge=1)] | None = Field(
         None, description="Jobs of the fragments of the workload that episodes are; the whole workload if missing."

@@ -21,6 +21,7 @@ MORE = {
     r"robust/test_fuzz_more": "compiles runs on partitions, for 20 s",
     r"robust/test_trainings.*no_worker_outlives.*\[(2|9)\]": "another signal",
     r"studies/test_sweep.py.*killed_sweep.*\[1\]": "kills and resumes; moment 0 stays",
+    r"launch/test_parts.*two_processes": "on two workers, which load everything anew; parts played here stay",
     r"studies/test_sweep.*rows_of_compare": "on two workers, which load everything anew",
     r"test_docs.*site_is_built": "builds the site; `make docs` does so too",
     r"test_golden_slurm": "compiles a baseline on partitions, and plays 22 recorded queues",

@@ -2,8 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.cli.arguments import (
     INTERRUPTED,
@@ -36,13 +38,13 @@ def add_train(commands: Commands) -> None:
         help="gradient: an agent learns by its own loss; evolution: the weights of a learned policy are searched for",
     )
     added.add_argument(
-        "--processes", type=at_most(PROCESSES), metavar="N", help="of an evolution (default: one per processor)"
+        "--processes", type=at_most(PROCESSES), metavar="N", help="of the engine (default: one per processor)"
     )
     added.add_argument(
         "--engine",
         choices=("local", "slurm", "ray"),
-        help="where an evolution tries its windows: processes of this computer, jobs of Slurm, workers of Ray "
-        "(default local)",
+        help="where an evolution tries its windows, or the episodes are played that an agent learns from, if "
+        "training.parts is above 1: processes of this computer, jobs of Slurm, or workers of Ray",
     )
     added.add_argument("--episodes", type=at_most(EPISODES), metavar="N", help="in all, in place of the options file's")
     added.add_argument(
@@ -60,8 +62,6 @@ def run_train(options: argparse.Namespace) -> int:
         raise OptionsError("train: --options EXP.json is needed, or --resume DIR")
     if options.method == "evolution" or is_evolution(options.resume):
         return run_evolution(options)
-    if options.engine is not None:
-        raise OptionsError("train: --engine is for --method evolution; many trainings at once are a sweep")
     import logging
 
     from hdeeprm_like.experiment import Overrides, load_experiment
@@ -77,10 +77,13 @@ def run_train(options: argparse.Namespace) -> int:
         experiment = load_experiment(options.options, overrides)
         learner = new_learner(experiment, options)
         how = training_options(experiment, options.episodes, options.envs)
+    gathering = engine_of(options, learner, output)
     level = options.log_level or learner.experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
     try:
-        episodes = train_learner(learner, output, how, options.resume is not None, progress=not options.quiet)
+        episodes = train_learner(
+            learner, output, how, options.resume is not None, progress=not options.quiet, gathering=gathering
+        )
     except KeyboardInterrupt:
         return interrupted(output)
     if options.report:
@@ -90,6 +93,29 @@ def run_train(options: argparse.Namespace) -> int:
     if not options.quiet:
         sys.stdout.write(f"{episodes} episodes learned from; the agent is in {output}\n")
     return 0
+
+
+def engine_of(
+    options: argparse.Namespace, learner: "Learner", output: Path
+) -> AbstractContextManager[Callable[..., list[Any]]]:
+    """Return what opens the engine that plays the parts of an update's episodes; this process if none is named.
+
+    Raises:
+        OptionsError: there is one part, which nobody can share out.
+    """
+    from hdeeprm_like.launch.learned import HERE
+
+    if options.engine is None and options.processes is None:
+        return HERE
+    if learner.experiment.options.training.parts == 1:
+        flag = "--engine" if options.engine else "--processes"
+        raise OptionsError(
+            f"train {flag}: the episodes of an update are shared out in parts, and training.parts is 1 in "
+            f"{learner.experiment.options_path}; set it to 2 or more (many trainings at once are a sweep)"
+        )
+    from hdeeprm_like.studies.sweep.engine import Where, gathering
+
+    return gathering(Where(options.engine or "local", output, options.processes))
 
 
 def interrupted(output: Path) -> int:

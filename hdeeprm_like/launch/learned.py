@@ -4,6 +4,7 @@ import copy
 import logging
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from hdeeprm_like.formats.files import alone_in, replacing, write_json, write_li
 from hdeeprm_like.launch.imitation import Teacher
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejected_jobs, staged, write_inputs
 from hdeeprm_like.launch.learner import Learner
+from hdeeprm_like.launch.parts import Gather, one_by_one, rollouts_in_parts
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.launch.run_by_run import RunByRun
 from hdeeprm_like.learning.agents import PolicyLearningAgent
@@ -99,23 +101,46 @@ def launch_learner(
     return run
 
 
-def train_learner(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
+HERE: AbstractContextManager[Gather] = nullcontext(one_by_one)
+
+
+def train_learner(
+    learner: Learner,
+    output: Path,
+    how: TrainingOptions,
+    resume: bool,
+    progress: bool,
+    gathering: AbstractContextManager[Gather] = HERE,
+) -> int:
     """Train an agent, or resume its training, in a directory; return how many episodes it has learned from.
 
     A training that was killed before its first checkpoint is begun anew when it is resumed.
 
+    Args:
+        gathering: gives what plays the parts of an update's episodes, where ``training.parts`` has several; the result
+            is the same wherever that is.
+
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
-        OptionsError: the network is to be played.
+        OptionsError: the network is to be played, or parts are to end before their episodes.
     """
+    where = learner.experiment.options_path
+    if how.n_steps and learner.experiment.options.training.parts > 1:
+        raise OptionsError(f"{where}: training.parts: are of whole episodes, n_steps cuts these; leave out one of both")
     if learner.experiment.options.network:
-        where = learner.experiment.options_path
         raise OptionsError(f"{where}: network: training plays no messages; launch the agent to let it learn with them")
     with alone_in(output):
-        return train_alone(learner, output, how, resume, progress)
+        return train_alone(learner, output, how, resume, progress, gathering)
 
 
-def train_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
+def train_alone(
+    learner: Learner,
+    output: Path,
+    how: TrainingOptions,
+    resume: bool,
+    progress: bool,
+    gathering: AbstractContextManager[Gather],
+) -> int:
     """Train in a directory that nobody else writes into; see `train_learner`."""
     training, validation, held_out = episodes_of(learner.experiment)
     section = learner.experiment.options.training
@@ -131,18 +156,20 @@ def train_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bo
         learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
     if section.imitate is not None and not (output / CHECKPOINT).exists():
         imitate(learner, learner.plays(training), section.imitate)
-    episodes = train(
-        learner.agent,
-        learner.plays(training, section.alike),
-        learner.actions.names,
-        output,
-        how,
-        resume=resume,
-        evaluation=learner.plays(validation),
-        measures=MEASURES,
-        references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
-        quiet=not progress,
-    )
+    with gathering as gather:
+        episodes = train(
+            learner.agent,
+            learner.plays(training, section.alike),
+            learner.actions.names,
+            output,
+            how,
+            resume=resume,
+            evaluation=learner.plays(validation),
+            measures=MEASURES,
+            references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
+            rollouts=rollouts_in_parts(learner, output, gather) if section.parts > 1 else None,
+            quiet=not progress,
+        )
     if section.held_out:
         write_held_out(learner, output, learner.plays(held_out), section.held_out, how)
     learner.finish()

@@ -7,8 +7,8 @@ from typing import Any
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.formats.files import write_lines
 from hdeeprm_like.launch.learner import Learner
-from hdeeprm_like.learning.logs import REWARDS, TrainingLog
-from hdeeprm_like.learning.training import Tally, learn_from
+from hdeeprm_like.learning.logs import REWARDS, Tally, TrainingLog
+from hdeeprm_like.learning.training import learn_from
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 
 

@@ -15,12 +15,14 @@ import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
+from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.inputs import reading
@@ -175,3 +177,34 @@ def _event_writer(folder: Path, episodes: int | None) -> Any:
         log.warning("no TensorBoard events: the package is missing; install hdeeprm_like[tensorboard]")
         return None
     return SummaryWriter(str(folder / "tensorboard"), purge_step=None if episodes is None else episodes + 1)
+
+
+@dataclass
+class Tally:
+    """What the logs tell of an episode that was learned from in one part or in several."""
+
+    decisions: int = 0
+    reward: float = 0.0
+    end: float = 0.0
+    shares: Floats | None = None
+
+    def add(self, episode: Episode, shares: Floats | None) -> None:
+        """Take a part in.
+
+        Args:
+            shares: (A,) the policy's probabilities, mean over its decisions; None if it has none.
+        """
+        self.decisions += len(episode)
+        self.reward += episode.reward
+        self.end = episode.end
+        if shares is not None:
+            self.shares = len(episode) * shares + (0.0 if self.shares is None else self.shares)
+
+    def row(self, seconds: float) -> dict[str, float]:
+        """Return what the logs tell of an episode that took so many s."""
+        return {"decisions": self.decisions, "reward": self.reward, "end": self.end, "seconds": seconds}
+
+    @property
+    def preference(self) -> Floats | None:
+        """(A,) the policy's probabilities, mean over the decisions; None if it has none."""
+        return None if self.shares is None else self.shares / max(1, self.decisions)

@@ -24,8 +24,14 @@ from hdeeprm_like.learning.checkpoint import (
     resume_agent,
     save_checkpoint,
 )
-from hdeeprm_like.learning.logs import TrainingLog
-from hdeeprm_like.learning.rollout import BatchedEpisodes, RolloutBuffer, batched_rollout, rollout_by_parts
+from hdeeprm_like.learning.logs import Tally, TrainingLog
+from hdeeprm_like.learning.rollout import (
+    BatchedEpisodes,
+    EpisodeBatch,
+    RolloutBuffer,
+    batched_rollout,
+    rollout_by_parts,
+)
 from hdeeprm_like.types import Bools, Floats
 
 CHECKPOINT, BEST = "checkpoint.pt", "best.pt"
@@ -56,6 +62,7 @@ class Playing(Protocol):
 NewEpisode = Callable[[int], Playing]  # the same number always gives the same episode, at its beginning
 Measures = Mapping[str, Callable[[Playing], float]]
 References = Callable[[int, int], list[Episode]]  # from the first of consecutive training episodes and their number
+Rollouts = Callable[[int, int], list[Episode]]  # the same of the episodes to learn from, as the agent plays them now
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,7 @@ def train(
     evaluation: NewEpisode | None = None,
     measures: Measures | None = None,
     references: References | None = None,
+    rollouts: Rollouts | None = None,
     quiet: bool = False,
     tensorboard: bool = True,
 ) -> int:
@@ -120,6 +128,7 @@ def train(
         evaluation: makes the evaluation episode with a number, from 0; None for no evaluations.
         measures: what to compute of each evaluated episode beside its reward, by name.
         references: plays a baseline on the jobs of training episodes, which these are compared with; None for nothing.
+        rollouts: plays training episodes in place of *new_episode*, somewhere else perhaps; None to play them here.
         quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
 
     Returns:
@@ -133,7 +142,7 @@ def train(
     """
     if options.n_steps and not agent.bootstraps:
         raise OptionsError(f"training.n_steps: {type(agent).__name__} has no critic to tell what follows; leave it out")
-    training = _Training(agent, tuple(actions), folder, options, evaluation, measures or {}, references)
+    training = _Training(agent, tuple(actions), folder, options, evaluation, measures or {}, references, rollouts)
     training.open(resume, tensorboard)
     total, unit = (options.steps, " decisions") if options.steps else (options.episodes, " episodes")
     with tqdm(total=total, initial=training.done, unit=unit, disable=quiet) as bar:
@@ -146,6 +155,25 @@ def train(
         finally:
             training.close()
     return training.episode
+
+
+def batch_of(new_episode: NewEpisode, first: int, count: int) -> EpisodeBatch | None:
+    """Return consecutive episodes as one batch; None if their source cannot make one."""
+    return new_episode.batch(first, count) if isinstance(new_episode, BatchedEpisodes) else None
+
+
+def rollout(
+    agent: LearningAgent, new_episode: NewEpisode, first: int, count: int, buffer: RolloutBuffer
+) -> list[Episode]:
+    """Run consecutive episodes to their ends, as one batch if their source can make one.
+
+    Args:
+        buffer: whose arrays the returned episodes may be views of.
+    """
+    batch = batch_of(new_episode, first, count)
+    if batch is not None:
+        return batched_rollout(agent, batch, buffer)
+    return play_episodes(agent, [new_episode(first + i) for i in range(count)])
 
 
 def play_episodes(agent: LearningAgent, episodes: Sequence[Playing]) -> list[Episode]:
@@ -209,6 +237,7 @@ class _Training:
         evaluation: NewEpisode | None,
         measures: Measures,
         references: References | None,
+        rollouts: Rollouts | None,
     ) -> None:
         self.agent = agent
         self.actions = actions
@@ -217,6 +246,7 @@ class _Training:
         self.evaluation = evaluation
         self.measures = measures
         self.references = references
+        self.rollouts = rollouts
         self.episode = 0  # how many have been learned from
         self.decisions = 0  # in these
         self._buffer = RolloutBuffer()
@@ -284,16 +314,16 @@ class _Training:
 
     def _parts(self, new_episode: NewEpisode, count: int) -> Iterator[list[Episode]]:
         """Run the next episodes to their ends, as one batch if their source can make one; yield what to learn from."""
-        batch = new_episode.batch(self.episode, count) if isinstance(new_episode, BatchedEpisodes) else None
         compared = self.references(self.episode, count) if self.references is not None else None
-        if self.options.n_steps:
+        if self.rollouts is not None:
+            parts: Iterable[list[Episode]] = [self.rollouts(self.episode, count)]
+        elif self.options.n_steps:
+            batch = batch_of(new_episode, self.episode, count)
             if batch is None:
                 raise OptionsError("training.n_steps needs a decision space whose parts are all built in")
-            parts: Iterable[list[Episode]] = rollout_by_parts(self.agent, batch, self.options.n_steps)
-        elif batch is not None:
-            parts = [batched_rollout(self.agent, batch, self._buffer)]
+            parts = rollout_by_parts(self.agent, batch, self.options.n_steps)
         else:
-            parts = [play_episodes(self.agent, [new_episode(self.episode + i) for i in range(count)])]
+            parts = [rollout(self.agent, new_episode, self.episode, count, self._buffer)]
         for played in parts:
             if compared is None:
                 yield played
@@ -375,34 +405,3 @@ def learn_from(agent: LearningAgent, played: Sequence[Episode]) -> Mapping[str, 
     """Let an agent learn from the episodes that have decisions; return its losses."""
     episodes = [episode for episode in played if len(episode)]
     return (agent.learn(episodes) if episodes else None) or {"loss": 0.0}
-
-
-@dataclass
-class Tally:
-    """What the logs tell of an episode that was learned from in one part or in several."""
-
-    decisions: int = 0
-    reward: float = 0.0
-    end: float = 0.0
-    shares: Floats | None = None
-
-    def add(self, episode: Episode, shares: Floats | None) -> None:
-        """Take a part in.
-
-        Args:
-            shares: (A,) the policy's probabilities, mean over its decisions; None if it has none.
-        """
-        self.decisions += len(episode)
-        self.reward += episode.reward
-        self.end = episode.end
-        if shares is not None:
-            self.shares = len(episode) * shares + (0.0 if self.shares is None else self.shares)
-
-    def row(self, seconds: float) -> dict[str, float]:
-        """Return what the logs tell of an episode that took so many s."""
-        return {"decisions": self.decisions, REWARD: self.reward, "end": self.end, "seconds": seconds}
-
-    @property
-    def preference(self) -> Floats | None:
-        """(A,) the policy's probabilities, mean over the decisions; None if it has none."""
-        return None if self.shares is None else self.shares / max(1, self.decisions)

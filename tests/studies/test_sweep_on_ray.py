@@ -1,5 +1,6 @@
 """Sweeps and evolutions on Ray with two workers of this computer, one of which is killed."""
 
+import csv
 import json
 import os
 import signal
@@ -105,3 +106,35 @@ def test_an_evolution_on_ray_costs_to_the_last_bit_what_it_costs_here(tmp_path):
         costs.append([json.loads(line)["costs"] for line in (output / "costs.jsonl").read_text().splitlines()])
     assert costs[0] == costs[1]
     assert len(costs[0]) == 2
+
+
+def test_a_training_on_ray_learns_to_the_last_bit_what_it_learns_here(tmp_path):
+    pytest.importorskip("torch", reason="the extra learn is not installed")
+    from parts import AGENT, left_in, write_training
+
+    words = ("train", "--options", write_training(tmp_path), "--agent", AGENT, "-q")
+    run(*words, "--output", tmp_path / "here")
+    run(*words, "--output", tmp_path / "ray", "--engine", "ray", "--processes", 2)
+    assert left_in(tmp_path / "ray") == left_in(tmp_path / "here")
+
+
+def test_ray_tune_ends_trainings_early_that_lag_behind(tmp_path):
+    pytest.importorskip("ray.tune", reason="ray[tune] is not installed")
+    pytest.importorskip("torch", reason="the extra learn is not installed")
+    from parts import AGENT, write_training
+
+    options = write_training(tmp_path, parts=1, fragment_jobs=12, evaluation_episodes=2)
+    command = [sys.executable, ROOT / "docs" / "tune_asha.py", options, AGENT, "--output", tmp_path / "tune"]
+    command += ["--trials", "6", "--episodes", "4", "8", "16"]
+    done = subprocess.run(
+        [*map(str, command)], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=400
+    )
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "tune" / "trials.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["config/lr"] for row in rows}) == len(rows) == 6
+    reached = [int(row["episodes"]) for row in rows]
+    assert set(reached) <= {4, 8, 16}
+    assert min(reached) < max(reached) == 16
+    best = min(float(row["bounded_slowdown"]) for row in rows)
+    assert f"bounded_slowdown {best:.4g} after" in done.stdout

@@ -33,9 +33,9 @@ def slurm():
         yield cluster
 
 
-def start(slurm, *words):
+def start(slurm, *words, command="sweep"):
     return subprocess.Popen(
-        [sys.executable, "-m", "hdeeprm_like", "sweep", *map(str, words)],
+        [sys.executable, "-m", "hdeeprm_like", command, *map(str, words)],
         env=slurm.environment | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -43,8 +43,8 @@ def start(slurm, *words):
     )
 
 
-def sweep(slurm, *words, status=0):
-    process = start(slurm, *words)
+def sweep(slurm, *words, status=0, command="sweep"):
+    process = start(slurm, *words, command=command)
     out, error = process.communicate(timeout=500)
     assert process.returncode == status, error
     return out, error
@@ -124,3 +124,14 @@ def test_what_slurm_does_not_know_is_one_line(slurm, tmp_path):
         _, error = sweep(slurm, *words, "--slurm", parameter, status=2)
         assert told in error
         assert "Traceback" not in error
+
+
+def test_a_training_on_slurm_learns_to_the_last_bit_what_it_learns_here(slurm, tmp_path):
+    pytest.importorskip("torch", reason="the extra learn is not installed")
+    from parts import AGENT, left_in, write_training
+
+    words = ("--options", write_training(tmp_path), "--agent", AGENT, "-q")
+    sweep(slurm, *words, "--output", tmp_path / "here", command="train")
+    sweep(slurm, *words, "--output", tmp_path / "out", "--engine", "slurm", command="train")
+    assert left_in(tmp_path / "out") == left_in(tmp_path / "here")
+    assert len(list((tmp_path / "out" / "slurm").glob("*_result.pkl"))) == 6  # three parts in each of two updates

@@ -1,8 +1,9 @@
 """The seam between what is to be run and where: calls go in, what became of them comes out."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -87,6 +88,13 @@ def opened(where: Where) -> AbstractContextManager[Engine]:
         OptionsError: it is not known, or cannot be had here.
     """
     return engine_named(where.engine)(where)
+
+
+@contextmanager
+def gathering(where: Where) -> Iterator[Callable[..., list[Any]]]:
+    """Open an engine, and give `gathered` on it."""
+    with opened(where) as engine:
+        yield partial(gathered, engine)
 
 
 def gathered(engine: Engine, function: Callable[..., Any], calls: Sequence[Call]) -> list[Any]:

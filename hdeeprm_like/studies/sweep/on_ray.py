@@ -1,6 +1,7 @@
 """The engine on Ray: a cluster that runs already, or one of this computer's processors."""
 
 import os
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,10 +27,12 @@ def ray_cluster(where: Where) -> Iterator[Engine]:
     address = os.environ.get(ADDRESS)
     count = where.workers or os.cpu_count() or 1
     own = {} if address else {"num_cpus": count, "include_dashboard": False}
+    numbers = random.getstate()  # Ray draws from Python's own generator, which may be that of a training
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise OptionsError(f"Ray: {' '.join(str(error).split())[:200]}") from None
+    random.setstate(numbers)
     try:
         there = int(ray.cluster_resources().get("CPU", 1))
         yield OnRay(min(there, where.workers or there))

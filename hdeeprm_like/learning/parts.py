@@ -1,0 +1,48 @@
+"""Rollouts in parts that do not know of each other, so that it does not matter which process plays which."""
+
+import io
+
+import numpy as np
+import torch
+
+from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.loading import seed_all
+from hdeeprm_like.learning.rollout import RolloutBuffer
+from hdeeprm_like.learning.training import NewEpisode, rollout
+
+
+def weights_as_bytes(agent: LearningAgent) -> bytes:
+    """Return the weights of an agent in torch's format, to be read with ``weights_only=True``."""
+    packed = io.BytesIO()
+    torch.save(agent.state_dict(), packed)
+    return packed.getvalue()
+
+
+def play_part(
+    agent: LearningAgent,
+    weights: bytes,
+    new_episode: NewEpisode,
+    numbers: range,
+    seed: int,
+    buffer: RolloutBuffer,
+) -> list[Episode]:
+    """Return consecutive training episodes, played by an agent with some weights.
+
+    All random numbers follow from the seed of the training and the number of the first episode. torch computes with one
+    thread, since with more the last bit of a sum may depend on their number. The global generators are left changed.
+
+    Args:
+        weights: of `weights_as_bytes`. numbers: of the episodes. seed: of the training.
+        buffer: as of `training.rollout`.
+    """
+    (own,) = np.random.SeedSequence(seed, spawn_key=(numbers.start,)).generate_state(1).tolist()
+    agent.load_state_dict(torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True))
+    agent.generator.manual_seed(own)
+    seed_all(own)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return rollout(agent, new_episode, numbers.start, len(numbers), buffer)
+    finally:
+        torch.set_num_threads(threads)
