@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from pydantic import ValidationError
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
@@ -149,6 +150,14 @@ def experiment_of(
     check_rates(options.pybatsim.env, path.parent)
     experiment = load_jobs(path, options, platform, overrides, readers)
     return replace(experiment, platform_path=platform_path, options_path=path)
+
+
+def are_options_of(told: object, experiment: Experiment) -> bool:
+    """Tell whether the options in a record are those of an experiment; what the record lacks is at its default."""
+    try:
+        return Options.model_validate(told).model_dump() == experiment.options.model_dump()
+    except ValidationError:
+        return False
 
 
 def check_rates(env: EnvOptions, folder: Path) -> None:

@@ -258,6 +258,16 @@ def test_a_training_whose_experiment_has_changed_is_not_resumed(tmp_path, capsys
     assert "has changed since" in capsys.readouterr().err
 
 
+def test_a_training_of_an_older_version_without_an_option_is_resumed(tmp_path):
+    assert train("--output", tmp_path / "training", "--episodes", 2) == 0
+    record = tmp_path / "training" / "run.json"
+    content = json.loads(record.read_text())
+    del content["options"]["training"]["parts"]
+    record.write_text(json.dumps(content))
+    assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "3", "--trust"]) == 0
+    assert len((tmp_path / "training" / "rewards.log").read_text().splitlines()) == 3
+
+
 def test_decisions_are_logged_with_what_was_short_then(tmp_path):
     """Three jobs of two cores on a machine of two: as long as one waits, cores are short."""
     (tmp_path / "machines.csv").write_text("MachineName,TotalMemory,TotalCPUs,TotalGPUs\na,64000,2,0\n")

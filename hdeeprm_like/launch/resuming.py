@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.experiment import Experiment, Overrides, load_experiment
+from hdeeprm_like.experiment import Experiment, Overrides, are_options_of, load_experiment
 from hdeeprm_like.formats.open import has_ending_of
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.in_process import RECORD
@@ -79,7 +79,7 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
         seed=run["seed"],
     )
     experiment = load_experiment(Path(before["options"]), overrides)
-    if experiment.options.model_dump(mode="json") != run["options"]:
+    if not are_options_of(run["options"], experiment):
         raise OptionsError(f"{before['options']}: has changed since the training in {output} began")
     models = {name: Path(before[name]) for name in ("input_model", "output_model") if before.get(name)}
     if (output / CHECKPOINT).exists():
