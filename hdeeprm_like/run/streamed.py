@@ -5,6 +5,7 @@ See `engine.compaction` for what such a run may not have.
 """
 
 from collections.abc import Iterator
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -57,6 +58,22 @@ def check_streams(policy: Policy, clock: str) -> None:
     if isinstance(policy, Baseline) and (policy.mode not in STREAMED_MODES or policy.looks_back):
         why = "looks at what jobs that are over have told" if policy.looks_back else "keeps a plan of all jobs"
         raise OptionsError(f"{policy.name}: {why}, so no jobs are streamed through it; {modes}")
+
+
+def streams(policy: Policy, clock: str) -> bool:
+    """Tell whether jobs can be streamed through a policy on a clock."""
+    try:
+        check_streams(policy, clock)
+    except OptionsError:
+        return False
+    return True
+
+
+def parts_of(jobs: Workload, size: int) -> Iterator[Workload]:
+    """Yield the jobs of a workload that asks for no partitions, so many at a time; nothing is copied."""
+    columns = [column.name for column in fields(jobs) if column.name not in ("capacity", "demands")]
+    for first in range(0, len(jobs), size):
+        yield replace(jobs, **{name: getattr(jobs, name)[first : first + size] for name in columns})
 
 
 class Stream:
