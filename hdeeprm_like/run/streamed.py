@@ -26,7 +26,7 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.types import Ints, Records
 
-STREAMED_MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "reserve")  # of baselines
+STREAMED_MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "reserve", "conservative")  # of baselines
 AHEAD = 1.0  # s, from a submission on, of which an instant must know all submissions
 STREAMED_CLOCKS: tuple[Clock, ...] = ("textbook", "one-by-one")
 
@@ -134,7 +134,9 @@ class Stream:
         kept = compact(self.simulator.state.tables, self.simulator.simulation, timing)
         self.numbers[: len(kept)] = self.numbers[kept]
         # what a baseline knows of jobs that it tried in vain: it may try them once more
-        self._choices.plans.plans["tried"], self._choices.plans.plans["tried_cores"] = 0, -1
+        plans = self._choices.plans.plans
+        plans["tried"], plans["tried_cores"] = 0, -1
+        plans["stale"] = 1  # reservations, which are kept by rows: planned anew, all are as they were
 
     def _told(self, rows: Ints) -> Records:
         """Return what is told of some jobs."""

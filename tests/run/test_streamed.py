@@ -67,6 +67,7 @@ def test_the_schedule_is_that_of_all_jobs_at_once(policy, seed, count, cores, sp
     [
         *("lcfs+easy", "sjf+easy", "f1+easy", "wfp3+easy", "xfactor+greedy", "saf+reserve:2:9", "sjf+easyP"),
         *("saf+easyfcfs", "fcfs+easysjf", "first-high_gflops", "shortest-high_gflops", "random-high_gflops"),
+        *("fcfs+conservative", "f1+conservative", "wfp3+conservative", "sjf+conservativeP"),
     ],
 )
 @given(**ANY)
@@ -106,7 +107,6 @@ def test_rows_are_as_many_as_jobs_that_wait_and_run_and_come():
     ("policy", "clock", "message"),
     [
         ("fcfs+easy", "batsim", "clock 'batsim': jobs are streamed on textbook and one-by-one only"),
-        ("fcfs+conservative", "textbook", "fcfs+conservative: keeps a plan of all jobs, so no jobs are streamed"),
         ("fcfs+commit", "textbook", "fcfs+commit: keeps a plan of all jobs, so no jobs are streamed"),
         ("multifactor+easy", "textbook", "multifactor+easy: looks at what jobs that are over have told"),
         ("sjf@ewma+easy", "textbook", "sjf@ewma+easy: looks at what jobs that are over have told"),
