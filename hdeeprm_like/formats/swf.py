@@ -80,13 +80,17 @@ def read_swf(path: Path) -> Trace:
         WorkloadError: a line is no job; the message names file, line and what would be right. There is no job at all.
     """
     header: tuple[str, ...] = ()
-    pieces: list[list[Floats | Ints]] = []
+    columns: dict[str, Any] = {}
     for part in swf_parts(path):
         header = part.header
-        pieces.append([getattr(part, name) for name in FIELDS])
-    columns: dict[str, Any] = {}
-    for name in FIELDS:  # each is put together and its pieces let go before the next one is
-        columns[name] = np.concatenate([piece.pop(0) for piece in pieces])
+        for name in FIELDS:
+            column = getattr(part, name)
+            if name in columns:  # growing where it is, a long column leaves no holes in the memory as pieces would
+                rows = len(columns[name])
+                columns[name].resize(rows + len(column), refcheck=False)
+                columns[name][rows:] = column
+            else:
+                columns[name] = column
     return Trace(path=path, header=header, **columns)
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 JobsBy: TypeAlias = Literal["file", "id"]  # what orders jobs that are submitted at one time
 
+NOT_OF_A_POOL = ("memory", "requested_memory", "status", "group", "executable", "queue", "partition", "preceding",
+                 "think_time")  # fmt: skip
 UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not have
 NO_JOB = "no job of it ran for some time on some processors"
 
@@ -58,10 +60,18 @@ def usable(trace: Trace) -> Trace:
     Raises:
         WorkloadError: there is none.
     """
-    rows = np.flatnonzero((run_times(trace) > 0.0) & (sizes(trace) > 0))
-    if len(rows) == 0:
+    good = (run_times(trace) > 0.0) & (sizes(trace) > 0)
+    if not good.any():
         raise WorkloadError(f"{trace.path}: {NO_JOB}")
-    return take(trace, rows)
+    return take(trace, slice(None) if good.all() else np.flatnonzero(good))
+
+
+def for_a_pool(trace: Trace) -> Trace:
+    """Return a trace without what jobs on a pool never ask for; those columns are unknown and take no memory."""
+    unknown: dict[str, Any] = {
+        name: np.broadcast_to(getattr(trace, name).dtype.type(-1), len(trace)) for name in NOT_OF_A_POOL
+    }
+    return replace(trace, **unknown)
 
 
 def with_requested_times(trace: Trace) -> Trace:

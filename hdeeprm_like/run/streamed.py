@@ -5,6 +5,7 @@ See `engine.compaction` for what such a run may not have.
 """
 
 from collections.abc import Iterator
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.types import Ints, Records
 
-STREAMED_MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "reserve")  # of baselines
+STREAMED_MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "reserve", "conservative")  # of baselines
 AHEAD = 1.0  # s, from a submission on, of which an instant must know all submissions
 STREAMED_CLOCKS: tuple[Clock, ...] = ("textbook", "one-by-one")
 
@@ -57,6 +58,22 @@ def check_streams(policy: Policy, clock: str) -> None:
     if isinstance(policy, Baseline) and (policy.mode not in STREAMED_MODES or policy.looks_back):
         why = "looks at what jobs that are over have told" if policy.looks_back else "keeps a plan of all jobs"
         raise OptionsError(f"{policy.name}: {why}, so no jobs are streamed through it; {modes}")
+
+
+def streams(policy: Policy, clock: str) -> bool:
+    """Tell whether jobs can be streamed through a policy on a clock."""
+    try:
+        check_streams(policy, clock)
+    except OptionsError:
+        return False
+    return True
+
+
+def parts_of(jobs: Workload, size: int) -> Iterator[Workload]:
+    """Yield the jobs of a workload that asks for no partitions, so many at a time; nothing is copied."""
+    columns = [column.name for column in fields(jobs) if column.name not in ("capacity", "demands")]
+    for first in range(0, len(jobs), size):
+        yield replace(jobs, **{name: getattr(jobs, name)[first : first + size] for name in columns})
 
 
 class Stream:
@@ -117,7 +134,9 @@ class Stream:
         kept = compact(self.simulator.state.tables, self.simulator.simulation, timing)
         self.numbers[: len(kept)] = self.numbers[kept]
         # what a baseline knows of jobs that it tried in vain: it may try them once more
-        self._choices.plans.plans["tried"], self._choices.plans.plans["tried_cores"] = 0, -1
+        plans = self._choices.plans.plans
+        plans["tried"], plans["tried_cores"] = 0, -1
+        plans["stale"] = 1  # reservations, which are kept by rows: planned anew, all are as they were
 
     def _told(self, rows: Ints) -> Records:
         """Return what is told of some jobs."""

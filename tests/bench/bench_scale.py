@@ -2,6 +2,7 @@
 
 import multiprocessing
 import resource
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,15 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.models import Recipe, model_named
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.presets import policy_named
-from hdeeprm_like.formats.swf import swf_parts, write_swf_parts
+from hdeeprm_like.formats.swf import swf_parts, write_swf, write_swf_parts
 from hdeeprm_like.formats.swf_cuts import trace_of_workload
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.streamed import Stream
+from hdeeprm_like.studies.compare.inputs import Comparison
+from hdeeprm_like.studies.compare.policies import policies_named
+from hdeeprm_like.studies.compare.run import compare
+from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.stream import stream
 
 pytestmark = pytest.mark.bench
@@ -147,6 +152,28 @@ def test_streamed_jobs(count, policy, tmp_path):
         f"\n256 cores, streamed, {policy:10} {count:11,} jobs: simulated {count / found['simulating']:10,.0f} jobs/s, "
         f"read from .gz {count / found['reading']:10,.0f} lines/s, read, simulated and written "
         f"{count / found['seconds']:9,.0f} jobs/s, {found['megabytes']:5.0f} MB"
+    )
+
+
+def compared(folder, policies):
+    """Seconds of CPU of a comparison of policies on the whole trace, and megabytes of the process."""
+    asked = Comparison(Path(folder) / "trace.swf.gz", policies_named(policies), windows_named("all"), seed=1)
+    begin = time.process_time()
+    compare(asked, Path(folder) / policies, progress=False)
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return {"seconds": time.process_time() - begin, "megabytes": int(peak.split()[1]) / 1024}
+
+
+@pytest.mark.parametrize("policies", ["fcfs", "fcfs,sjf+easy", "fcfs,f1+conservative"])
+def test_a_comparison_of_a_whole_trace(policies, tmp_path):
+    """A process before the one that is looked at has compiled the code, which takes memory of its own."""
+    write_swf(trace_of_workload(jobs_of(pool(256), 60_000, load=0.6), 1e9, "a model"), tmp_path / "trace.swf.gz")
+    in_a_process(compared, str(tmp_path), policies)
+    shutil.rmtree(tmp_path / policies)
+    write_swf(trace_of_workload(jobs_of(pool(256), 1_000_000, load=0.6), 1e9, "a model"), tmp_path / "trace.swf.gz")
+    found = in_a_process(compared, str(tmp_path), policies)
+    print(
+        f"\n256 cores, compared, 1,000,000 jobs, {policies:22} {found['seconds']:6.1f} s, {found['megabytes']:5.0f} MB"
     )
 
 

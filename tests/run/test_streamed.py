@@ -7,21 +7,11 @@ from hypothesis import strategies as st
 from small import jobs
 
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.schedules import run_to_end
-from hdeeprm_like.run.streamed import Stream, check_streams
-
-
-def cut(workload, size):
-    """The jobs of a workload, some at a time."""
-    columns = ("submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime")
-    for first in range(0, len(workload), size):
-        rows = slice(first, first + size)
-        part = {name: getattr(workload, name)[rows] for name in (*columns, "size", "user")}
-        yield Workload(ids=workload.ids[rows], profiles=workload.profiles[rows], capacity=8, **part)
+from hdeeprm_like.run.streamed import Stream, check_streams, parts_of
 
 
 def drawn(seed, count, cores, span):
@@ -41,7 +31,7 @@ def check_same(workload, cores, policy, clock, size):
     """Check that the schedule of jobs that come in parts is that of all at once; return the stream."""
     machine, actions = pool(cores), PolicyActions([policy_named(policy)])
     whole = run_to_end(machine, workload, actions, clock, named=False, seed=3, epoch=100.0)
-    stream = Stream(machine, cut(workload, size), policy_named(policy), clock, seed=3, epoch=100.0)
+    stream = Stream(machine, parts_of(workload, size), policy_named(policy), clock, seed=3, epoch=100.0)
     found = np.concatenate(list(stream.ended()))
     tasks = whole.simulation.tasks
     assert sorted(found["number"].tolist()) == list(range(len(workload)))
@@ -77,6 +67,7 @@ def test_the_schedule_is_that_of_all_jobs_at_once(policy, seed, count, cores, sp
     [
         *("lcfs+easy", "sjf+easy", "f1+easy", "wfp3+easy", "xfactor+greedy", "saf+reserve:2:9", "sjf+easyP"),
         *("saf+easyfcfs", "fcfs+easysjf", "first-high_gflops", "shortest-high_gflops", "random-high_gflops"),
+        *("fcfs+conservative", "f1+conservative", "wfp3+conservative", "sjf+conservativeP"),
     ],
 )
 @given(**ANY)
@@ -116,7 +107,6 @@ def test_rows_are_as_many_as_jobs_that_wait_and_run_and_come():
     ("policy", "clock", "message"),
     [
         ("fcfs+easy", "batsim", "clock 'batsim': jobs are streamed on textbook and one-by-one only"),
-        ("fcfs+conservative", "textbook", "fcfs+conservative: keeps a plan of all jobs, so no jobs are streamed"),
         ("fcfs+commit", "textbook", "fcfs+commit: keeps a plan of all jobs, so no jobs are streamed"),
         ("multifactor+easy", "textbook", "multifactor+easy: looks at what jobs that are over have told"),
         ("sjf@ewma+easy", "textbook", "sjf@ewma+easy: looks at what jobs that are over have told"),

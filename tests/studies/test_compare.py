@@ -2,6 +2,8 @@ import json
 import re
 import subprocess
 import sys
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.cluster.schedule import FIGURES
+from hdeeprm_like.cluster.schedule import FIGURES, figures
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
@@ -531,3 +533,40 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(trace, tmp_path, capsy
     assert status == 2
     assert len(told) == 1
     assert message in told[0]
+
+
+@pytest.mark.parametrize("clock", ["textbook", "one-by-one"])
+def test_a_long_window_simulated_in_parts_gives_the_same_figures_as_all_jobs_at_once(trace, monkeypatch, clock):
+    asked = comparison(trace, "fcfs,sjf+easy,wfp3+easy,f1+conservative", windows=windows_named("all"), clock=clock)
+    inputs = inputs_of(asked)
+    runs = []
+    for long in (81, 80):  # above the 80 jobs of the window, and not above
+        monkeypatch.setattr("hdeeprm_like.studies.compare.windows.LONG", long)
+        monkeypatch.setattr("hdeeprm_like.studies.compare.windows.PART", 7)
+        runs.append([figures(schedule(inputs.machine, inputs.window(0), p, clock)) for p in asked.policies])
+    assert repr(runs[0]) == repr(runs[1])  # bit for bit, and no number where there is none
+
+
+def test_a_job_that_a_power_cap_never_lets_run_is_named_in_a_long_window_too(trace, monkeypatch):
+    monkeypatch.setattr("hdeeprm_like.studies.compare.windows.LONG", 1)
+    inputs = inputs_of(comparison(trace, "fcfs", windows=windows_named("all")))
+    machine = replace(inputs.machine, power_cap=7.5 * float(inputs.machine.processor_watts[0, 0]))
+    with pytest.raises(
+        WorkloadError, match=r"job 6 of the window .* was never run by fcfs\+strict on pool of 8: it asks for 8 cores"
+    ):
+        schedule(machine, inputs.window(0), policies_named("fcfs")[0])
+
+
+def test_a_comparison_of_a_whole_trace_takes_few_bytes_for_each_job(tmp_path, monkeypatch):
+    """The columns of the trace and of the window, start and finish, and what the figures need, once."""
+    monkeypatch.setattr("hdeeprm_like.studies.compare.windows.PART", 2000)
+    peaks = []
+    for jobs in (50_000, 60_000, 120_000):  # the first loads the code
+        lines = [f"{n} {n * 40} -1 {n * 79 % 100 + 1} 1 -1 -1 1 120 -1 1 1 1 -1 1 -1 -1 -1" for n in range(1, jobs + 1)]
+        (tmp_path / "long.swf").write_text("\n".join(["; MaxProcs: 4", *lines, ""]))
+        asked = comparison(tmp_path / "long.swf", "fcfs,sjf+easy", windows=windows_named("all"))
+        tracemalloc.start()
+        compare(asked, tmp_path / str(jobs), progress=False)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert (peaks[2] - peaks[1]) / 60_000 < 400  # bytes for each more job

@@ -146,5 +146,5 @@ def test_the_command_prints_the_figures_that_it_knows(trace, tmp_path, capsys):
     assert "Median" not in told
     assert main([*arguments, "--quiet"]) == 0
     assert capsys.readouterr().out == ""
-    assert main([*arguments[:4], "fcfs+conservative", *arguments[5:]]) == 2
+    assert main([*arguments[:4], "fcfs+commit", *arguments[5:]]) == 2
     assert "keeps a plan of all jobs" in capsys.readouterr().err

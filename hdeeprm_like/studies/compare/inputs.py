@@ -17,7 +17,16 @@ from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.formats.open import endings, has_ending_of, load_platform, load_trace
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import JobsBy, Window, run_times, sizes, usable, window, with_requested_times
+from hdeeprm_like.formats.windows import (
+    JobsBy,
+    Window,
+    for_a_pool,
+    run_times,
+    sizes,
+    usable,
+    window,
+    with_requested_times,
+)
 from hdeeprm_like.inputs import sha256
 from hdeeprm_like.limits import CORES, refusal
 from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained
@@ -113,6 +122,7 @@ class Inputs:
 
     Attributes:
         trace: the jobs that can be used. begins: the place in it of the first job of each window. jobs: of each window.
+        only: the window where there is but one of all jobs, cut already so that the trace takes no memory any more.
     """
 
     comparison: Comparison
@@ -120,6 +130,7 @@ class Inputs:
     machine: Platform
     begins: list[int]
     jobs: int
+    only: Window | None = None
 
     @property
     def count(self) -> int:
@@ -128,10 +139,12 @@ class Inputs:
 
     def window(self, number: int) -> Window:
         """Return a window for the machine."""
+        if self.only is not None:
+            return self.only
         begin = self.begins[number]
         jobs = take(self.trace, slice(begin, begin + self.jobs))
         platform = None if self.comparison.platform is None else self.machine
-        return window(jobs, self.machine.cores, platform, self.comparison.jobs_by)
+        return window(jobs, self.machine.cores, platform, self.comparison.jobs_by, named=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,12 +221,16 @@ def inputs_of(comparison: Comparison) -> AnyInputs:
         days = days_of(comparison)
         check_agents(days)
         return days
-    trace = usable(load_trace(comparison.trace))
+    found = load_trace(comparison.trace)
+    trace = usable(for_a_pool(found) if comparison.platform is None else found)
+    del found
     begins, jobs = places_of(comparison.windows, trace, comparison.seed)
     inputs = Inputs(comparison, trace, machine_of(comparison, trace), begins, jobs)
     if any(isinstance(policy, Recorded) for policy in comparison.policies):
         check_recorded(inputs)
     inputs = replace(inputs, trace=with_requested_times(trace))
+    if comparison.windows.sampling == "all":
+        inputs = replace(inputs, only=inputs.window(0), trace=take(trace, slice(0)))
     check_agents(inputs)
     return inputs
 

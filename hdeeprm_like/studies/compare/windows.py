@@ -8,12 +8,18 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator
+from hdeeprm_like.run.streamed import Stream, parts_of, streams
 from hdeeprm_like.studies.compare.policies import Policy, Recorded, Trained
+from hdeeprm_like.types import Bools
+
+LONG = 50_000  # jobs from which on a window is simulated in parts, so that memory holds rows of few of them
+PART = 20_000  # jobs
 
 
 def schedules(
@@ -47,6 +53,8 @@ def schedule(
     if isinstance(policy, Trained):
         return schedules(machine, [window], policy, clock)[0]
     jobs = window.workload
+    if len(jobs) >= LONG and not whole and countable(machine, jobs) and streams(policy, clock):
+        return in_parts(machine, window, policy, clock)
     simulator = run_to_end(
         machine,
         jobs,
@@ -59,13 +67,47 @@ def schedule(
     return finished(simulator, window, machine, policy)
 
 
+def in_parts(machine: Platform, window: Window, policy: Baseline, clock: Clock) -> Schedule:
+    """Return the same as of all jobs at once; memory holds, besides the window, those that wait and run.
+
+    Raises:
+        WorkloadError: a job was never run.
+    """
+    jobs = window.workload
+    stream = Stream(machine, parts_of(jobs, PART), policy, clock, epoch=window.epoch)
+    start, finish = np.full(len(jobs), np.nan), np.full(len(jobs), np.nan)
+    for ended in stream.ended():
+        start[ended["number"]], finish[ended["number"]] = ended["start"], ended["finish"]
+    check_all_ran(np.isfinite(finish), window, machine, policy)
+    return Schedule(
+        jobs.submit,
+        start,
+        finish,
+        jobs.size,
+        machine.cores,
+        requested_time=jobs.requested_time,
+        user=jobs.user if (jobs.user >= 0).any() else None,
+        energy=stream.simulator.state.joules,
+    )
+
+
 def finished(simulator: Simulator, window: Window, machine: Platform, policy: Policy) -> Schedule:
     """Return the schedule of a simulation that is over.
 
     Raises:
         WorkloadError: a job was never run.
     """
-    jobs, ran = window.workload, jobs_that_ran(simulator)
+    check_all_ran(jobs_that_ran(simulator), window, machine, policy)
+    return schedule_of(simulator, window.workload)
+
+
+def check_all_ran(ran: Bools, window: Window, machine: Platform, policy: Policy) -> None:
+    """Refuse a schedule in which a job of a window was never run.
+
+    Raises:
+        WorkloadError: one was not.
+    """
+    jobs = window.workload
     if not ran.all():
         job = int(np.argmin(ran))
         asked = f"{jobs.size[job]} cores with {jobs.memory[job]:g} MB each{gpus_told(jobs, job)}"
@@ -73,7 +115,6 @@ def finished(simulator: Simulator, window: Window, machine: Platform, policy: Po
             f"job {job} of the window that begins at {window.epoch:g} s was never run by {policy.name} on "
             f"{machine.name}: it asks for {asked}{cap_told(machine)}"
         )
-    return schedule_of(simulator, jobs)
 
 
 def cap_told(machine: Platform) -> str:
