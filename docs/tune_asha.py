@@ -1,7 +1,7 @@
 """Let Ray Tune search for hyperparameters of an agent with ASHA, which ends the trainings that lag behind.
 
 pip install 'hdeeprm_like[learn]' 'ray[tune]'
-python docs/tune_asha.py agents/ppo.json agents/ppo.py --trials 16 --episodes 256 512 1024 2048
+python docs/tune_asha.py agents/smdp.json agents/ppo.py --trials 16 --episodes 256 512 1024 2048
 """
 
 import argparse
@@ -26,16 +26,23 @@ def trial(chosen, options, agent, episodes):
     from hdeeprm_like.learning.training import evaluate, train
 
     experiment = load_experiment(options)
-    pybatsim = experiment.options.pybatsim
+    section, pybatsim = experiment.options.training, experiment.options.pybatsim
+    if section.prior or section.imitate or section.baseline or section.parts > 1:
+        raise SystemExit(
+            f"{options}: training: prior, imitate, baseline and parts are for the command train; leave them out"
+        )
     pybatsim = pybatsim.model_copy(update={"agent": pybatsim.agent.model_copy(update=chosen)})
     experiment = replace(experiment, options=experiment.options.model_copy(update={"pybatsim": pybatsim}))
     learner = Learner(experiment, AgentChoice(agent))
     jobs, validation, _ = episodes_of(experiment)
-    plays, folder = learner.plays(jobs, experiment.options.training.alike), Path.cwd()  # the trial has its own
+    plays, folder = learner.plays(jobs, section.alike), Path.cwd()  # the trial has its own
     for number in episodes:
         how = training_options(experiment, number, None)
         train(learner.agent, plays, learner.actions.names, folder, how, resume=True, quiet=True, tensorboard=False)
-        found = evaluate(learner.agent, learner.plays(validation), how.evaluation_episodes, measures=MEASURES)
+        others, greedy = learner.plays(validation), how.greedy
+        found = evaluate(
+            learner.agent, others, how.evaluation_episodes, greedy=greedy, seed=how.seed, measures=MEASURES
+        )
         tune.report({"episodes": number, METRIC: sum(found[METRIC]) / len(found[METRIC])})
 
 

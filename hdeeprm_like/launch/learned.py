@@ -129,8 +129,8 @@ def train_learner(
         raise OptionsError(f"{where}: training.parts: are of whole episodes, n_steps cuts these; leave out one of both")
     if learner.experiment.options.network:
         raise OptionsError(f"{where}: network: training plays no messages; launch the agent to let it learn with them")
-    with alone_in(output):
-        return train_alone(learner, output, how, resume, progress, gathering)
+    with alone_in(output), gathering as gather:
+        return train_alone(learner, output, how, resume, progress, gather)
 
 
 def train_alone(
@@ -139,7 +139,7 @@ def train_alone(
     how: TrainingOptions,
     resume: bool,
     progress: bool,
-    gathering: AbstractContextManager[Gather],
+    gather: Gather,
 ) -> int:
     """Train in a directory that nobody else writes into; see `train_learner`."""
     training, validation, held_out = episodes_of(learner.experiment)
@@ -156,20 +156,19 @@ def train_alone(
         learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
     if section.imitate is not None and not (output / CHECKPOINT).exists():
         imitate(learner, learner.plays(training), section.imitate)
-    with gathering as gather:
-        episodes = train(
-            learner.agent,
-            learner.plays(training, section.alike),
-            learner.actions.names,
-            output,
-            how,
-            resume=resume,
-            evaluation=learner.plays(validation),
-            measures=MEASURES,
-            references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
-            rollouts=rollouts_in_parts(learner, output, gather) if section.parts > 1 else None,
-            quiet=not progress,
-        )
+    episodes = train(
+        learner.agent,
+        learner.plays(training, section.alike),
+        learner.actions.names,
+        output,
+        how,
+        resume=resume,
+        evaluation=learner.plays(validation),
+        measures=MEASURES,
+        references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
+        rollouts=rollouts_in_parts(learner, output, gather) if section.parts > 1 else None,
+        quiet=not progress,
+    )
     if section.held_out:
         write_held_out(learner, output, learner.plays(held_out), section.held_out, how)
     learner.finish()

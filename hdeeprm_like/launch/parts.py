@@ -38,10 +38,10 @@ def rollouts_in_parts(learner: Learner, folder: Path, gather: Gather) -> Rollout
     """
     parts = learner.experiment.options.training.parts
 
-    def rollouts(first: int, count: int) -> list[Episode]:
+    def rollouts(first: int, count: int, left: float | None) -> list[Episode]:
         weights, before = weights_as_bytes(learner.agent), generator_states(learner.agent)
         ends = np.linspace(first, first + count, min(parts, count) + 1).astype(int).tolist()
-        calls = [(folder.resolve(), weights, *ends[n : n + 2]) for n in range(len(ends) - 1)]
+        calls = [(folder.resolve(), weights, *ends[n : n + 2], left) for n in range(len(ends) - 1)]
         try:
             return [episode for part in gather(part_of_update, calls) for episode in part]
         finally:
@@ -50,15 +50,18 @@ def rollouts_in_parts(learner: Learner, folder: Path, gather: Gather) -> Rollout
     return rollouts
 
 
-def part_of_update(folder: Path, weights: bytes, first: int, end: int) -> list[Episode]:
+def part_of_update(folder: Path, weights: bytes, first: int, end: int, left: float | None = None) -> list[Episode]:
     """Return the episodes from one number up to another of the training in a folder, played with some weights.
+
+    Args:
+        left: what the agent is annealed with, None for not yet.
 
     Raises:
         HDeepRMError: the options, the inputs or the agent's code are no longer those of the training.
     """
     learner, plays, buffer = player(folder, (folder / RECORD).read_text(encoding="utf-8"))
     seed = learner.experiment.options.seed
-    return play_part(learner.agent, weights, plays, range(first, end), seed, buffer)
+    return play_part(learner.agent, weights, plays, range(first, end), seed, buffer, left)
 
 
 @lru_cache(maxsize=1)

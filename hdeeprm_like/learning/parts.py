@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.loading import seed_all
 from hdeeprm_like.learning.rollout import RolloutBuffer
@@ -26,6 +27,7 @@ def play_part(
     numbers: range,
     seed: int,
     buffer: RolloutBuffer,
+    left: float | None = None,
 ) -> list[Episode]:
     """Return consecutive training episodes, played by an agent with some weights.
 
@@ -34,10 +36,21 @@ def play_part(
 
     Args:
         weights: of `weights_as_bytes`. numbers: of the episodes. seed: of the training.
-        buffer: as of `training.rollout`.
+        buffer: as of `training.rollout`. left: what the agent is annealed with, None for not yet.
+
+    Raises:
+        AgentError: the weights do not fit an agent that is made anew.
     """
     (own,) = np.random.SeedSequence(seed, spawn_key=(numbers.start,)).generate_state(1).tolist()
-    agent.load_state_dict(torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True))
+    try:
+        agent.load_state_dict(torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True))
+    except RuntimeError:
+        raise AgentError(
+            f"{type(agent).__name__}: its weights do not fit an agent made anew, which training.parts are played by; "
+            "make all layers and buffers in __init__"
+        ) from None
+    if left is not None:
+        agent.anneal(left)
     agent.generator.manual_seed(own)
     seed_all(own)
     threads = torch.get_num_threads()

@@ -62,7 +62,8 @@ class Playing(Protocol):
 NewEpisode = Callable[[int], Playing]  # the same number always gives the same episode, at its beginning
 Measures = Mapping[str, Callable[[Playing], float]]
 References = Callable[[int, int], list[Episode]]  # from the first of consecutive training episodes and their number
-Rollouts = Callable[[int, int], list[Episode]]  # the same of the episodes to learn from, as the agent plays them now
+Rollouts = Callable[[int, int, float | None], list[Episode]]
+"""The same of episodes to learn from, as the agent plays them now; the third is what it was annealed with, if so."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +250,7 @@ class _Training:
         self.rollouts = rollouts
         self.episode = 0  # how many have been learned from
         self.decisions = 0  # in these
+        self.annealed: float | None = None  # what the agent was last told to be left, by this process
         self._buffer = RolloutBuffer()
         self.best = math.inf  # least cost of an evaluation: minus the mean reward, or the mean of a measure
         self.log: TrainingLog
@@ -293,7 +295,8 @@ class _Training:
         losses: list[Mapping[str, float]] = []
         try:
             for played in self._parts(new_episode, count):
-                self.agent.anneal(self.left)
+                self.annealed = self.left
+                self.agent.anneal(self.annealed)
                 for tally, episode, shares in zip(tallies, played, self.agent.action_shares(played), strict=True):
                     tally.add(episode, shares)
                 learned = True
@@ -316,7 +319,7 @@ class _Training:
         """Run the next episodes to their ends, as one batch if their source can make one; yield what to learn from."""
         compared = self.references(self.episode, count) if self.references is not None else None
         if self.rollouts is not None:
-            parts: Iterable[list[Episode]] = [self.rollouts(self.episode, count)]
+            parts: Iterable[list[Episode]] = [self.rollouts(self.episode, count, self.annealed)]
         elif self.options.n_steps:
             batch = batch_of(new_episode, self.episode, count)
             if batch is None:

@@ -1,6 +1,7 @@
 """Trainings whose updates are played in parts: what is learned does not depend on who plays which part, or when."""
 
 import shutil
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 from parts import AGENT, left_in, write_training
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.learned import train_learner
 from hdeeprm_like.launch.learner import AgentChoice, Learner
@@ -94,6 +95,62 @@ def test_a_part_is_played_with_the_weights_that_come_with_it(tmp_path):
     played = part_of_update(tmp_path / "out", weights_as_bytes(learner.agent), 0, 4)
     assert len(played) == 4
     assert all((episode.actions == wanted).all() for episode in played)
+
+
+ANNEALED = """
+import torch
+from hdeeprm_like.learning.agents import PolicyLearningAgent
+
+class Told(PolicyLearningAgent):
+    def __init__(self, action_size, observation_size, hidden=8, lr=0.01, gamma=0.9):
+        self.gamma, self.learning_rate, self.left = gamma, lr, -1.0
+        self.out = torch.nn.Linear(observation_size, action_size)
+
+    def anneal(self, left):
+        self.left = left
+
+    def forward_policy(self, observation):
+        return torch.softmax(self.out(observation), 1)
+
+    def choose(self, *what):
+        with open(NOTES, "a") as notes:
+            notes.write(f"{self.left}\\n")
+        return super().choose(*what)
+"""
+
+
+def test_a_part_is_played_as_the_agent_was_annealed(tmp_path):
+    (tmp_path / "told.py").write_text(ANNEALED.replace("NOTES", repr(str(tmp_path / "notes"))))
+    told = []
+    for parts in (1, 3):
+        options = write_training(tmp_path, parts=parts, episodes=12)
+        learner = Learner(load_experiment(options), AgentChoice(str(tmp_path / "told.py")))
+        train_learner(learner, tmp_path / str(parts), training_options(learner.experiment, None, None), False, False)
+        told.append(list(dict.fromkeys((tmp_path / "notes").read_text().split())))
+        (tmp_path / "notes").unlink()
+    assert told[0] == told[1]
+    assert len(told[0]) > 2
+
+
+def test_a_part_of_an_agent_whose_layers_come_later_is_refused_in_one_line(tmp_path):
+    trained(write_training(tmp_path), tmp_path / "out")
+    learner, _ = resume_learner(tmp_path / "out", None, None)
+    learner.agent.register_buffer("later", torch.zeros(1))
+    with pytest.raises(AgentError, match="make all layers and buffers in __init__"):
+        part_of_update(tmp_path / "out", weights_as_bytes(learner.agent), 0, 4)
+
+
+def test_an_engine_that_cannot_be_had_leaves_nothing(tmp_path):
+    @contextmanager
+    def cannot():
+        raise OptionsError("no such engine")
+        yield
+
+    learner = Learner(load_experiment(write_training(tmp_path, imitate="fcfs")), AgentChoice(str(AGENT)))
+    how = training_options(learner.experiment, None, None)
+    with pytest.raises(OptionsError, match="no such engine"):
+        train_learner(learner, tmp_path / "out", how, False, False, cannot())
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_what_is_played_here_leaves_the_random_numbers_of_the_training_as_they_are(tmp_path):

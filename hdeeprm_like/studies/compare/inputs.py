@@ -221,9 +221,9 @@ def inputs_of(comparison: Comparison) -> AnyInputs:
         days = days_of(comparison)
         check_agents(days)
         return days
-    found = load_trace(comparison.trace)
-    trace = usable(for_a_pool(found) if comparison.platform is None else found)
-    del found
+    trace = load_trace(comparison.trace)
+    pool = comparison.platform is None  # then twice, since leaving out jobs copies the columns of the others
+    trace = for_a_pool(usable(for_a_pool(trace))) if pool else usable(trace)
     begins, jobs = places_of(comparison.windows, trace, comparison.seed)
     inputs = Inputs(comparison, trace, machine_of(comparison, trace), begins, jobs)
     if any(isinstance(policy, Recorded) for policy in comparison.policies):
