@@ -235,7 +235,7 @@ class State(StateView):
         clock = self.tables.clock[0]
         make_room(self.tables, 0, min(int(clock["places"]), int(clock["placed"]) + self.platform.cores))
         while not lifecycle.has_room(self.tables):
-            self.tables.log = longer(self.tables.log, 2 * len(self.tables.log))
+            self.tables.log = longer(self.tables.log, 2 * len(self.tables.log), int(clock["logged"]))
 
     def make_room_for_all(self) -> None:
         """Let the allocation have room for all jobs, for compiled code that does not stop before their end."""

@@ -323,8 +323,13 @@ def make_room(tables: Tables, jobs: int, places: int) -> None:
         tables.allocation = longer(tables.allocation, max(places, 2 * len(tables.allocation), LEAST_ROOM))
 
 
-def longer(column: NDArray[Any], rows: int) -> NDArray[Any]:
-    """Return a copy of a column with zeros behind it."""
+def longer(column: NDArray[Any], rows: int, used: int | None = None) -> NDArray[Any]:
+    """Return a copy of a column with zeros behind it.
+
+    Args:
+        used: how many of its first entries count, None for all. Zeros that nobody writes to take no memory and no time.
+    """
+    kept = len(column) if used is None else used
     grown = np.zeros(rows, column.dtype)
-    grown[: len(column)] = column
+    grown[:kept] = column[:kept]
     return grown

@@ -35,21 +35,24 @@ LOAD = 0.85
 WHOLE_SECONDS = ("submit", "run", "requested_time")  # of a trace that tells no fractions
 
 
-def jobs_of(platform, count, unit=1, span=None, load=LOAD, users=0, **parameters):
+def jobs_of(platform, count, unit=1, span=None, load=LOAD, users=0, cores=None, faster=1, **parameters):
     """Jobs of Lublin's model in units of so many cores, at a load; their run times are scaled where a span is given.
 
-    Of so many users, 0 for none that are known.
+    Of so many users, 0 for none that are known; of a machine of so many cores, those of the platform if None is said,
+    and submitted so many times as fast.
     """
-    model = model_named("lublin", parameters=parameters, nodes=platform.cores // unit)
+    cores = cores or platform.cores
+    model = model_named("lublin", parameters=parameters, nodes=cores // unit)
     jobs = Recipe(model).jobs(count, np.random.default_rng(1))
-    jobs = replace(jobs, size=jobs.size * unit, capacity=platform.cores)
+    jobs = replace(jobs, size=jobs.size * unit, capacity=cores)
     if span is None:
         jobs = jobs.at_load(load)
     else:
         submit = (jobs.submit - jobs.submit[0]) * (span / (jobs.submit[-1] - jobs.submit[0]))
         jobs = replace(jobs, submit=submit)
         jobs = replace(jobs, run=jobs.run * (load / jobs.load))
-    found = replace(jobs, requested_time=jobs.run * ESTIMATES).workload(platform.reference_flops)
+    jobs = replace(jobs, submit=jobs.submit / faster, requested_time=jobs.run * ESTIMATES)
+    found = jobs.workload(platform.reference_flops)
     return replace(found, user=np.random.default_rng(2).integers(0, users, count)) if users else found
 
 
@@ -89,6 +92,14 @@ def tell(what, *arguments):
 def test_cores(cores, tmp_path):
     print()
     tell(f"{cores:,} cores, Batsim's clock, FCFS", cores, 100_000, "fcfs+strict", "batsim", True, {}, str(tmp_path))
+
+
+@pytest.mark.parametrize("faster", [1, 640])
+def test_small_jobs_on_a_large_machine(faster, tmp_path):
+    print()
+    what = f"163,840 cores, jobs of 256 cores, {faster} times as fast, FCFS"
+    options = {"cores": 256, "faster": faster}
+    tell(what, 163_840, 100_000, "fcfs+strict", "batsim", True, options, str(tmp_path))
 
 
 @pytest.mark.parametrize("count", [1_000, 10_000, 100_000, 1_000_000])

@@ -146,3 +146,15 @@ def test_the_log_has_room_for_more_rejections_in_an_instant_than_there_are_cores
     list(run_policy(simulator, PolicyActions([("first", "high_gflops")])))
     assert simulator.state.tables.clock["rejected"][0] == 3000
     assert simulator.state.tables.clock["logged"][0] <= len(simulator.state.tables.log)
+
+
+def test_a_log_that_grows_keeps_its_entries_and_copies_nothing_behind_them():
+    state = State(platform((1000.0, [(4, 1.0, 100.0, 1e6)])), jobs(size=[1], submit=0.0))
+    rows = len(state.tables.log)
+    state.tables.log["row"] = 7
+    state.tables.clock["logged"] = rows - 1
+    state.make_room()
+    grown = state.tables.log["row"]
+    assert len(grown) > rows
+    assert (grown[: rows - 1] == 7).all()
+    assert not grown[rows - 1 :].any()
