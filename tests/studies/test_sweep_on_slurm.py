@@ -69,7 +69,7 @@ def queued(slurm):
 def test_jobs_of_slurm_give_what_local_processes_give_in_arrays_that_slurm_takes(slurm, tmp_path):
     (tmp_path / "grid.json").write_text(json.dumps(COMPARE))
     sweep(slurm, tmp_path / "grid.json", "-o", tmp_path / "local", "-q", "--workers", 1)
-    sweep(slurm, tmp_path / "grid.json", "-o", tmp_path / "out", "-q", "--engine", "slurm", "--chunk", "0.05")
+    sweep(slurm, tmp_path / "grid.json", "-o", tmp_path / "out", "-q", "--engine", "slurm", "--chunk", "0.02")
     for name in ("local", "out"):
         sweep(slurm, "collect", tmp_path / name, "-o", tmp_path / f"{name}.csv")
     assert without_seconds(tmp_path / "out.csv") == without_seconds(tmp_path / "local.csv")
