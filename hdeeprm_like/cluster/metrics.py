@@ -357,6 +357,7 @@ def outside_window(submit: Floats, start: Floats, slots: int) -> tuple[float, fl
 
 
 def _sum_over_time(begin: Floats, end: Floats, amount: Floats | Ints) -> tuple[Floats, Floats]:
+    """Return when a sum changes, and the sum from each moment on; `np.unique` takes twice the time, and more memory."""
     moments = np.concatenate([begin, end])
     order = np.argsort(moments, kind="stable")
     moments = moments[order]
