@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo test test-more test-all bench docs package zoo format clean
+.PHONY: demo library test test-more test-all bench docs package zoo format clean
 
 demo: .venv/installed
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --quiet
@@ -16,17 +16,17 @@ demo: .venv/installed
 # Two processes; the tests of one file stay together, for they share what is compiled.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-test: .venv/tested
+test: library
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(PYTEST)
 
 # What `make test` leaves out to be short; the tables in tests/conftest.py tell what and why.
-test-more: .venv/tested
+test-more: library
 	$(BIN)/mypy
 	$(PYTEST) -m "more and not bench"
 
-test-all: .venv/tested
+test-all: library
 	$(BIN)/mypy
 	$(PYTEST) -m "not bench"
 
@@ -67,9 +67,15 @@ clean:
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@echo "Installing into .venv, for about a minute"
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e ".[compile]" | grep --line-buffered -v "already satisfied"
+	$(BIN)/python -m hdeeprm_like.build launch
 	touch $@
 
 .venv/tested: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[learn,rl,docs,test]"
 	touch $@
+
+# The machine code of all kinds of runs, in the user's cache; made again when a source that it is made of changes.
+library: .venv/tested
+	$(BIN)/python -m hdeeprm_like.build

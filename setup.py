@@ -1,13 +1,52 @@
-"""What pyproject.toml cannot say: three folders of the repository are also inside the package.
+"""What pyproject.toml cannot say: three folders of the repository are also inside the package, and so is machine code.
 
 ``agents/``, ``platforms/`` and ``workloads/`` stay at the top of the repository, where a reader looks for them. A wheel
-holds them as ``hdeeprm_like/examples/agents`` and so on, so that a user without a clone has them too. All else is in
-pyproject.toml.
+holds them as ``hdeeprm_like/examples/agents`` and so on, so that a user without a clone has them too. A wheel also
+holds the library of compiled code for the processors that it serves, so it is for one platform, and for any Python:
+the library is reached by ctypes. An installation with ``pip install -e`` has none; see docs/compiled.md.
 """
 
-from setuptools import find_packages, setup
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Distribution, find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
 
 EXAMPLES = {f"hdeeprm_like.examples.{name}": name for name in ("agents", "platforms", "workloads")}
+PROCESSORS = "x86-64-v2,x86-64-v3" if platform.machine().lower() in ("x86_64", "amd64") else "generic"
+
+
+class BuildWithMachineCode(build_py):
+    """Copies the package, and compiles the library into the copy."""
+
+    def run(self) -> None:
+        """Run it; ``HDEEPRM_LIKE_NO_LIBRARY=1`` leaves the library out."""
+        super().run()
+        if self.editable_mode or os.environ.get("HDEEPRM_LIKE_NO_LIBRARY", "0") != "0":
+            return
+        built = Path(self.build_lib).resolve()
+        into = built / "hdeeprm_like" / "data" / "machine_code"
+        command = [sys.executable, "-m", "hdeeprm_like.build", "--into", str(into), "--processors", PROCESSORS]
+        paths = os.pathsep.join([str(built), *sys.path])  # with what the build was given to import
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": paths}, cwd=built)
+
+
+class PlatformWheel(bdist_wheel):
+    """A wheel for one platform and any Python 3."""
+
+    def finalize_options(self) -> None:
+        """Name the platform, unless the library is left out."""
+        super().finalize_options()
+        self.root_is_pure = os.environ.get("HDEEPRM_LIKE_NO_LIBRARY", "0") != "0"
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Return the tags of Python, its interface and the platform."""
+        return "py3", "none", super().get_tag()[2]
+
 
 setup(
     packages=[*find_packages(include=["hdeeprm_like", "hdeeprm_like.*"]), *EXAMPLES],
@@ -22,4 +61,6 @@ setup(
         ],
         **{package: ["*", "zoo/*.json", "zoo/evolution/*.json"] for package in EXAMPLES},
     },
+    cmdclass={"build_py": BuildWithMachineCode, "bdist_wheel": PlatformWheel},
+    distclass=Distribution,
 )

@@ -11,6 +11,7 @@ from hdeeprm_like.limits import Limit, refusal
 
 PROGRAM = "hdeeprm-like"
 EXTRAS = {  # modules that only some commands need: the package that has them, and the extra that installs it
+    "numba": ("numba", "compile"),
     "torch": ("torch", "learn"),
     "cmaes": ("cmaes", "learn"),
     "sklearn": ("scikit-learn", "learn"),

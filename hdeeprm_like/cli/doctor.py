@@ -12,7 +12,7 @@ from pathlib import Path
 from hdeeprm_like import __version__
 from hdeeprm_like.cli.arguments import EXTRAS, PROGRAM, Commands, command
 
-NEEDED = ("numpy", "numba", "pandas", "scipy", "matplotlib", "pydantic", "pyzmq")
+NEEDED = ("numpy", "pandas", "scipy", "matplotlib", "pydantic", "pyzmq")
 PROGRAMS = {
     "batsim": "Batsim 4, for launch --simulator batsim",
     "docker": "for launch --simulator docker",
@@ -54,21 +54,18 @@ def findings() -> Iterator[tuple[str, str]]:
     for module, (package, extra) in EXTRAS.items():
         missing = f"missing; pip install 'hdeeprm_like[{extra}]'"
         yield package, version_of(package) if find_spec(module) else missing
-    yield from compile_state()
+    yield from machine_code()
     for program, purpose in PROGRAMS.items():
         place = shutil.which(program)
         yield program, place or f"not found ({purpose})"
 
 
-def compile_state() -> Iterator[tuple[str, str]]:
-    """Yield where machine code is kept and how much there is."""
-    from hdeeprm_like.ahead import machine_code
+def machine_code() -> Iterator[tuple[str, str]]:
+    """Yield for which processor there is machine code, where it is, and how many kinds of calls it serves."""
+    from hdeeprm_like.engine import library
 
-    try:
-        folder, files = machine_code()
-    except RuntimeError:  # numba found no folder that it may write
-        yield "machine code", "is kept nowhere; set NUMBA_CACHE_DIR to a folder that can be written"
-        return
-    yield "cache folder", str(folder)
-    known = f"the main loop is compiled, for {len(files)} kinds of runs"
-    yield "machine code", known if files else f"none of this version yet; `{PROGRAM} compile` makes it"
+    tables = library.tables()
+    yield "processor", f"{library.target()}; what the package lacks is compiled into {tables.kept}"
+    folders = sorted({str(path.parent) for path, _, _ in tables.entries.values()})
+    known = f"{len(tables.entries)} kinds of calls in {' and '.join(folders)}"
+    yield "machine code", known if folders else "none of this version; python -m hdeeprm_like.build makes it"

@@ -50,8 +50,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     from hdeeprm_like.cli.trust import trusted_by
     from hdeeprm_like.plugins import trusting
 
-    if options.quiet:
-        os.environ["HDEEPRM_LIKE_QUIET"] = "1"  # read where functions are compiled
     use_one_thread_for_linear_algebra()
     logging.basicConfig(level="ERROR" if options.quiet else options.log_level or "WARNING", force=True)
     logging.getLogger().handlers[0].setFormatter(one_line_formatter())
@@ -147,7 +145,6 @@ def parser() -> "Parser":
     """Return the parser of the whole command line."""
     from hdeeprm_like.cli.arguments import PROGRAM, Parser
     from hdeeprm_like.cli.comparison import add_compare
-    from hdeeprm_like.cli.compilation import add_compile
     from hdeeprm_like.cli.conversion import add_convert
     from hdeeprm_like.cli.doctor import add_doctor
     from hdeeprm_like.cli.example import add_example
@@ -191,7 +188,6 @@ def parser() -> "Parser":
     add_convert(commands)
     add_clean(commands)
     add_schema(commands)
-    add_compile(commands)
     add_doctor(commands)
     commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
     commands.add_parser("batsim5", help="the same in the place of Batsim 5", add_help=False)

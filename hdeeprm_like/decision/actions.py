@@ -4,14 +4,12 @@ A policy is a pair of the thesis, a baseline, or a job policy of the user's own 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, MODES, Baseline
-from hdeeprm_like.decision.policies.baselines import decide_by
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline
+from hdeeprm_like.decision.policies.baselines import decide
 from hdeeprm_like.decision.policies.node_rows import NodePlans, make_room_for_sets
 from hdeeprm_like.decision.policies.own_times import OwnTimes
 from hdeeprm_like.decision.policies.pairs import apply_pair
@@ -58,70 +56,15 @@ class Choices(Bundle, shared=("numbers",)):
     plans: Plans
 
 
-@dataclass(frozen=True)
-class ChoicesKind:
-    """What policies an action space has: each run is compiled with those and no others.
-
-    Attributes:
-        constant: whether one action is taken at every instant. pairs: whether there are policy pairs.
-        modes: of the baselines.
-    """
-
-    constant: bool
-    pairs: bool
-    modes: tuple[str, ...]
-
-    @cached_property
-    def choices(self) -> type[Choices]:
-        """The class of such choices, by which compiled code knows what they are."""
-        name = "_".join(("Constant" * self.constant + "Choices", *(["pairs"] * self.pairs), *self.modes))
-        KINDS[name] = self
-        return type(name, (Choices,), {})
-
-    @cached_property
-    def apply(self) -> Callable[[Tables, Choices, int], None]:
-        """The compiled function that starts jobs by the policy of an action, or none by the void one."""
-        apply: Callable[..., None] = apply_the_pair
-        baseline_of: Callable[..., None] = apply_the_pair
-        if self.modes:
-            decide: Callable[..., None] = decide_by(self.modes)
-
-            def apply_baseline(tables, choices, action):  # type: ignore[no-untyped-def]
-                decide(tables, choices.plans, choices.numbers[action, 1])
-
-            apply = baseline_of = compiled(apply_baseline)
-        if self.modes and self.pairs:
-
-            def apply_either(tables, choices, action):  # type: ignore[no-untyped-def]
-                if choices.numbers[action, 0] == PAIR:
-                    apply_the_pair(tables, choices, action)
-                else:
-                    baseline_of(tables, choices, action)
-
-            apply = compiled(apply_either)
-
-        def apply_policy(tables, choices, action):  # type: ignore[no-untyped-def]
-            if action >= len(choices.numbers):
-                tables.clock[0].blocked = NOTHING
-            else:
-                apply(tables, choices, action)
-
-        return compiled(apply_policy)
-
-
-KINDS: dict[str, ChoicesKind] = {}  # by the name of the class of choices
-
-
-@cache
-def kind_of(constant: bool, pairs: bool, modes: tuple[str, ...]) -> ChoicesKind:
-    """Return a kind; there is one of each."""
-    return ChoicesKind(constant, pairs, modes)
-
-
 @compiled
-def apply_the_pair(tables: Tables, choices: Choices, action: int) -> None:
-    """Start jobs by the policy pair of an action."""
-    apply_pair(tables, choices.numbers[action, 1], choices.numbers[action, 2])
+def apply_policy(tables: Tables, choices: Choices, action: int) -> None:
+    """Start jobs by the policy of an action, or none by the void one."""
+    if action >= len(choices.numbers):
+        tables.clock[0].blocked = NOTHING
+    elif choices.numbers[action, 0] == PAIR:
+        apply_pair(tables, choices.numbers[action, 1], choices.numbers[action, 2])
+    else:
+        decide(tables, choices.plans, choices.numbers[action, 1])
 
 
 class ActionSpace(Protocol):
@@ -234,9 +177,7 @@ class PolicyActions:
         state.require(self.needs, self.names[0])
         params = np.zeros(1, CHOICE)
         params["void"], params["constant"] = self.void, constant
-        modes = tuple(mode for mode in MODES if any(baseline.mode == mode for baseline in self.baselines))
-        kind = kind_of(constant >= 0, len(self.baselines) < len(self.policies), modes)
-        return kind.choices(params, self.numbers, new_plans(state, self.baselines))
+        return Choices(params, self.numbers, new_plans(state, self.baselines))
 
     def mask(self, state: State) -> Bools:
         """Return which actions are legal now: all, but the void one only while something else can still happen."""
@@ -252,7 +193,7 @@ class PolicyActions:
             return False
         policy, (kind, first, second) = self.policies[action], self.numbers[action].tolist()
         if kind == BASELINE:
-            decide_by((self.baselines[first].mode,))(state.tables, self._plans_of(state), first)
+            decide(state.tables, self._plans_of(state), first)
         elif first == OWN:
             job = policy[0] if not isinstance(policy, Baseline) else None
             assert callable(job)

@@ -4,7 +4,7 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 """
 
 from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, note_room, release, touch
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
@@ -327,7 +327,7 @@ def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
     """Let neighbouring cores of a word serve a job, and put them behind those that it has already."""
     word, job = tables.words[w], tables.jobs[j]
     word.serving |= bits(bit, cores)
-    word.begins |= 1 << bit
+    word.begins |= shift_left(1, bit)
     note_room(tables, w)
     first = word.first + bit
     tables.owners[first] = j

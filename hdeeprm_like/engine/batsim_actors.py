@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine.actions import Actions, new_actions, number
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import count_bits, inlined
+from hdeeprm_like.engine.compiled import count_bits, inlined, shift_left
 from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import words_of
@@ -240,7 +240,7 @@ def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
     """Bring the energy of the core that sends the message of a job's end up to date."""
     begin_look(timing)
     w = word_of(tables, core)
-    look_at(timing, w, 1 << (core - tables.words[w].first))
+    look_at(timing, w, shift_left(1, core - tables.words[w].first))
 
 
 @inlined

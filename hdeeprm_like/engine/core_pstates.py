@@ -4,7 +4,7 @@ from typing import Any
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
+from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import of_pstate
@@ -16,7 +16,7 @@ def pstate_of(tables: Tables, core: int) -> int:
     """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
     word = tables.words[word_of(tables, core)]
     load = tables.loads[word.processor]
-    if word.serving & (1 << (core - word.first)):
+    if word.serving & shift_left(1, core - word.first):
         return P1 if load.oversubscribed else P0
     return P2 if load.busy > 0 else P3
 

@@ -1,6 +1,6 @@
 """Single cores: which serve jobs, which are available, and which may have changed their P-state in this instant."""
 
-from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
 from hdeeprm_like.engine.processor_index import counts_cores, rank
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import BITS, bits
@@ -50,7 +50,7 @@ def cores_from(tables: Tables, p: int, core: int) -> int:
 def note_room(tables: Tables, w: int) -> None:
     """Note whether a word has a free core."""
     word = tables.words[w]
-    bit = 1 << (w % BITS)
+    bit = shift_left(1, w % BITS)
     if word.available & ~word.serving:
         tables.roomy[w // BITS] |= bit
     else:
@@ -102,7 +102,7 @@ def set_available(tables: Tables, core: int, available: bool) -> None:
     """Withdraw a core or give it back; a job that runs on it goes on (Batsim's machine events)."""
     w = word_of(tables, core)
     word, load = tables.words[w], tables.loads[tables.words[w].processor]
-    bit = 1 << (core - word.first)
+    bit = shift_left(1, core - word.first)
     if (word.available & bit != 0) == available:
         return
     word.available ^= bit

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.engine.compiled import inlined, lowest_bit, zeros_above
+from hdeeprm_like.engine.compiled import inlined, lowest_bit, shift_left, zeros_above
 from hdeeprm_like.types import Bools, Ints, Records
 
 BITS = 64
@@ -80,7 +80,7 @@ def highest_bit(word: int) -> int:
 @inlined
 def bits(first: int, count: int) -> int:
     """Return a word in which so many bits are set, from one on."""
-    return -1 if count == BITS else ((1 << count) - 1) << first
+    return -1 if count == BITS else (shift_left(~shift_left(-1, count), first))
 
 
 @inlined

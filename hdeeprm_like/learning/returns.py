@@ -11,7 +11,6 @@ from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.types import Floats, Ints
 
 
-@compiled
 def discounted_returns(rewards: Floats, lengths: Ints, gamma: float) -> Floats:
     """Return (S,) the discounted sum of the rewards from each decision to the end of its episode.
 
@@ -21,6 +20,23 @@ def discounted_returns(rewards: Floats, lengths: Ints, gamma: float) -> Floats:
     Source: thesis equation 2.1, dissertation equation 2.4.
     """
     returns = np.empty(len(rewards))
+    write_returns(in_order(rewards), counts(lengths), float(gamma), returns)
+    return returns
+
+
+def in_order(values: Floats) -> Floats:
+    """Return values as compiled functions take them."""
+    return np.ascontiguousarray(values, np.float64)
+
+
+def counts(lengths: Ints) -> Ints:
+    """Return lengths as compiled functions take them."""
+    return np.ascontiguousarray(lengths, np.int64)
+
+
+@compiled
+def write_returns(rewards: Floats, lengths: Ints, gamma: float, returns: Floats) -> None:
+    """Write the discounted returns."""
     end = 0
     for length in lengths:
         end += length
@@ -28,10 +44,8 @@ def discounted_returns(rewards: Floats, lengths: Ints, gamma: float) -> Floats:
         for step in range(end - 1, end - length - 1, -1):
             following = rewards[step] + gamma * following
             returns[step] = following
-    return returns
 
 
-@compiled
 def generalized_advantages(
     rewards: Floats, values: Floats, following: Floats, lengths: Ints, gamma: float, trace: float
 ) -> Floats:
@@ -45,6 +59,16 @@ def generalized_advantages(
     Source: Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016.
     """
     advantages = np.empty(len(rewards))
+    given = in_order(rewards), in_order(values), in_order(following), counts(lengths)
+    write_advantages(*given, float(gamma), float(trace), advantages)
+    return advantages
+
+
+@compiled
+def write_advantages(
+    rewards: Floats, values: Floats, following: Floats, lengths: Ints, gamma: float, trace: float, advantages: Floats
+) -> None:
+    """Write the generalized advantages."""
     end = 0
     for episode in range(len(lengths)):
         end += lengths[episode]
@@ -54,7 +78,6 @@ def generalized_advantages(
             sum_of_errors = error + gamma * trace * sum_of_errors
             next_value = values[step]
             advantages[step] = sum_of_errors
-    return advantages
 
 
 def standardized(values: Floats) -> Floats:
@@ -84,7 +107,6 @@ def mean_at_each_step(returns: Floats, lengths: Ints) -> Floats:
     return baseline
 
 
-@compiled
 def mean_at_each_time(returns: Floats, times: Floats, lengths: Ints, alike: int) -> Floats:
     """Return (S,) a baseline: the mean return, from the time of each decision on, of all episodes with the same jobs.
 
@@ -99,7 +121,13 @@ def mean_at_each_time(returns: Floats, times: Floats, lengths: Ints, alike: int)
     Source: Mao et al., "Variance Reduction for Reinforcement Learning in Input-Driven Environments", 2019.
     """
     mean = np.zeros(len(returns))
-    ends = np.cumsum(lengths)
+    write_mean(in_order(returns), in_order(times), counts(lengths), int(alike), np.cumsum(counts(lengths)), mean)
+    return mean
+
+
+@compiled
+def write_mean(returns: Floats, times: Floats, lengths: Ints, alike: int, ends: Ints, mean: Floats) -> None:
+    """Write the mean returns of episodes with the same jobs, given (E,) where each episode ends."""
     for episode in range(len(lengths)):
         first = episode - episode % alike
         group = range(first, min(first + alike, len(lengths)))
@@ -110,7 +138,6 @@ def mean_at_each_time(returns: Floats, times: Floats, lengths: Ints, alike: int)
                     place += 1
                 if place < ends[other]:
                     mean[step] += returns[place] / len(group)
-    return mean
 
 
 def reference_returns(reference: Episode, times: Floats, gamma: float) -> Floats:

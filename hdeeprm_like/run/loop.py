@@ -7,10 +7,7 @@ follows from the types of its parts, so that each kind of run is compiled with t
 `run.batch` plays many runs by the same functions, Python's own parts are asked by `run.python_loop`.
 """
 
-from collections.abc import Callable
-from functools import cache
-
-from hdeeprm_like.decision.actions import KINDS, Choices, ChoicesKind
+from hdeeprm_like.decision.actions import Choices, apply_policy
 from hdeeprm_like.decision.job_actions import OpenChoices, SlotChoices, act_by_slot, write_open_mask, write_slot_mask
 from hdeeprm_like.decision.observations.view import ViewArrays, write_view
 from hdeeprm_like.decision.system import (
@@ -91,15 +88,13 @@ def open_clock(tables: BundleType, simulation: BundleType, timing: BundleType) -
 @by_type
 def apply_constant(tables: BundleType, choices: BundleType) -> object:
     """Take the action that is taken at every instant; False where an agent is asked."""
-    kind = KINDS.get(choices.kind)
-    return constant_by(kind) if kind is not None and kind.constant else never
+    return constant_policy if choices.kind == "Choices" else never
 
 
 @by_type
 def carry_out(tables: BundleType, window: BundleType, choices: BundleType, action: object) -> object:
     """Apply an action; return whether the agent may act again in this instant."""
-    kind = KINDS.get(choices.kind)
-    return act_by_slot if kind is None else act_by(kind)
+    return act_by_policy if choices.kind == "Choices" else act_by_slot
 
 
 @by_type
@@ -108,34 +103,26 @@ def write_mask(tables: BundleType, window: BundleType, choices: BundleType, mask
     return MASKS.get(choices.kind, write_void)
 
 
-@compiled
+@inlined
 def never(tables: Tables, choices: NoChoices) -> bool:
     """Tell that an agent is asked."""
     return False
 
 
-@cache
-def constant_by(kind: ChoicesKind) -> Callable[..., bool]:
-    """Return how the constant action is taken."""
-    apply = kind.apply
-
-    def constant(tables, choices):  # type: ignore[no-untyped-def]
-        apply(tables, choices, choices.params[0].constant)
-        return True
-
-    return compiled(constant)
-
-
-@cache
-def act_by(kind: ChoicesKind) -> Callable[..., bool]:
-    """Return how a policy is applied when an agent says so; an instant takes one action."""
-    apply = kind.apply
-
-    def act(tables, window, choices, action):  # type: ignore[no-untyped-def]
-        apply(tables, choices, action)
+@inlined
+def constant_policy(tables: Tables, choices: Choices) -> bool:
+    """Apply the policy that is applied at every instant, if there is one."""
+    if choices.params[0].constant < 0:
         return False
+    apply_policy(tables, choices, choices.params[0].constant)
+    return True
 
-    return compiled(act)
+
+@inlined
+def act_by_policy(tables: Tables, window: Window, choices: Choices, action: int) -> bool:
+    """Apply the policy of an action; an instant takes one action."""
+    apply_policy(tables, choices, action)
+    return False
 
 
 @inlined

@@ -15,7 +15,6 @@ Whatever exceeds its limit is shown as 1.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -52,13 +51,14 @@ VIEW = np.dtype(
         ("backlog", "i4"),  # jobs outside the window that an image shows, B
         ("memory_units", "i4"),  # columns that the memory takes in an image
         ("raw", "i4"),  # 1: nothing is scaled
+        ("kind", "i4"),  # number of the observation, see ``view``
     ],
     align=True,
 )
 
 
 class ViewArrays(Bundle):
-    """The observation of one run in compiled code; J jobs. Each observation has a subclass of its own.
+    """The observation of one run in compiled code; J jobs.
 
     Attributes:
         params: (1,) VIEW.
@@ -119,11 +119,6 @@ class Observation:
     def names(self, sizes: Sizes) -> tuple[str, ...]:
         """Return the name of each column, of an image row by row."""
         return names_of(self.blocks(sizes))
-
-    @cached_property
-    def arrays_class(self) -> type[ViewArrays]:
-        """The class of its rows, by which compiled code knows what to write."""
-        return type(f"{self.name.title()}View", (ViewArrays,), {})
 
 
 @compiled

@@ -16,6 +16,7 @@ All features lie within [0, 1] unless they are asked for raw; the summaries and 
 """
 
 import math
+from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -35,8 +36,8 @@ from hdeeprm_like.decision.observations.summary import MINIMAL, NORMAL, SMALL
 from hdeeprm_like.decision.observations.waits import with_waits
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
-from hdeeprm_like.engine.bundles import Bundle, BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import Tables
@@ -56,11 +57,27 @@ OBSERVATIONS: dict[str, Observation] = {
 WITH_WAITS = {one.name: with_waits(one) for one in OBSERVATIONS.values() if not one.is_image}
 
 
-@by_type
-def write_view(tables: BundleType, window: BundleType, view: BundleType, out: object) -> object:
-    """Write the observation of a run into (F,) float32, an image row by row: what writes it follows from its class."""
-    all_of_them = (*OBSERVATIONS.values(), *WITH_WAITS.values())
-    return next(one.write for one in all_of_them if one.arrays_class.__name__ == view.kind)
+NUMBERED: tuple[Observation, ...] = (*OBSERVATIONS.values(), *WITH_WAITS.values())  # by VIEW.kind
+
+
+def any_of(first: int) -> Callable[..., None]:
+    """Return a compiled function that writes the observation that a view has, one of those from a number on."""
+    write = NUMBERED[first].write
+    if first + 1 == len(NUMBERED):
+        return write
+    otherwise = any_of(first + 1)
+
+    def write_by_kind(tables, window, view, out):  # type: ignore[no-untyped-def]
+        if view.params[0].kind == first:
+            write(tables, window, view, out)
+        else:
+            otherwise(tables, window, view, out)
+
+    return compiled(write_by_kind)
+
+
+write_view = any_of(0)
+"""Writes the observation of a run into (F,) float32, an image row by row."""
 
 
 def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:
@@ -139,9 +156,10 @@ class View:
         params = new_params(state.platform, state.limits)
         params["horizon"], params["backlog"], params["step"] = horizon, backlog, step
         params["memory_units"], params["sensitivity"], params["raw"] = memory_units, queue_sensitivity, raw
+        params["kind"] = NUMBERED.index(observation)
         params["features"] = kept = len(observation.features)
         most = state.limits
-        self.arrays = observation.arrays_class(
+        self.arrays = ViewArrays(
             params=params,
             features=np.zeros((len(state.tables.jobs) if kept else 0, kept), np.float32),
             limits=np.array([most.time, most.cores, most.memory, most.bandwidth]),

@@ -1,7 +1,6 @@
 """What a baseline does at a decision: take in what has happened, start jobs in its mode, tell what the head lacks."""
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hdeeprm_like.decision.names import (
     COMMIT,
@@ -11,7 +10,6 @@ from hdeeprm_like.decision.names import (
     EASY_FCFS,
     EASY_SJF,
     GREEDY,
-    MODES,
     PACKING,
     RESERVE,
     SCORED,
@@ -33,6 +31,7 @@ from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import start_scored
 from hdeeprm_like.decision.policies.slurm import start_like_slurm
+from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
@@ -62,41 +61,6 @@ def close_decision(tables: Tables, plans: Plans, k: int) -> None:
     follow(tables, plans.history)
     if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)
-
-
-@functools.cache
-def decide_by(modes: tuple[str, ...]) -> Callable[[Tables, Plans, int], None]:
-    """Return a compiled function that starts what a baseline of one of some modes starts now, and knows no others."""
-    start = STARTS[MODES[modes[-1]]]
-    for mode in reversed(modes[:-1]):
-        start = either(MODES[mode], STARTS[MODES[mode]], start)
-
-    @by_type
-    def start_of(tables, plans, k):  # type: ignore[no-untyped-def]
-        """Start jobs where they may run anywhere, or where there are partitions."""
-        if no_partitions(tables):
-            return start
-        return start_on_nodes if plans.fields["slurm"][0].kind == "NoSlurmRows" else start_by_partitions
-
-    def decide(tables, plans, k):  # type: ignore[no-untyped-def]
-        if open_decision(tables, plans, k):
-            start_of(tables, plans, k)
-            close_decision(tables, plans, k)
-
-    decide.__qualname__ = f"decide_by_{'_'.join(modes)}"  # machine code is kept by this name
-    return compiled(decide)
-
-
-def either(mode: int, start: Callable[..., None], otherwise: Callable[..., None]) -> Callable[..., None]:
-    """Return a compiled function that starts jobs by one mode, or by others."""
-
-    def start_by_mode(tables, plans, k):  # type: ignore[no-untyped-def]
-        if plans.plans[k].mode == mode:
-            start(tables, plans, k)
-        else:
-            otherwise(tables, plans, k)
-
-    return compiled(start_by_mode)
 
 
 @compiled
@@ -133,3 +97,38 @@ STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
     SLURM: start_in_order,  # without partitions it is refused, see `plans.slurm_rows_of`
 }
 """How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""
+
+
+def any_of(modes: Sequence[int]) -> Callable[[Tables, Plans, int], None]:
+    """Return a compiled function that starts jobs by the mode that a baseline has, one of some."""
+    if len(modes) == 1:
+        return STARTS[modes[0]]
+    mode, start, otherwise = modes[0], STARTS[modes[0]], any_of(modes[1:])
+
+    def start_by_mode(tables, plans, k):  # type: ignore[no-untyped-def]
+        if plans.plans[k].mode == mode:
+            start(tables, plans, k)
+        else:
+            otherwise(tables, plans, k)
+
+    return compiled(start_by_mode)
+
+
+start_by_mode = any_of(tuple(STARTS))
+start_without_scores = any_of(tuple(mode for mode in STARTS if mode != SCORED))
+
+
+@by_type
+def start_jobs(tables: BundleType, plans: BundleType, k: object) -> object:
+    """Start what baseline *k* starts; where nothing is known of users, no policy has scores."""
+    if not no_partitions(tables):
+        return start_by_partitions
+    return start_without_scores if plans.fields["scores"][0].kind == "NoScores" else start_by_mode
+
+
+@compiled
+def decide(tables: Tables, plans: Plans, k: int) -> None:
+    """Start what baseline *k* starts now."""
+    if open_decision(tables, plans, k):
+        start_jobs(tables, plans, k)
+        close_decision(tables, plans, k)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.decision.policies.trees import Trees, new_trees
 from hdeeprm_like.decision.tree_files import Predictor
-from hdeeprm_like.engine.bundles import Bundle, absent
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.state import State
@@ -109,7 +109,7 @@ class History(Bundle):
         jobs: (J,) KNOWN of each job that has been submitted.
         points: (BINS + REMEMBERED + STEPS, 2) scratch: run times in s and their weights, the distribution of one job.
         planned: (P, J) s that each job was last predicted to run, 0 if it never was.
-        trees: of the learned predictors, absent where there are none.
+        trees: of the learned predictors.
     """
 
     past: Records
@@ -147,7 +147,7 @@ def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
         points=np.zeros((BINS + REMEMBERED + STEPS, 3)),
         jobs=np.zeros(jobs, KNOWN),
         planned=np.zeros((BUILT_IN + len(predictors), jobs)),
-        trees=new_trees(predictors, jobs) if predictors else absent(Trees),
+        trees=new_trees(predictors, jobs),
     )
 
 
@@ -164,7 +164,7 @@ def make_room(history: History, jobs: int) -> None:
         return
     history.groups, history.jobs = longer(history.groups, 2 * jobs), longer(history.jobs, jobs)
     history.planned, history.places = wider(history.planned, jobs), empty_places(jobs)
-    if isinstance(history.trees, Trees):
+    if len(history.trees.seen):
         history.trees.seen, history.trees.made = wider(history.trees.seen, jobs), wider(history.trees.made, jobs)
     for number in range(int(history.past["groups"][0])):
         put_group(history, number)

@@ -11,8 +11,7 @@ from hdeeprm_like.decision.policies.history import History, find_siblings
 from hdeeprm_like.decision.policies.scores import ALL, describe_job
 from hdeeprm_like.decision.policies.trees import sum_of_trees
 from hdeeprm_like.decision.score_files import OF_JOB
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
@@ -20,20 +19,8 @@ from hdeeprm_like.types import Floats
 MOST = 700.0  # no larger number has an exponential
 
 
-@by_type
-def learned_time(tables: BundleType, history: BundleType, times: object, j: object) -> object:
-    """Return for how many s a learned predictor takes a waiting job to run."""
-    return no_predictor if history.fields["trees"][0].kind == "NoTrees" else time_by_trees
-
-
-@inlined
-def no_predictor(tables: Tables, history: History, times: int, j: int) -> float:
-    """Return what was requested."""
-    return float(tables.jobs[j].requested_time)
-
-
 @compiled
-def time_by_trees(tables: Tables, history: History, times: int, j: int) -> float:
+def learned_time(tables: Tables, history: History, times: int, j: int) -> float:
     """Return for how many s a predictor takes a waiting job to run: what it told before, while that is fresh."""
     trees, m, now, request = history.trees, times - LEARNED, tables.clock[0].now, tables.jobs[j].requested_time
     before, ended = history.planned[times - FIRST_PREDICTED, j], history.groups[history.jobs[j].user].ended

@@ -17,8 +17,8 @@ from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.scored import sort_by_score
 from hdeeprm_like.decision.policies.scores import STAGES
 from hdeeprm_like.engine.allocation import book_picked
-from hdeeprm_like.engine.bundles import BundleType, copy_entries
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.bundles import copy_entries
+from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
@@ -171,7 +171,7 @@ def write_picked(tables: Tables, plans: Plans) -> None:
         bits[w] = 0
     for n in range(len(tables.nodes)):
         if tables.node_sets.picked[n] > 0:
-            bits[n >> 6] |= 1 << (n & 63)
+            bits[n >> 6] |= shift_left(1, n & 63)
 
 
 @compiled
@@ -301,19 +301,8 @@ def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
             start_on_allowed(tables, plans, j)
 
 
-@by_type
-def sort_learned(tables: BundleType, plans: BundleType, k: object) -> object:
-    """Sort the queue of a learned policy."""
-    return sort_nothing if plans.fields["scores"][0].kind == "NoScores" else sort_scored
-
-
-@inlined
-def sort_nothing(tables: Tables, plans: Plans, k: int) -> None:
-    """Do nothing."""
-
-
 @compiled
-def sort_scored(tables: Tables, plans: Plans, k: int) -> None:
+def sort_learned(tables: Tables, plans: Plans, k: int) -> None:
     """Sort the queue by the scores of policy *k*, if it is a learned one."""
     if plans.plans[k].mode == SCORED:
         sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))

@@ -215,6 +215,14 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     )
 
 
+def no_slurm_rows() -> SlurmRows:
+    """Return what is known where no baseline is like Slurm: nothing."""
+    numbers, none = np.zeros(0), np.zeros(0, OWNER)
+    places = np.zeros(0, np.int64)
+    owner = np.zeros(0, np.int32)
+    return SlurmRows(np.zeros(1, SLURM), owner, *(numbers,) * 5, none, none, places, places)
+
+
 def number(value: object, otherwise: float) -> float:
     """Return a setting as a number, or another where it is none."""
     return float(value) if isinstance(value, int | float) else otherwise

@@ -27,7 +27,7 @@ from hdeeprm_like.decision.names import (
 from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
 from hdeeprm_like.decision.policies.lookahead import Ahead, let_run, new_ahead
-from hdeeprm_like.decision.policies.node_rows import NodePlans, SlurmRows, new_node_plans, new_slurm_rows
+from hdeeprm_like.decision.policies.node_rows import NodePlans, SlurmRows, new_node_plans, new_slurm_rows, no_slurm_rows
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
 from hdeeprm_like.decision.score_files import ScoredPolicy
@@ -167,6 +167,8 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
     learned = [baseline.learned for baseline in baselines]
     commits = np.isin(plans["mode"], (COMMIT, COMMIT_BACKFILL)).any()
     plans_ahead = (plans["mode"] == CONSERVATIVE).any() or any(map(plans_profiles, learned))
+    # two kinds of plans, and no more: machine code is made for each
+    looks_back = isinstance(state.tables.node_sets, NodeSets) or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
         tie_key=np.zeros((count, jobs if commits else 0)),
@@ -179,24 +181,24 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
-        history=history_of(state, baselines, predictors),
-        scores=new_scores(learned, jobs, DEMANDS) if any(learned) else absent(Scores),
-        ahead=new_ahead(jobs, *played_by(learned)) if any(learned) else absent(Ahead),
+        history=new_history(state, [predictor(times) for times in predictors]) if looks_back else absent(History),
+        scores=new_scores(learned, jobs, DEMANDS) if looks_back else absent(Scores),
+        ahead=new_ahead(jobs, *played_by(learned)) if looks_back else absent(Ahead),
         node_plans=new_node_plans(state.tables.node_sets, jobs),
         slurm=slurm_rows_of(state, baselines),
     )
 
 
 def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
-    """Return what Slurm's scheduler knows; absent if no baseline is like it.
+    """Return what Slurm's scheduler knows, nothing if no baseline is like it; absent without partitions.
 
     Raises:
         OptionsError: the platform has no partitions, or the jobs do not say which they ask for.
     """
     slurm = [baseline for baseline in baselines if baseline.mode == "slurm"]
-    if not slurm:
-        return absent(SlurmRows)
     jobs, sets = state.jobs, state.tables.node_sets
+    if not slurm:
+        return no_slurm_rows() if isinstance(sets, NodeSets) else absent(SlurmRows)
     if jobs is None or jobs.demands is None or not isinstance(sets, NodeSets):
         raise OptionsError(
             f"{slurm[0].name}: needs a platform with partitions and jobs that ask for them, as "
@@ -213,13 +215,6 @@ def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
     """Tell whether a learned policy has more than one reservation, for which a profile of free cores is needed."""
     return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
-
-
-def history_of(state: State, baselines: Sequence[Baseline], predictors: Sequence[str]) -> History:
-    """Return what is known of users, with some learned predictors; absent if no baseline looks at it."""
-    if not any(baseline.looks_back for baseline in baselines):
-        return absent(History)
-    return new_history(state, [predictor(times) for times in predictors])
 
 
 def played_by(learned: Sequence[ScoredPolicy | None]) -> tuple[int, int]:

@@ -4,13 +4,11 @@ It is the order that the baseline itself sorts the queue in before it starts job
 (gates, reservations, cores that are kept, looking ahead) is no order, and is left to whoever starts the jobs.
 """
 
-import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from hdeeprm_like.decision.names import MODES, SCORED, Baseline
+from hdeeprm_like.decision.names import SCORED, Baseline
 from hdeeprm_like.decision.policies.baselines import open_decision
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out
@@ -18,7 +16,8 @@ from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import sort_by_score
 from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, weigh, write_features
 from hdeeprm_like.decision.score_files import FEATURES
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import MULTIFACTOR
 from hdeeprm_like.engine.tables import Tables
@@ -41,37 +40,38 @@ class Ranked(NamedTuple):
 
 def ranked_by(baseline: Baseline, tables: Tables, plans: Plans, k: int) -> Ranked:
     """Return the waiting jobs in the order of baseline *k* now."""
-    count = sorter(baseline.mode)(tables, plans, k)
+    count = write_order(tables, plans, k)
     rows = plans.queue[:count].astype(np.int64)
     keys: Floats = tables.waiting.key_of[plans.plans["list"][k], rows]
     because = score_terms(baseline, tables, plans, k, rows)[1] if baseline.learned and count else {}
     return Ranked(rows, keys, because)
 
 
-@functools.cache
-def sorter(mode: str) -> Callable[..., int]:
-    """Return a compiled function that writes the jobs in the order of a baseline of a mode to ``Plans.queue``."""
-    arrange: Callable[..., None] = sort_by_stage if MODES[mode] == SCORED else keep_as_sorted
-
-    def write_order(tables, plans, k):  # type: ignore[no-untyped-def]
-        if not open_decision(tables, plans, k):
-            return 0
-        arrange(tables, plans, k)
-        return copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
-
-    write_order.__qualname__ = f"write_order_{mode}"  # machine code is kept by this name
-    return compiled(write_order)
+@by_type
+def arrange(tables: BundleType, plans: BundleType, k: object) -> object:
+    """Sort the waiting jobs as baseline *k* sorts them after a decision has opened."""
+    return keep_as_sorted if plans.fields["scores"][0].kind == "NoScores" else sort_by_stage
 
 
-@compiled
+@inlined
 def keep_as_sorted(tables: Tables, plans: Plans, k: int) -> None:
     """Do nothing: the list is sorted when a decision opens."""
 
 
-@compiled
+@inlined
 def sort_by_stage(tables: Tables, plans: Plans, k: int) -> None:
     """Sort the waiting jobs by the score of the stage that a learned policy is in."""
-    sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
+    if plans.plans[k].mode == SCORED:
+        sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
+
+
+@compiled
+def write_order(tables: Tables, plans: Plans, k: int) -> int:
+    """Write the jobs in the order of baseline *k* to ``Plans.queue``; return how many."""
+    if not open_decision(tables, plans, k):
+        return 0
+    arrange(tables, plans, k)
+    return int(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue))
 
 
 def score_terms(

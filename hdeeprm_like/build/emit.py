@@ -1,0 +1,149 @@
+"""Many functions to one shared library: linked, optimized as one, and translated for a processor.
+
+A function that several entries call is in the library once. The code needs libm, memmove and memset from outside.
+"""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from hdeeprm_like.build.frontend import Part, by_symbol, result_of
+from hdeeprm_like.engine import library
+from hdeeprm_like.errors import HDeepRMError
+
+WORDS = {"i": "i64", "b": "i8", "f": "double"}  # how a result is returned
+SUPPORT = """
+#include <math.h>
+#include <stdlib.h>
+#define HIDDEN __attribute__((visibility("hidden")))
+HIDDEN void NRT_MemInfo_call_dtor(void *info) { abort(); }  /* no array is owned by machine code */
+HIDDEN void NRT_Free(void *memory) { free(memory); }
+HIDDEN double numba_nextafter(double a, double b) { return nextafter(a, b); }
+"""
+
+
+class NoCompiler(HDeepRMError):
+    """There is no C compiler, which links libraries."""
+
+
+def needed_by(symbols: Iterable[str], modules: dict[str, Any]) -> list[Any]:
+    """Return the modules of some functions and of all that they call."""
+    wanted, found = list(symbols), []
+    while wanted:
+        symbol = wanted.pop()
+        if symbol in modules or symbol not in by_symbol:
+            continue
+        module = modules[symbol] = llvm.parse_assembly(by_symbol[symbol].text)
+        found.append(module)
+        wanted.extend(f.name for f in module.functions if f.is_declaration and f.name in by_symbol)
+    return found
+
+
+def way_in(name: str, part: Part, module: Any) -> str:
+    """Return a function in LLVM's language by which C, and so Python, calls a part."""
+    types = [str(argument.type) for argument in module.get_function(part.symbol).arguments]
+    outer = ["i64" if kind == "ptr" else kind for kind in types[2:]]
+    lines = [f"%r{i} = inttoptr i64 %a{i} to ptr" for i, kind in enumerate(types[2:]) if kind == "ptr"]
+    given = [f"{kind} %{'r' if kind == 'ptr' else 'a'}{i}" for i, kind in enumerate(types[2:])]
+    result = WORDS.get(result_of(part))
+    end = [f"%value = load {result}, ptr %result", f"ret {result} %value"] if result else ["ret void"]
+    parameters = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(outer))
+    body = [
+        "%result = alloca i64",
+        "%error = alloca ptr",
+        *lines,
+        f"%status = call i32 @{part.symbol}(ptr %result, ptr %error, {', '.join(given)})",
+        "%old = load i32, ptr @hl_status",
+        "%bad = icmp sgt i32 %status, 0",
+        "%new = select i1 %bad, i32 %status, i32 %old",
+        "store i32 %new, ptr @hl_status",
+        *end,
+    ]
+    declared = f"declare i32 @{part.symbol}(ptr, ptr, {', '.join(types[2:])})"
+    lines = [declared, f"define {result or 'void'} @{name}({parameters}) {{", *(f"  {line}" for line in body), "}"]
+    return "\n".join(lines)
+
+
+def optimized(entries: dict[str, Part], machine: Any) -> Any:
+    """Return one module of all entries, by the names of their ways in, and of what they call."""
+    modules: dict[str, Any] = {}
+    needed_by((part.symbol for part in entries.values()), modules)
+    ways = ["@hl_status = global i32 0"]
+    ways += [way_in(name, part, modules[part.symbol]) for name, part in entries.items()]
+    whole = llvm.parse_assembly("\n".join(ways))
+    for module in modules.values():
+        module.triple = whole.triple
+        whole.link_in(module)
+    whole.triple = machine.triple
+    whole.data_layout = str(machine.target_data)
+    for function in whole.functions:
+        if not function.is_declaration and function.name not in entries:
+            function.linkage = "internal"
+    for variable in whole.global_variables:
+        if not variable.is_declaration and variable.name != "hl_status":
+            variable.linkage = "internal"
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization, options.slp_vectorization = True, False
+    builder = llvm.create_pass_builder(machine, options)
+    manager = builder.getModulePassManager()
+    manager.add_refprune_pass()
+    manager.run(whole, builder)
+    last = llvm.create_new_module_pass_manager()
+    last.add_global_dead_code_eliminate_pass()
+    last.run(whole, builder)
+    whole.verify()
+    return whole
+
+
+def target_machine(processor: str) -> Any:
+    """Return LLVM's description of a kind of processor."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=processor, opt=3, reloc="pic", codemodel="small")
+
+
+def link(code: bytes, path: Path) -> None:
+    """Make a shared library of LLVM's machine code.
+
+    Raises:
+        NoCompiler: there is no C compiler.
+    """
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        raise NoCompiler("a C compiler (cc, gcc or clang) is needed to link machine code; there is none on the PATH")
+    with tempfile.TemporaryDirectory() as folder:
+        made, support = Path(folder) / "code.o", Path(folder) / "support.c"
+        made.write_bytes(code)
+        support.write_text(SUPPORT)
+        shared = [compiler, "-shared", "-fPIC", "-O2", "-s", "-o", str(path), str(made), str(support), "-lm"]
+        subprocess.run(shared, check=True, capture_output=True)
+
+
+def write_library(folder: Path, name: str, kinds: Mapping[str, Part], processor: str = "") -> Path:
+    """Write the shared object of some kinds of calls, and its table beside it; return the former.
+
+    Args:
+        processor: that it is made for; this one if it is not given.
+
+    Raises:
+        NoCompiler: there is no C compiler.
+    """
+    entries = {f"hl_{number}": kind for number, kind in enumerate(kinds)}
+    machine = target_machine(processor or library.target())
+    module = optimized({symbol: kinds[kind] for symbol, kind in entries.items()}, machine)
+    path = folder / f"{name}.so"
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        code, table = Path(made) / "code.so", Path(made) / "table.json"
+        link(machine.emit_object(module), code)
+        content = {kind: [symbol, result_of(kinds[kind])] for symbol, kind in entries.items()}
+        table.write_text(json.dumps({"digest": library.source_digest(), "entries": content}, indent=0))
+        code.replace(path)
+        table.replace(path.with_suffix(".json"))  # last: a table is never without its code
+    return path

@@ -1,0 +1,58 @@
+"""What no library has, compiled in the process that calls it, and kept for the next one."""
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.build import emit, frontend
+from hdeeprm_like.engine import library
+
+FUNCTIONS = 200  # about so many are compiled for a run, for the progress
+PACE: dict[str, Any] = {"unit": " functions", "leave": False, "delay": 1.0, "mininterval": 0.5}  # s
+
+
+def compile_kind(function: Any, arguments: tuple[object, ...], kind: str) -> None:
+    """Compile a function for arguments of these types and put it where `library.tables` finds it.
+
+    Raises:
+        NoCompiler: there is no C compiler.
+    """
+    with progress(f"compiling {function.__name__}, once for this machine"):
+        part = frontend.part_of(function, tuple(map(frontend.type_of, arguments)))
+        name = hashlib.sha256(kind.encode()).hexdigest()[:20]
+        emit.write_library(kept(), name, {kind: part})
+    library.tables().look()
+
+
+def kept() -> Path:
+    """Return the folder for what is compiled here: the user's cache, or one for this process if that is read-only."""
+    folder = library.tables().kept
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    library.tables().kept = Path(tempfile.mkdtemp(prefix="hdeeprm_like-"))
+    return library.tables().kept
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Show in a terminal that functions are being compiled."""
+    if not sys.stderr or not sys.stderr.isatty():
+        yield
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc=what, total=FUNCTIONS, **PACE) as bar:
+        frontend.watchers.append(bar.update)
+        try:
+            yield
+        finally:
+            frontend.watchers.remove(bar.update)

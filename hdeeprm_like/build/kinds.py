@@ -1,0 +1,265 @@
+"""The kinds of runs that the library has machine code for: a finite table.
+
+A kind is played on a tiny cluster, and each compiled function that Python calls meanwhile is put into the library. What
+may be asked at run time is not in the table: all policy pairs, orders, modes, placements, observations, objectives and
+rewards are in each kind. What remains are the types of the parts of a run:
+
+| part | types |
+|---|---|
+| clock | Batsim's, the textbook's (with decisions after single events, too) |
+| machine | without partitions, with partitions |
+| policies | without knowledge of users, with it (learned policies, predicted run times, multifactor) |
+| actions | policies, jobs in slots (masked or not), Python's own |
+| driver | a run, an environment, environments side by side, messages of Batsim or Slurm |
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.objectives import objective_value
+from hdeeprm_like.decision.policies.history import read_history
+from hdeeprm_like.decision.policies.ranking import write_scores
+from hdeeprm_like.decision.policies.scores import COUNT
+from hdeeprm_like.decision.presets import NO_LIMITS, Space, policy_named
+from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.engine.cores import set_available
+from hdeeprm_like.engine.job_rows import Request
+from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
+from hdeeprm_like.engine.state import Instant, State
+from hdeeprm_like.learning.returns import discounted_returns, generalized_advantages, mean_at_each_time
+from hdeeprm_like.results.job_lines import numbered
+from hdeeprm_like.results.run_log import Record
+from hdeeprm_like.run.expert import follow
+from hdeeprm_like.run.python_loop import Play, Steps
+from hdeeprm_like.run.replay import replay
+from hdeeprm_like.run.runs import Runs
+from hdeeprm_like.run.schedules import run_to_end
+from hdeeprm_like.run.simulator import Clock, Simulator
+from hdeeprm_like.run.streamed import Stream
+
+CORES, JOBS = 2, 4
+CLOCKS: tuple[Clock, ...] = ("batsim", "textbook")  # the third one has the machine code of the second
+PLAIN, LOOKS_BACK, SLURM = "sjf+easy", "saf@ewma+easy", "multifactor+slurm"
+PAIR = "shortest-high_gflops"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of runs.
+
+    Attributes:
+        group: what needs it: launch, compare, environments, training, slurm.
+        name: for people. play: simulates a tiny instance of it.
+    """
+
+    group: str
+    name: str
+    play: Callable[[], object]
+
+
+def kinds() -> Iterator[Kind]:
+    """Yield all kinds, those that most need first."""
+    for clock in CLOCKS:
+        group = "launch" if clock == "batsim" else "compare"
+        yield Kind(group, f"policy run, {clock} clock", partial(simulate, (PAIR, PLAIN), clock))
+        yield Kind(group, f"policy run that knows users, {clock} clock", partial(simulate, (LOOKS_BACK,), clock))
+    yield Kind("launch", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
+    yield Kind("compare", "streams", partial(stream, (PAIR, PLAIN)))
+    predict = partial(replay, pool(CORES), some_jobs(), np.zeros(JOBS), ("ewma",))
+    yield Kind("compare", "replays, for predictors", predict)
+    for clock in CLOCKS:
+        for name, space in SPACES.items():
+            yield Kind("environments", f"{name}, {clock} clock", partial(play_space, space, clock, pool(CORES)))
+    yield Kind("training", "returns", returns)
+    yield Kind("slurm", "a Slurm that is followed", follow_slurm)
+    for clock in CLOCKS:
+        policies = (PLAIN, LOOKS_BACK, SLURM)
+        yield Kind("slurm", f"policy run, partitions, {clock} clock", partial(simulate, policies, clock, True))
+        for name, space in SPACES.items():
+            play = partial(play_space, space, clock, with_partitions())
+            yield Kind("environments", f"{name}, partitions, {clock} clock", play)
+    yield Kind("slurm", "messages of Batsim, partitions", partial(answer_messages, (PLAIN,), True))
+
+
+SPACES = {
+    "policies": Space(actions=(PLAIN, "fcfs+greedy"), observation="minimal"),
+    "policies that know users": Space(actions=(LOOKS_BACK, PLAIN), observation="minimal"),
+    "jobs in slots": Space(actions="jobs", head=2, opens="fitting", step=1.0, observation="horizon"),
+    "jobs in slots, unmasked": Space(actions="jobs", head=2, opens="fitting", masked=False, observation="horizon"),
+    "jobs and machines": Space(actions="machines", head=2, opens="fitting", observation="machines"),
+}
+
+
+def with_partitions() -> Platform:
+    """Return a platform with a partition."""
+    platform = pool(CORES)
+    partitions = Partitions(
+        names=("all",),
+        nodes=np.ones((1, platform.nodes), np.bool_),
+        tiers=np.ones(1),
+        factors=np.ones(1),
+        exclusive=np.zeros(1, np.bool_),
+        features=(frozenset(),) * platform.nodes,
+        weights=np.ones(platform.nodes),
+    )
+    return replace(platform, partitions=partitions)
+
+
+def some_jobs(partitions: bool = False) -> Workload:
+    """Return jobs of two cores that come at once, of one second each, for a pool."""
+    zeros = np.zeros(JOBS)
+    return Workload(
+        ids=tuple(f"w0!{number}" for number in range(JOBS)),
+        profiles=("tiny",) * JOBS,
+        submit=zeros,
+        size=np.full(JOBS, CORES),
+        requested_time=zeros + 1.0,
+        requested_ops=zeros + 1e9,
+        ops=zeros + 1e9,
+        delay=zeros - 1.0,
+        memory=zeros,
+        bandwidth=zeros,
+        walltime=zeros + np.inf,
+        capacity=CORES,
+        demands=demands_of([Demand("all")] * JOBS) if partitions else None,
+    )
+
+
+def platform_of(partitions: bool) -> Platform:
+    """Return the machine of the plays."""
+    return with_partitions() if partitions else pool(CORES)
+
+
+def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False) -> None:
+    """Simulate some jobs under each policy, and write them where the clock is that of ``launch``."""
+    platform, jobs = platform_of(partitions), some_jobs(partitions)
+    for name in policies:
+        simulator = run_to_end(platform, jobs, PolicyActions([policy_named(name)]), clock, log=clock == "batsim")
+        if clock == "batsim":
+            with TemporaryDirectory() as folder:
+                Record(simulator, jobs).write_jobs(Path(folder) / "out_jobs.csv", many=0)
+
+
+def stream(policies: tuple[str, ...]) -> None:
+    """Simulate some jobs that come in parts."""
+    for name in policies:
+        for ended in Stream(pool(CORES), iter([some_jobs(), some_jobs()]), policy_named(name)).ended():
+            numbered(ended["number"].copy(), ",")
+
+
+def answer_messages(policies: tuple[str, ...], partitions: bool = False) -> None:
+    """Decide about a job as if Batsim told of it: it comes, and it ends; once with a reward, too."""
+    for name in policies:
+        actions = PolicyActions([policy_named(name)])
+        for space in (None, Space(actions=policies, observation="minimal")):
+            state = State(platform_of(partitions), None, limits=NO_LIMITS, needs=actions.needs)
+            if space is None:
+                system = DecisionSystem(state, actions)
+            else:
+                state = space.state(platform_of(partitions), None, limits=NO_LIMITS)
+                system = space.system(state)
+            decide(system)
+            set_available(state.tables, 0, False)
+
+
+def decide(system: DecisionSystem) -> None:
+    """Answer two messages by a decision system."""
+    state = system.state
+    job = state.append(Request(submit=0.0, size=CORES, time=1.0, ops=1e9, memory=0.0, bandwidth=0.0))
+    for instant in (Instant(0.0, [], 1, False), Instant(1.0, [job], 0, True)):
+        system.receive(instant)
+        while system.open:
+            _, mask = system.observe()
+            system.act(int(mask.argmax()))
+        state.drain(asked=True)
+    system.settle()
+
+
+def play_space(space: Space, clock: Clock, platform: Platform) -> None:
+    """Play episodes of a decision space: recorded as agents do, step by step, side by side, and over the wire."""
+    jobs = some_jobs(platform.partitions is not None)
+    for record in (True, False):
+        state = space.state(platform, jobs, log=False)
+        play = Play(Simulator(state, jobs, clock), space.system(state))
+        if record:
+            play_to_end(play)
+        else:
+            steps = Steps(play)
+            if steps.begin():
+                steps(int(steps.mask.argmax()))
+    runs = Runs(space, platform, 2, clock)
+    for place in range(2):
+        first = runs.put(place, jobs)
+        runs.load(place, first, len(jobs), 0.0, 0, jobs.limits())
+    runs.begin(np.arange(2))
+    runs.step(runs.masks.argmax(axis=1))
+    if space.actions == "jobs":
+        follow(runs.rows, np.zeros((2, JOBS)), runs.masks, np.zeros(2, np.int64))
+    objective_value(runs.run(0).core.tables, runs.run(0).core.window, 0, 0.0)
+    own_parts(space, clock, platform, jobs)
+
+
+def play_to_end(play: Play) -> None:
+    """Play an episode by its first legal actions, looking at it each time."""
+    while play.advance():
+        _, mask = play.observe()
+        play.act(int(mask.argmax()))
+
+
+def own_parts(space: Space, clock: Clock, platform: Platform, jobs: Workload) -> None:
+    """Play an episode in which actions, observation or policies are Python's."""
+    for own in (False, True):
+        state = space.state(platform, jobs, log=False)
+        system = space.system(state)
+        if own:
+            system.observer = None
+        else:
+            system.actions = PolicyActions([(lambda state, rows: state.tables.jobs["submit"][rows], "high_gflops")])
+        play_to_end_unseen(Play(Simulator(state, jobs, clock), system))
+    actions = PolicyActions([policy_named(PLAIN)])
+    state = State(platform, jobs, log=False, needs=actions.needs)
+    play_to_end_unseen(Play(Simulator(state, jobs, clock), DecisionSystem(state, actions)))
+
+
+def play_to_end_unseen(play: Play) -> None:
+    """Play an episode by its first action."""
+    while play.advance():
+        play.act(0)
+
+
+def returns() -> None:
+    """Compute what learning agents make of rewards."""
+    rewards, lengths = np.zeros(2), np.full(1, 2)
+    discounted_returns(rewards, lengths, 0.9)
+    generalized_advantages(rewards, rewards, np.zeros(1), lengths, 0.9, 0.9)
+    mean_at_each_time(rewards, rewards, lengths, 1)
+
+
+def follow_slurm() -> None:
+    """Follow jobs that another scheduler starts, and rank those that wait."""
+    for name in (PLAIN, LOOKS_BACK):
+        actions = PolicyActions([policy_named(name)])
+        state = State(pool(CORES), None, limits=NO_LIMITS, needs=actions.needs, named=False)
+        system = DecisionSystem(state, actions)
+        rows = [state.append(Request(0.0, 1, 1.0, 1e9, 0.0, 0.0, user=1)) for _ in range(3)]
+        system.receive(Instant(0.0, [], 3, arrivals_over=False))
+        actions.notice(0, state)
+        actions.rank(0, state)
+        start_outside(state.tables, rows[0], 1)
+        withdraw(state.tables, rows[1])
+        runs(state.tables, rows[0])
+        set_available(state.tables, 0, False)
+        if name == LOOKS_BACK:
+            plans = actions.choices(state).plans
+            read_history(state.tables, plans.history)
+            write_scores(state.tables, plans, 0, np.zeros(0, np.int64), np.zeros((0, COUNT)), np.zeros(0))

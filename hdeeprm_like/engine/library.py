@@ -1,0 +1,223 @@
+"""Machine code that was built before: where it lies, how it is found, and the way in for Python.
+
+A *library* is a shared object with a table (JSON) beside it, which has the symbol and the type of the result of each
+*kind* of call. A kind is a function with the types of its arguments, as text that is the same in every process. There
+is the library that comes with the package, and the user's own folder, where `hdeeprm_like.build` keeps what it compiled
+because it was missing. Both carry a digest of all sources that machine code is made of: stale code never runs.
+
+The code takes plain words, so that `ctypes` is all that is needed to call it: of a bundle its address, of an array the
+words of numba's array, of numbers themselves.
+"""
+
+import ctypes
+import functools
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.errors import HDeepRMError
+
+PACKAGE = Path(__file__).parent.parent
+SHIPPED = PACKAGE / "data" / "machine_code"  # in a wheel, or after `make library`
+SOURCES = ("cluster", "engine", "decision", "run", "learning", "build")  # folders that compiled functions are made of
+CACHE = "HDEEPRM_LIKE_CACHE"  # environment variable: the folder where machine code is kept that had to be compiled
+CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("0", "")  # whether each index is checked
+
+RESULTS: dict[str, Any] = {"i": ctypes.c_int64, "b": ctypes.c_bool, "f": ctypes.c_double, "n": None}
+X86_64_V3 = ("AVX2", "FMA3", "BMI2", "F16C", "LZCNT", "MOVBE")  # of its features, those that numpy tells of
+
+
+class MissingCode(HDeepRMError):
+    """Machine code is needed that is in no library, and nothing is installed that compiles it."""
+
+
+@functools.cache
+def source_digest() -> str:
+    """Return a name for the content of every file that compiled code is made of, and for how it is compiled."""
+    digest = hashlib.sha256(f"{CHECKED}".encode())
+    for folder in SOURCES:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def target() -> str:
+    """Return the kind of processor that machine code is made for here, as LLVM calls it."""
+    machine = platform.machine().lower()
+    if machine not in ("x86_64", "amd64"):
+        return "generic"
+    features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
+    modern = all(features.get(name, True) for name in X86_64_V3)
+    return "x86-64-v3" if modern else "x86-64-v2"
+
+
+def kept_in() -> Path:
+    """Return the folder where machine code is kept that had to be compiled on this machine."""
+    given = os.environ.get(CACHE)
+    if given:
+        return Path(given)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "hdeeprm_like"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hdeeprm_like"
+
+
+def name_of(argument: object) -> str:
+    """Return the type of an argument as text, the same in every process."""
+    layout = getattr(argument, "layout", None)
+    if layout is not None:
+        return str(layout.name)
+    if isinstance(argument, np.ndarray):
+        from hdeeprm_like.engine.bundles import name_of as name_of_dtype
+
+        return f"{argument.ndim}{name_of_dtype(argument.dtype)}{'C' if argument.flags.c_contiguous else 'A'}"
+    if isinstance(argument, tuple):
+        return "(" + ",".join(map(name_of, argument)) + ")"
+    for kind, name in ((bool, "b"), (np.bool_, "b"), (int, "i"), (np.integer, "i"), (float, "f"), (np.floating, "f")):
+        if isinstance(argument, kind):
+            return name
+    raise TypeError(f"compiled functions take bundles, arrays and numbers, not {type(argument).__name__}")
+
+
+def kind_of(argument: object) -> object:
+    """Return what tells the type of an argument that is no bundle apart from others, quickly."""
+    kind = type(argument)
+    if kind is np.ndarray:
+        return argument.dtype, argument.ndim, argument.flags.c_contiguous  # type: ignore[attr-defined]
+    return name_of(argument) if kind is tuple else kind
+
+
+class Tables:
+    """The libraries that are known: kinds of calls to where their code is.
+
+    Attributes:
+        entries: kind -> shared object, symbol, type of the result. kept: the folder for what is compiled here.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[str, tuple[Path, str, str]] = {}
+        self.kept = kept_in() / f"{source_digest()}-{target()}"
+        self._seen: set[Path] = set()
+        self._open: dict[Path, Any] = {}
+        self.look()
+
+    def look(self) -> None:
+        """Read the tables that have come since the last look."""
+        for folder in (SHIPPED / target(), self.kept):
+            for table in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+                if table not in self._seen:
+                    self._seen.add(table)
+                    content = json.loads(table.read_text())
+                    if content["digest"] == source_digest():
+                        for kind, (symbol, result) in content["entries"].items():
+                            self.entries.setdefault(kind, (table.with_suffix(".so"), symbol, result))
+
+    def function(self, kind: str, releases: bool) -> Any:
+        """Return the function of a kind for `ctypes`; None if no library has it."""
+        if kind not in self.entries:
+            return None
+        path, symbol, result = self.entries[kind]
+        if path not in self._open:
+            self._open[path] = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
+        opened = self._open[path][0 if releases else 1]
+        function = getattr(opened, symbol)
+        function.restype = RESULTS[result]
+        function.status = ctypes.c_int32.in_dll(opened, "hl_status")
+        return function
+
+
+@functools.cache
+def tables() -> Tables:
+    """Return the libraries of this process."""
+    return Tables()
+
+
+def kind_of_call(function: Any, arguments: tuple[object, ...]) -> str:
+    """Return the kind of a call of a compiled function."""
+    names = " ".join(map(name_of, arguments))
+    return f"{function.__module__}:{function.__qualname__} {names}"
+
+
+def machine_code(function: Any, arguments: tuple[object, ...]) -> Callable[..., object]:
+    """Return the machine code of a compiled function for arguments of these types, compiled now if no library has it.
+
+    Raises:
+        MissingCode: it has to be compiled, and numba is not installed.
+    """
+    kind = kind_of_call(function, arguments)
+    found = tables().function(kind, function.releases)
+    return caller(missing(function, arguments, kind) if found is None else found, arguments)
+
+
+def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> Any:
+    """Compile what no library has, keep it, and return it for `ctypes`.
+
+    Raises:
+        MissingCode: numba is not installed.
+    """
+    try:
+        from hdeeprm_like.build.fallback import compile_kind
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("numba", "llvmlite"):
+            raise
+        raise MissingCode(
+            f"there is no machine code for {function.__qualname__} of this kind of run in the package; "
+            'install numba to compile it: pip install "hdeeprm_like[compile]"'
+        ) from None
+    compile_kind(function, arguments, kind)
+    return tables().function(kind, function.releases)
+
+
+missing: Callable[[Any, tuple[object, ...], str], Any] = compile_missing
+"""What gives the machine code that no library has; `hdeeprm_like.build` takes its place to collect what is called."""
+
+
+def caller(function: Any, arguments: tuple[object, ...]) -> Callable[..., object]:
+    """Return how Python calls machine code with arguments of these types."""
+    names = [f"a{i}" for i in range(len(arguments))]
+    words, kinds = [], []
+    for name, argument in zip(names, arguments, strict=True):
+        if hasattr(argument, "address"):
+            words.append(f"{name}.address")
+            kinds.append(ctypes.c_int64)
+        elif isinstance(argument, np.ndarray | tuple):
+            words.append(f"*words_of({name})")
+            kinds.extend([ctypes.c_int64] * len(words_of(argument)))
+        else:
+            words.append(name)
+            text = name_of(argument)
+            kinds.append({"b": ctypes.c_bool, "i": ctypes.c_int64, "f": ctypes.c_double}[text])
+    function.argtypes = kinds
+    place: dict[str, Any] = {"function": function, "words_of": words_of}
+    if CHECKED:
+        place["function"] = checked(function, function.status)
+    source = f"lambda {', '.join(names)}: function({', '.join(words)})"
+    return eval(source, place)  # type: ignore[no-any-return]  # names that are made here alone go in
+
+
+def words_of(argument: Any) -> list[int]:
+    """Return the words of an array, or of those of a tuple, as numba lays them out."""
+    if isinstance(argument, tuple):
+        return [word for one in argument for word in words_of(one)]
+    address = argument.__array_interface__["data"][0]
+    return [0, 0, argument.size, argument.itemsize, address, *argument.shape, *argument.strides]
+
+
+def checked(function: Any, status: Any) -> Callable[..., object]:
+    """Return a function that raises an IndexError where an index of its arrays was out of bounds."""
+
+    def call(*words: object) -> object:
+        result = function(*words)
+        if status.value:
+            status.value = 0
+            raise IndexError("an index of compiled code is out of bounds")
+        return result
+
+    return call
