@@ -5,6 +5,7 @@ built with ``--into``, once for each kind of processor that it serves.
 """
 
 import argparse
+import gc
 import sys
 import time
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from pathlib import Path
 from hdeeprm_like.engine import library
 
 GROUPS = {
-    "launch": "launch on Batsim's clock, and against Batsim",
+    "launch": "launch under a policy that knows no users",
+    "batsim": "other policies on Batsim's clock, and decisions for Batsim",
     "compare": "compare, simulate and stream on the textbook's clock",
     "environments": "Gymnasium's environments, single and vectorized, and what agents play in",
     "training": "what agents make of rewards",
@@ -63,7 +65,9 @@ def build(groups: Sequence[str], name: str, folders: Sequence[Path]) -> None:
     from hdeeprm_like.build.recording import Recorder, recording
 
     begin, recorder = time.process_time(), Recorder()
-    with tqdm(total=FUNCTIONS if len(groups) == len(GROUPS) else None, unit=" functions", mininterval=0.5) as bar:
+    gc.disable()  # what numba makes of a function is in use until the library is written
+    functions = FUNCTIONS if len(groups) == len(GROUPS) else None
+    with tqdm(total=functions, unit=" functions", mininterval=0.5, disable=None) as bar:
         frontend.watchers.append(bar.update)
         with recording(recorder):
             for kind in kinds():

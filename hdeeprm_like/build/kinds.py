@@ -58,7 +58,7 @@ class Kind:
     """A kind of runs.
 
     Attributes:
-        group: what needs it: launch, compare, environments, training, slurm.
+        group: what needs it: launch, batsim, compare, environments, training, slurm.
         name: for people. play: simulates a tiny instance of it.
     """
 
@@ -70,10 +70,10 @@ class Kind:
 def kinds() -> Iterator[Kind]:
     """Yield all kinds, those that most need first."""
     for clock in CLOCKS:
-        group = "launch" if clock == "batsim" else "compare"
+        group, others = ("launch", "batsim") if clock == "batsim" else ("compare", "compare")
         yield Kind(group, f"policy run, {clock} clock", partial(simulate, (PAIR, PLAIN), clock))
-        yield Kind(group, f"policy run that knows users, {clock} clock", partial(simulate, (LOOKS_BACK,), clock))
-    yield Kind("launch", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
+        yield Kind(others, f"policy run that knows users, {clock} clock", partial(simulate, (LOOKS_BACK,), clock))
+    yield Kind("batsim", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
     yield Kind("compare", "streams", partial(stream, (PAIR, PLAIN)))
     predict = partial(replay, pool(CORES), some_jobs(), np.zeros(JOBS), ("ewma",))
     yield Kind("compare", "replays, for predictors", predict)
