@@ -12,6 +12,9 @@ ENABLED = os.environ.get("HDEEPRM_LIKE_PYTHON", "0") != "0"
 BITS = 64
 ALL_BITS = (1 << BITS) - 1
 
+if ENABLED:
+    np.seterr(all="ignore")  # as in machine code: sums of words wrap around, and x / 0 is infinite or nan
+
 F = TypeVar("F", bound=Callable[..., object])
 
 

@@ -18,7 +18,6 @@ from hdeeprm_like.decision.names import (
     ORDERS,
     PACKING,
     PLACEMENTS,
-    RESERVE,
     SLURM,
     STRICT,
     Baseline,
@@ -134,7 +133,7 @@ def needs_of(baseline: Baseline) -> Needs:
     by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
     shortest = (SJF, min(times, OF_CANDIDATES))
     candidates = shortest if mode == EASY_SJF else by_submission.get(mode, own)
-    looks_at_ends = mode not in (STRICT, GREEDY, PACKING, RESERVE) or baseline.looks_back
+    looks_at_ends = mode not in (STRICT, GREEDY, PACKING) or baseline.looks_back  # RESERVE does so on partitions
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
 

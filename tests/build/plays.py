@@ -1,0 +1,87 @@
+"""Small worlds of every kind of run, as text that is the same wherever the same happens; run in a process of its own."""
+
+import sys
+
+import numpy as np
+
+from hdeeprm_like.build.kinds import CLOCKS, SPACES, with_partitions
+from hdeeprm_like.cluster.partitions import Demand, demands_of
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import JOB_POLICIES, MODES, PLACEMENTS
+from hdeeprm_like.decision.presets import PRESETS, policy_named
+from hdeeprm_like.run.python_loop import Play, Steps
+from hdeeprm_like.run.runs import Runs
+from hdeeprm_like.run.schedules import run_to_end
+from hdeeprm_like.run.simulator import Simulator
+
+PLAIN = [f"sjf+{mode}" for mode in MODES if mode not in ("scored", "slurm")]
+USERS = ["saf@ewma+easy", "multifactor+conservative", "zoo:balanced", "fcfs+easysjf@tsafrir"]
+
+
+def world(count, cores, partitions=False):
+    """Jobs of random sizes and lengths."""
+    rng = np.random.default_rng(7)
+    none, seconds = np.zeros(count), rng.integers(1, 50, count).astype(float)
+    return Workload(
+        ids=tuple(f"w0!{number}" for number in range(count)),
+        profiles=("p",) * count,
+        submit=np.sort(rng.integers(0, 60, count).astype(float)),
+        size=rng.integers(1, cores + 1, count),
+        requested_time=seconds + rng.integers(0, 20, count),
+        requested_ops=seconds * 1e9,
+        ops=seconds * 1e9,
+        delay=seconds.copy(),
+        memory=none,
+        bandwidth=none,
+        walltime=none + np.inf,
+        capacity=cores,
+        user=rng.integers(0, 3, count),
+        demands=demands_of([Demand("all")] * count) if partitions else None,
+    )
+
+
+def policies():
+    """Schedules of every mode, pair, placement and clock."""
+    for clock in CLOCKS:
+        for cores in (3, 64, 100):
+            pairs = [f"{job}-high_gflops" for job in JOB_POLICIES] + [
+                f"sjf+easy-{placement}" for placement in PLACEMENTS
+            ]
+            for name in (*PLAIN, *USERS, *pairs):
+                done = run_to_end(pool(cores), world(12, cores), PolicyActions([policy_named(name)]), clock, log=False)
+                yield f"{clock} {cores} {name} {done.simulation.tasks['start'].tolist()}"
+        for name in (*PLAIN, *USERS, "fcfs+slurm"):
+            jobs = world(8, 2, partitions=True)
+            done = run_to_end(with_partitions(), jobs, PolicyActions([policy_named(name)]), clock, log=False)
+            yield f"{clock} partitions {name} {done.simulation.tasks['start'].tolist()}"
+
+
+def spaces():
+    """What is seen and rewarded in the first steps of every space, alone and side by side."""
+    for clock in CLOCKS:
+        for name, space in (SPACES | PRESETS).items():
+            jobs = world(12, 4)
+            state = space.state(pool(4), jobs, log=False)
+            play = Play(Simulator(state, jobs, clock), space.system(state))
+            steps = Steps(play)
+            going, seen = steps.begin(), []
+            while going and len(seen) < 20:
+                observed, reward, now, going = steps(int(np.flatnonzero(steps.mask)[len(seen) % 2 % steps.mask.sum()]))
+                seen.append((float(observed.sum()), reward, now))
+            runs = Runs(space, pool(4), 2, clock)
+            for place in range(2):
+                runs.load(place, runs.put(place, jobs), len(jobs), 0.0, place, jobs.limits())
+            runs.begin(np.arange(2))
+            for _ in range(10):
+                runs.step(runs.masks.argmax(axis=1))
+                seen.append((float(runs.observations.sum()), *runs.rewards.tolist(), *runs.now.tolist()))
+            yield f"{clock} {name} {seen}"
+
+
+if __name__ == "__main__":
+    for line in (*policies(), *spaces()):
+        sys.stdout.write(line + "\n")
+    loaded = [name for name in ("numba", "llvmlite", "scipy") if sys.modules.get(name)]
+    sys.stdout.write(f"loaded: {loaded}\n")
