@@ -162,7 +162,7 @@ def observations() -> str:
     """Return what each observation shows, as the module says that computes it."""
     modules: dict[str, list[str]] = {}
     for name, one in OBSERVATIONS.items():
-        modules.setdefault(one.arrays_class.__module__, []).append(f"`{name}`")
+        modules.setdefault(one.write.__module__, []).append(f"`{name}`")
     parts = [f"## {', '.join(names)}\n\n{told_by(import_module(module))}" for module, names in modules.items()]
     shared = ["## Features of a job", told_by(features), "## Limits", told_by(arrays)]
     return "\n\n".join(["# Observations", *parts, *shared])

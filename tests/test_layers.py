@@ -40,10 +40,10 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "launch": DECIDES | {"batsim", "batsim_server", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES | {"examples", "experiment", "formats", "launch", "learning", "options", "results", "run"},
     "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
-    "ahead": DECIDES | {"envs", "results", "run"},
+    "build": DECIDES | {"learning", "results", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
     "cli": {
-        "ahead",
+        "engine",
         "batsim",
         "batsim_server",
         "cluster",
@@ -66,8 +66,8 @@ ONLY_IN = {  # package: where it may be imported
     "batsim": ("batsim/endpoint.py", "entry/"),
     "zmq": ("batsim/", "batsim_server/"),
     "matplotlib": ("results/", "studies/"),
-    "numba": ("engine/compiled.py", "engine/bundles.py", "engine/inner.py"),
-    "llvmlite": (),
+    "numba": ("build/",),
+    "llvmlite": ("build/",),
     "hostlist": ("importers/machine.py", "formats/partitions_json.py"),
     "sklearn": ("studies/prediction/training.py",),
 }

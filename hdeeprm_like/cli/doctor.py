@@ -31,8 +31,7 @@ def version_of(package: str) -> str:
 
 def version_line() -> str:
     """Return the versions that decide whether two computers compute the same."""
-    found = ", ".join(f"{name} {version_of(name)}" for name in ("numba", "numpy"))
-    return f"{PROGRAM} {__version__} ({found}, Python {platform.python_version()})"
+    return f"{PROGRAM} {__version__} (numpy {version_of('numpy')}, Python {platform.python_version()})"
 
 
 def add_doctor(commands: Commands) -> None:

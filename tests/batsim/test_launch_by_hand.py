@@ -140,7 +140,7 @@ def test_either_side_is_stopped_at_twenty_moments_and_the_other_ends(number, vic
 def test_a_batsim_by_hand_ends_when_we_are_stopped_while_machine_code_is_made(number, tmp_path, monkeypatch):
     dice = random.Random(int(number))
     for nth in range(5):  # LLVM calls Python there, and what Python raises is lost
-        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / f"cache-{nth}"))
+        monkeypatch.setenv("HDEEPRM_LIKE_CACHE", str(tmp_path / f"cache-{nth}"))
         interrupt_launch(tmp_path, number, "endpoint", [dice.uniform(0.3, 10.0)])
 
 

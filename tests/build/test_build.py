@@ -1,79 +1,139 @@
-"""The command ``compile`` leaves machine code on disk that other processes then find."""
+"""Machine code that is built once: what has it, what happens where it is missing, and that every way gives the same."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import pytest
 
-from hdeeprm_like.ahead import Step, compile_ahead, steps_for
-from hdeeprm_like.cli.main import main
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.build.kinds import kinds
+from hdeeprm_like.engine import library
 
-ROOT = Path(__file__).parent.parent
-EXPERIMENT = ROOT / "agents" / "gaia-shortest-high_gflops.json"
-TRACE = ROOT / "workloads" / "lublin_256_500.swf.gz"
+ROOT = Path(__file__).parents[2]
+PLAYS = Path(__file__).with_name("plays.py")
+WITHOUT_NUMBA = "import sys\nsys.modules['numba'] = sys.modules['llvmlite'] = None\n"
 
 
-def in_a_fresh_process(*arguments):
-    """What a command writes to both streams."""
-    done = subprocess.run(
-        [sys.executable, "-m", "hdeeprm_like", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+def run(code, folder=ROOT, check=True, **environment):
+    """A program in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "tests")]), **environment}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=check, env=environment, cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def built():
+    """The library of all kinds of runs, built now if it is not there."""
+    subprocess.run([sys.executable, "-m", "hdeeprm_like.build"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def schedules(built):
+    """What happens in small worlds of every kind of run, in a process that cannot import numba."""
+    lines = run(f"{WITHOUT_NUMBA}exec(open({str(PLAYS)!r}).read())").stdout.splitlines()
+    assert lines[-1] == "loaded: []"
+    return lines
+
+
+def test_every_policy_mode_placement_preset_and_clock_runs_without_numba(schedules):
+    assert len(schedules) > 200
+
+
+@pytest.mark.more
+def test_plain_python_gives_the_same_as_machine_code(schedules):
+    done = run(f"exec(open({str(PLAYS)!r}).read())", HDEEPRM_LIKE_PYTHON="1").stdout.splitlines()
+    assert [line for line, other in zip(done, schedules, strict=True) if line != other] == []
+
+
+@pytest.mark.slow
+def test_code_for_older_processors_gives_the_same(schedules, tmp_path):
+    """The kinds of this processor and those of x86-64-v2 differ in instructions, not in what they compute."""
+    into = tmp_path / "machine_code"
+    command = [sys.executable, "-m", "hdeeprm_like.build", "--into", str(into), "--processors", "x86-64-v2"]
+    subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    older = (
+        f"{WITHOUT_NUMBA}from pathlib import Path\nfrom hdeeprm_like.engine import library\n"
+        f"library.SHIPPED = Path({str(into)!r})\nlibrary.target = lambda: 'x86-64-v2'\nexec(open({str(PLAYS)!r}).read())"
     )
-    return done.stdout + done.stderr
+    done = run(older, HDEEPRM_LIKE_CACHE=str(tmp_path / "empty")).stdout.splitlines()
+    assert [line for line, other in zip(done, schedules, strict=True) if line != other] == []
 
 
-def test_afterwards_launch_and_compare_and_a_second_call_compile_nothing(tmp_path):
-    in_a_fresh_process("compile")
-    again = in_a_fresh_process("compile")
-    assert "nothing to do: all was compiled before" in again
-    assert again.count("was compiled before") == len(steps_for()) + 1
-    assert "compiling" not in in_a_fresh_process("launch", "--options", EXPERIMENT, "--output", tmp_path / "run")
-    policies = ("--policies", "fcfs,f1+conservative", "--windows", "2x50", "--output", tmp_path / "compared")
-    assert "compiling" not in in_a_fresh_process("compare", "--trace", TRACE, *policies)
-    streamed = ("--policy", "fcfs+easy", "--output", tmp_path / "streamed")
-    assert "compiling" not in in_a_fresh_process("stream", "--trace", TRACE, *streamed)
+PAIR = "from hdeeprm_like.build.kinds import simulate\nsimulate(('fcfs+strict',), 'textbook')\n"
 
 
-def test_what_is_compiled_is_counted_also_for_further_types_of_a_function():
-    def double(number):
-        return 2 * number
-
-    double.__module__ = "hdeeprm_like.test"  # Other packages' functions are not counted.
-    twice = numba.njit(double)
-    twice(1)
-    steps = [Step(name, lambda: twice(1.0)) for name in ("first", "again")]
-    assert [(done.name, done.functions) for done in compile_ahead(steps)] == [("first", 1), ("again", 0)]
+def test_without_numba_a_missing_kind_is_one_line_that_says_what_to_install(tmp_path):
+    done = run(WITHOUT_NUMBA + PAIR, check=False, HDEEPRM_LIKE_CACHE=str(tmp_path))
+    assert done.returncode == 1
+    assert 'pip install "hdeeprm_like[compile]"' in done.stderr.splitlines()[-1]
+    assert "there is no machine code for" in done.stderr.splitlines()[-1]
 
 
-def test_environments_are_compiled_for_both_clocks_and_each_preset_once():
-    names = [step.name for step in steps_for(["SMDP", "SMDP"])][len(steps_for()) :]
-    assert names == [
-        "environment SMDP on the batsim clock",
-        "vector environment SMDP on the batsim clock",
-        "environment SMDP on the textbook clock",
-        "vector environment SMDP on the textbook clock",
-    ]
+OWN = """
+import sys
+from hdeeprm_like.engine.compiled import compiled
+from own import Numbers, total
+import numpy as np
+print(total(Numbers(np.arange(5.0)), 2), "numba" in sys.modules)
+"""
+PART = """
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.splitmix64 import SEEDS
+import numpy as np
+
+class Numbers(Bundle):
+    values: np.ndarray
+
+@compiled
+def total(numbers: Numbers, times: int) -> float:
+    found = 0.0
+    for i in range(len(numbers.values)):
+        found += numbers.values[i] * times
+    return found
+"""
 
 
-def test_the_environments_of_a_preset_are_compiled_by_playing_them(capsys):
-    assert main(["compile", "--env", "PolicySelect"]) == 0
-    *steps, total = capsys.readouterr().out.splitlines()
-    assert [line.split(" s  ")[1].removesuffix(", was compiled before") for line in steps] == [
-        step.name for step in steps_for(["PolicySelect"])
-    ]
-    assert "compiled" in total
+def test_a_compiled_part_of_the_users_own_is_compiled_once_and_then_found(tmp_path):
+    (tmp_path / "own.py").write_text(PART)
+    where = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "HDEEPRM_LIKE_CACHE": str(tmp_path / "cache")}
+    assert run(OWN, **where).stdout.split() == ["20.0", "True"]
+    assert run(OWN, **where).stdout.split() == ["20.0", "False"]
 
 
-def test_a_preset_that_is_not_known_is_refused_before_anything_is_compiled(capsys):
-    assert main(["compile", "--env", "SDMP"]) == 2
-    told = capsys.readouterr()
-    assert (told.out, "did you mean 'SMDP'?" in told.err) == ("", True)
-    with pytest.raises(OptionsError, match="not known"):
-        steps_for(["nothing"])
+def test_machine_code_of_older_sources_never_runs(tmp_path):
+    """A change of `splitmix64.uniform` reaches a function of another file that was kept before."""
+    shutil.copytree(ROOT / "hdeeprm_like", tmp_path / "hdeeprm_like", ignore=shutil.ignore_patterns("__pycache__"))
+    changed = tmp_path / "hdeeprm_like" / "engine" / "splitmix64.py"
+    (tmp_path / "caller.py").write_text(
+        "from hdeeprm_like.engine.compiled import compiled\n"
+        "from hdeeprm_like.engine.splitmix64 import uniform\n"
+        "@compiled\ndef thousandth(z):\n    return int(uniform(z[0]) * 1000)\n"
+    )
+    code = "import numpy as np\nfrom caller import thousandth\nprint(thousandth(np.ones(1, np.uint64)))"
+    cache = {"HDEEPRM_LIKE_CACHE": str(tmp_path / "cache")}
+    before = run(code, tmp_path, **cache).stdout
+    assert before.strip() != "500"
+    assert run(code, tmp_path, **cache).stdout == before
+    source = changed.read_text()
+    changed.write_text(source.replace("return float((z >> np.uint64(11)) * (1.0 / SEEDS))", "return 0.5"))
+    assert changed.read_text() != source
+    assert run(code, tmp_path, **cache).stdout.strip() == "500"
+
+
+def test_a_table_of_other_sources_is_not_read(tmp_path, monkeypatch):
+    folder = tmp_path / library.target()
+    folder.mkdir()
+    (folder / "all.json").write_text(json.dumps({"digest": "another", "entries": {"kind": ["hl_0", "i"]}}))
+    monkeypatch.setattr(library, "SHIPPED", tmp_path)
+    monkeypatch.setenv("HDEEPRM_LIKE_CACHE", str(tmp_path / "empty"))
+    assert library.Tables().entries == {}
+
+
+def test_the_kinds_of_runs_are_a_finite_table():
+    named = [(kind.group, kind.name) for kind in kinds()]
+    assert len(set(named)) == len(named)
+    assert {group for group, _ in named} == {"launch", "batsim", "compare", "environments", "training", "slurm"}

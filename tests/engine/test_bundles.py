@@ -128,7 +128,7 @@ for i in (2, -1):
 
 def test_with_the_bounds_check_every_index_outside_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("HDEEPRM_LIKE_CACHE", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *sys.path]))
     done = subprocess.run([sys.executable, "-c", CHECKED], capture_output=True, text=True, check=True)
     assert done.stdout.count("refused") == 2

@@ -1,22 +1,18 @@
-"""The door to numba: nothing of it is changed, stale machine code never runs, and the plain way gives the same."""
+"""Compiled functions: how they are written, and what numba and LLVM are given of them."""
 
 import ast
-import gc
-import inspect
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numba
-import pytest
-from numba.core.compiler import DefaultPassBuilder, Flags
+import numpy as np
 
-from hdeeprm_like.engine import inner, lifecycle
-from hdeeprm_like.engine.compiled import PACKAGE, _Progress, by_type, compiled, inlined
+from hdeeprm_like.build import frontend
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.library import PACKAGE
 
 MARKS = {"compiled", "inlined", "released"}
 ROOT = Path(__file__).parents[2]
@@ -35,11 +31,6 @@ def counts_from_the_end(index: ast.expr) -> bool:
     """Tell whether an index, or one of several, is a negative number."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return any(isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub) for part in parts)
-
-
-def test_every_step_that_inner_functions_go_without_is_one_of_numbas():
-    whole = DefaultPassBuilder.define_nopython_pipeline(SimpleNamespace(flags=Flags(), func_ir=None))
-    assert set(inner.NEEDLESS) <= {step[0].__name__ for step in whole.passes}
 
 
 def test_no_compiled_function_has_a_negative_number_for_an_index():
@@ -66,21 +57,15 @@ def test_there_is_one_loop_from_instant_to_instant():
     assert callers == ["run/loop.py:advance"]
 
 
-def run(code, folder=ROOT, **environment):
-    """What a program in a process of its own prints."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), **environment}
-    command = [sys.executable, "-W", "ignore", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=folder)
-    return done.stdout.strip()
-
-
 UNTOUCHED = """
 import json, numba, llvmlite.binding, numba.np.arrayobj as arrays, numba.core.codegen as codegen
 settings = {k: repr(v) for k, v in vars(numba.config).items() if k.isupper()}
 functions = {(m.__name__, k): v for m in (arrays, codegen, numba) for k, v in vars(m).items()}
 asked = []
 llvmlite.binding.set_option = lambda *options: asked.append(options)
-import hdeeprm_like, hdeeprm_like.run.runs, hdeeprm_like.run.python_loop
+import hdeeprm_like.build.fallback
+from hdeeprm_like.engine.compiled import compiled
+print(compiled(lambda number: 2 * number)(21) if False else 42)
 now = {k: repr(v) for k, v in vars(numba.config).items() if k.isupper()}
 print(json.dumps([settings == now, all(vars(__import__("sys").modules[m])[k] is v for (m, k), v in functions.items()),
                   asked]))
@@ -88,63 +73,13 @@ print(json.dumps([settings == now, all(vars(__import__("sys").modules[m])[k] is 
 
 
 def test_numba_its_settings_and_the_options_of_llvm_are_what_they_were():
-    assert json.loads(run(UNTOUCHED)) == [True, True, []]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "ignore", "-c", UNTOUCHED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
+    assert json.loads(done.stdout.splitlines()[-1]) == [True, True, []]
 
 
-DRAW = """
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.splitmix64 import draw_below
-import numpy as np
-print(draw_below(np.array([1], np.uint64), 0, 1000))
-"""
-
-
-def test_machine_code_of_older_sources_never_runs(tmp_path):
-    """A change of `splitmix64.uniform` reaches a function of another file, though numba has that one on disk."""
-    shutil.copytree(PACKAGE, tmp_path / "hdeeprm_like", ignore=shutil.ignore_patterns("__pycache__"))
-    changed = tmp_path / "hdeeprm_like" / "engine" / "splitmix64.py"
-    (tmp_path / "caller.py").write_text(
-        "from hdeeprm_like.engine.compiled import compiled\n"
-        "from hdeeprm_like.engine.splitmix64 import uniform\n"
-        "@compiled\ndef thousandth(z):\n    return int(uniform(z) * 1000)\n"
-    )
-    code = "import numpy as np\nfrom caller import thousandth\nprint(thousandth(np.uint64(1)))"
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "machine-code")}
-    before = run(code, tmp_path, **cache)
-    assert before != "500"
-    assert run(code, tmp_path, **cache) == before
-    source = changed.read_text()
-    changed.write_text(source.replace("return float((z >> np.uint64(11)) * (1.0 / SEEDS))", "return 0.5"))
-    assert changed.read_text() != source
-    assert run(code, tmp_path, **cache) == "500"
-
-
-SCHEDULE = """
-from hdeeprm_like.engine import inner
-from small import jobs, platform, run
-import numpy as np
-workload = jobs(submit=np.arange(20.0), seconds=np.linspace(30, 5, 20), size=2)
-print(inner.WAY, run(platform((1e3, [(3, 1.0, 1.0, 1.0)])), workload, ("shortest", "high_gflops")).finish_time.sum())
-"""
-
-
-def test_the_way_that_numba_documents_gives_the_same_schedules(tmp_path):
-    where = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    short = run(SCHEDULE, PYTHONPATH=where).split()
-    plain = run(SCHEDULE, PYTHONPATH=where, HDEEPRM_LIKE_PLAIN_NUMBA="1", NUMBA_CACHE_DIR=str(tmp_path)).split()
-    assert (short[0], plain[0]) == ("short", "plain")
-    assert short[1] == plain[1]
-
-
-def test_what_numba_reads_of_a_function_is_its_own_source():
-    """Python 3.13 refuses to cut a function out of a file where none begins."""
-    source = inspect.getsource(lifecycle.has_room.entry.py_func)
-    assert source.startswith("@compiled\ndef has_room(")
-
-
-def test_what_an_inlined_function_calls_is_not_inlined_too():
-    """numba hands the option on from the caller, and all policies became copies in each place that calls them."""
-
+def test_a_function_that_others_call_is_compiled_once():
     @compiled
     def called(number):
         return number + 1
@@ -155,50 +90,46 @@ def test_what_an_inlined_function_calls_is_not_inlined_too():
 
     @compiled
     def calls(number):
-        return between(number) + between(2 * number)
+        return between(number) + between(2 * number) + called(3)
 
-    calls.inner.compile((numba.intp,))
-    assert [made.fndesc.inline for made in called.inner.overloads.values()] == [False]
-    assert [made.fndesc.inline for made in between.inner.overloads.values()] == [True]
+    before = len(frontend.parts)
+    part = frontend.part_of(calls, (numba.intp,))
+    assert len(frontend.parts) - before == 3
+    inner = frontend.part_of(between, (numba.intp,))
+    assert "alwaysinline" in inner.text
+    assert "alwaysinline" not in frontend.part_of(called, (numba.intp,)).text.split("declare")[0]
+    assert part.text.count("define i32") == 1  # what it calls is a symbol
+    assert calls(5) == 6 + 11 + 4
 
 
-@pytest.mark.parametrize("was_on", [True, False])
-def test_python_looks_for_no_garbage_while_something_is_compiled_and_then_as_before(was_on):
-    seen = []
+def test_the_types_of_the_arguments_choose_a_function():
+    @compiled
+    def half(number):
+        return number / 2
 
     @compiled
     def twice(number):
-        return 2 * number
+        return number * 2
 
-    def choose(number):
-        seen.append(gc.isenabled())
-        return twice
+    @by_type
+    def either(number):
+        return half if isinstance(number, numba.types.Float) else twice
 
-    chosen = by_type(choose)
+    @compiled
+    def both(whole, real):
+        return either(whole) + either(real)
 
-    def calls(number):
-        return chosen(number)
-
-    calls.__module__ = "hdeeprm_like.engine"  # of others' functions nothing is told, and nothing changed
-    (gc.enable if was_on else gc.disable)()
-    try:
-        compiled(calls).inner.compile((numba.intp,))
-        assert gc.isenabled() is was_on
-    finally:
-        gc.enable()
-    assert seen
-    assert not any(seen)
+    assert both(3, 3.0) == 7.5
 
 
-def test_python_looks_for_garbage_again_where_nobody_can_be_told(monkeypatch):
-    class Closed:
-        def write(self, text):
-            raise BrokenPipeError
+def test_python_hands_over_arrays_numbers_and_tuples_of_arrays():
+    @compiled
+    def add_up(values, pair, factor, negative):
+        total = 0.0
+        for i in range(len(values)):
+            total += values[i] * pair[1][i, 0] * factor
+        return -total if negative else total
 
-    progress, happening = _Progress(), SimpleNamespace(data={"dispatcher": lifecycle.has_room.inner})
-    monkeypatch.setattr(sys, "stderr", Closed())
-    monkeypatch.setenv("HDEEPRM_LIKE_QUIET", "0")
-    with pytest.raises(BrokenPipeError):
-        progress.on_start(happening)
-    progress.on_end(happening)
-    assert gc.isenabled()
+    values, table = np.arange(4.0)[::2], np.array([[1, 7], [10, 7]], np.int32)
+    assert add_up(values, (values, table), 0.5, True) == -10.0
+    assert add_up(np.arange(2.0), (values, table), np.float64(0.5), np.bool_(False)) == 5.0

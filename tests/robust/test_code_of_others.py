@@ -86,7 +86,7 @@ def test_the_version_tells_what_results_depend_on(capsys):
     with pytest.raises(SystemExit) as end:
         main(["--version"])
     assert end.value.code == 0
-    assert re.fullmatch(r"hdeeprm-like \S+ \(numba \d\S+, numpy \d\S+, Python 3\S+\)\n", capsys.readouterr().out)
+    assert re.fullmatch(r"hdeeprm-like \S+ \(numpy \d\S+, Python 3\S+\)\n", capsys.readouterr().out)
 
 
 def test_the_help_of_visual_names_all_kinds(capsys):
