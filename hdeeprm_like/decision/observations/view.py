@@ -37,6 +37,7 @@ from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled
+from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import Tables
@@ -53,14 +54,18 @@ OBSERVATIONS: dict[str, Observation] = {
 }
 """All kinds by name; a new one is a module that exports an `Observation`, and a place here."""
 
+check_names("observations", KINDS, OBSERVATIONS, "decision.observations.view.OBSERVATIONS")
 WITH_WAITS = {one.name: with_waits(one) for one in OBSERVATIONS.values() if not one.is_image}
+
+
+WRITERS = {one.arrays_class.__name__: one.write for one in (*OBSERVATIONS.values(), *WITH_WAITS.values())}
+"""What writes an observation, by the class of its arrays, of which each has its own."""
 
 
 @by_type
 def write_view(tables: BundleType, window: BundleType, view: BundleType, out: object) -> object:
     """Write the observation of a run into (F,) float32, an image row by row: what writes it follows from its class."""
-    all_of_them = (*OBSERVATIONS.values(), *WITH_WAITS.values())
-    return next(one.write for one in all_of_them if one.arrays_class.__name__ == view.kind)
+    return WRITERS[view.kind]
 
 
 def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:

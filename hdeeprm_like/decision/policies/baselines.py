@@ -27,13 +27,14 @@ from hdeeprm_like.decision.policies.easy import (
     start_in_order,
     start_with_backfilling,
 )
-from hdeeprm_like.decision.policies.node_plans import start_on_nodes
+from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, start_on_nodes
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import start_scored
 from hdeeprm_like.decision.policies.slurm import start_like_slurm
 from hdeeprm_like.engine.compiled import by_type, compiled
+from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_sets import no_partitions
@@ -133,3 +134,6 @@ STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
     SLURM: start_in_order,  # without partitions it is refused, see `plans.slurm_rows_of`
 }
 """How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""
+
+check_numbers("modes", MODES, STARTS, "decision.policies.baselines.STARTS")
+check_numbers("modes", MODES, {SLURM, *STARTS_ON_NODES}, "decision.policies.node_starts.STARTS_ON_NODES")
