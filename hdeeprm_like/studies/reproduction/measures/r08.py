@@ -9,9 +9,10 @@ import numpy as np
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import figures
 from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
-from hdeeprm_like.formats.windows import usable, window, with_requested_times
+from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
 from hdeeprm_like.studies.compare.policies import policy_named
 from hdeeprm_like.studies.compare.windows import schedule
