@@ -60,6 +60,12 @@ def measure(place: Place) -> Findings:
             table = ten
         else:
             continue
+        of_all = path is not None
+        of_machine = [one for one in keys(place) if one.startswith(f"{key}_") and not one.startswith("ctc_ten")]
+        count = len(table["sjf"]["bsld"])
+        kind = "random windows of the whole trace" if of_all else "windows that come with the package"
+        found.budgets |= dict.fromkeys(of_machine, f"{count} {kind}")
+        found.reduced |= set() if of_all else set(of_machine)
         for policy in POLICIES:
             told = table[policy]
             if f"{key}_{policy}_bsld" in keys(place):
@@ -78,6 +84,7 @@ def measure(place: Place) -> Findings:
                 "ctc_greedy": table["greedy"]["bsld"],
             }
     found.values["ctc_ten_sjf"] = ten["sjf"]["bsld"]
+    found.budgets["ctc_ten_sjf"] = "10 windows that come with the package"
     columns = ["trace", "policy", "windows", "bounded slowdown", "95 %", "utilization", "95 %", "RLScheduler's", "95 %"]
     found.table("All policies; utilization in both definitions", columns, rows)
     draw(place, boxes)
