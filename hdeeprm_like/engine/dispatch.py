@@ -62,8 +62,8 @@ def check_numbers(
             raise ForgottenBranchError(f"{kind}: {name!r} has the number {number}; there are places for {count}")
 
 
-def check_names(kind: str, names: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Refuse a table that has other names, or the same in another order, than the code behind it writes down.
+def check_names(kind: str, names: Iterable[str | int], known: Iterable[str | int], where: str) -> None:
+    """Refuse a table that has other names or numbers, or in another order, than the code behind it writes down.
 
     Args:
         kind, where: as of `check_numbers`.
@@ -75,7 +75,8 @@ def check_names(kind: str, names: Iterable[str], known: Iterable[str], where: st
     if listed != found:
         one = next((name for name in listed if name not in found), None)
         other = next((name for name in found if name not in listed), None)
-        what = f"{one!r} is not in" if one else f"{other!r} is only in" if other else "not in the order of"
+        what = "not in the order of" if other is None else f"{other!r} is only in"
+        what = what if one is None else f"{one!r} is not in"
         raise ForgottenBranchError(f"{kind}: {what} {where}")
 
 

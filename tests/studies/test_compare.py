@@ -129,7 +129,7 @@ def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
     machine = load_platform(LEARNING)
     assert (results.energy > machine.processor_watts[:, 3].min() * results.makespan).all()
     with pytest.raises(ResultsError, match=r"another (cores|platform)"):
-        compare(comparison(narrow_trace, "fcfs"), tmp_path / "out", progress=False)
+        compare(comparison(narrow_trace, "fcfs", cores=4), tmp_path / "out", progress=False)
     with pytest.raises(OptionsError, match=r"--cores: .*learning\.json tells how many there are"):
         compare(comparison(narrow_trace, "fcfs", platform=LEARNING, cores=4), tmp_path / "two", progress=False)
 
