@@ -544,6 +544,7 @@ def test_a_shell_completes_commands_flags_and_names(typed, known, tmp_path):
 def test_the_nearest_command_is_named(capsys):
     assert "'exampel' is not known; did you mean 'example'?" in refused(capsys, "exampel", "gaia", "x")
     assert "did you mean 'embedded'?" in refused(capsys, "launch", "-o", "x.json", "--simulator", "embeded")
+    assert "9 is not known; known: 4, 5" in refused(capsys, "convert", "a.json", "b.json", "--batsim", "9")
     assert "'qqqq' is not known; known: batsim, batsim5, clean" in refused(capsys, "qqqq")
 
 

@@ -33,10 +33,9 @@ class Parser(argparse.ArgumentParser):
     """Prints one line about what is wrong with a command line, with the nearest name where one is meant."""
 
     def _check_value(self, action: argparse.Action, value: object) -> None:  # argparse has no public place for it
-        near = did_you_mean(str(value), action.choices) if action.choices is not None else ""
-        if near and value not in (action.choices or ()):
+        if action.choices is not None and value not in action.choices:
+            near = did_you_mean(str(value), map(str, action.choices))
             raise argparse.ArgumentError(action, f"{value!r:.60} is not known{near}")
-        super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
         """End the program."""
