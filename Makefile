@@ -5,8 +5,8 @@ DEMO := demo
 .PHONY: demo library test test-more test-all bench docs package zoo format clean
 
 demo: .venv/installed
-	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --quiet
-	$(BIN)/hdeeprm-like launch --options agents/gaia-shortest-high_gflops.json --output $(DEMO)/shortest-high_gflops --quiet
+	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --overwrite --quiet
+	$(BIN)/hdeeprm-like launch --options agents/gaia-shortest-high_gflops.json --output $(DEMO)/shortest-high_gflops --overwrite --quiet
 	$(BIN)/hdeeprm-like metrics $(DEMO)/first-high_gflops $(DEMO)/shortest-high_gflops --save $(DEMO)/metrics.png
 	$(BIN)/hdeeprm-like visual compare --run $(DEMO)/first-high_gflops --run $(DEMO)/shortest-high_gflops --save $(DEMO)/utilization.png
 	$(BIN)/hdeeprm-like visual gantt_no_label --run $(DEMO)/first-high_gflops --save $(DEMO)/gantt-first.png

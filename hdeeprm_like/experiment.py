@@ -23,9 +23,10 @@ from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import OptionsError, WorkloadError, require_whole
 from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
+from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import convert, knows_memory
-from hdeeprm_like.formats.windows import Window, usable, window, with_requested_times
+from hdeeprm_like.formats.windows import Window, usable, window
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.run.episodes import Fragments, stretched
 

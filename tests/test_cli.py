@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from hdeeprm_like.cli.main import heeding_termination, main
+from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.options import Options, schema
 
 ROOT = Path(__file__).parent.parent
@@ -534,3 +536,84 @@ def test_a_shell_completes_commands_flags_and_names(typed, known, tmp_path):
     done = subprocess.run([sys.executable, "-c", command], env=os.environ | asked, capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
     assert told.read_text() == known
+
+
+# what a command says
+
+
+def test_the_nearest_command_is_named(capsys):
+    assert "'exampel' is not known; did you mean 'example'?" in refused(capsys, "exampel", "gaia", "x")
+    assert "did you mean 'embedded'?" in refused(capsys, "launch", "-o", "x.json", "--simulator", "embeded")
+    assert "9 is not known; known: 4, 5" in refused(capsys, "convert", "a.json", "b.json", "--batsim", "9")
+    assert "'qqqq' is not known; known: batsim, batsim5, clean" in refused(capsys, "qqqq")
+
+
+@pytest.fixture
+def launched(files):
+    """The folder of a run."""
+    assert main(["launch", "-q", "-o", str(files / "exp.json"), "--output", str(files / "out")]) == 0
+    return files / "out"
+
+
+def test_a_run_ends_with_the_next_command(launched, capsys, tmp_path):
+    folder = tmp_path / "with spaces"
+    assert main(["launch", "-o", str(launched / "options.json"), "--output", str(folder)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"next: hdeeprm-like report '{folder}' --output '{folder}/report.html'"
+    assert main(shlex.split(last)[2:]) == 0
+    assert (folder / "report.html").exists()
+
+
+def test_a_run_is_not_replaced_unless_asked(launched, files, capsys):
+    again = ["launch", "-q", "-o", files / "exp.json", "--output", launched]
+    before = {path: path.stat().st_mtime_ns for path in launched.iterdir()}
+    line = refused(capsys, *again)
+    assert line.endswith(f"{launched}: holds a run; name another --output, or replace it with --overwrite\n")
+    assert {path: path.stat().st_mtime_ns for path in launched.iterdir()} == before
+    assert main([*map(str, again), "--overwrite"]) == 0
+    assert (launched / "run.json").stat().st_mtime_ns > before[launched / "run.json"]
+    record = json.loads((launched / "run.json").read_text())
+    (launched / "run.json").write_text(json.dumps(record | {"status": "training"}))
+    assert "holds a training" in refused(capsys, *again)
+    (launched / "run.json").write_text(json.dumps(record | {"status": "incomplete"}))
+    assert main(list(map(str, again))) == 0  # what was cut short may be replaced
+
+
+def test_visual_says_what_it_wrote(launched, capsys, tmp_path):
+    capsys.readouterr()
+    line = ["visual", "gantt", "--run", str(launched), "--save", str(tmp_path / "g.png")]
+    assert main(line) == 0
+    assert capsys.readouterr().out == f"gantt of {launched} in {tmp_path / 'g.png'}\n"
+    assert main([*line, "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("field", "statistic", "said"), [("size", "p95", "cores"), ("size", "count", "jobs"), ("req_time", "max", "s")]
+)
+def test_a_statistic_has_its_name_and_its_unit(files, capsys, field, statistic, said):
+    assert main(["jobstat", str(files / "jobs.json"), field, statistic]) == 0
+    words = capsys.readouterr().out.removesuffix("\n")
+    assert main(["jobstat", "-q", str(files / "jobs.json"), field, statistic]) == 0
+    number = capsys.readouterr().out.removesuffix("\n")
+    assert float(number) > 0.0
+    assert words == f"{field} {statistic}: {number} {said}"
+
+
+def test_metrics_explains_each_figure_that_it_prints(launched, capsys):
+    capsys.readouterr()
+    assert main(["metrics", "--explain"]) == 0
+    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    assert list(lines) == [figure.title for figure in FIGURES.values()]
+    assert "until the last job starts" in lines["RLScheduler's utilization"]
+    assert "fills and drains" in lines["Steady utilization"]
+    assert "largest mean bounded slowdown of a user" in lines["Worst user over mean"]
+    assert main(["metrics", str(launched), "--short", "--explain"]) == 0
+    told = capsys.readouterr().out
+    assert "Makespan: from the beginning" in told
+    assert "Steady utilization" not in told
+
+
+def test_a_report_explains_its_figures(launched, files):
+    assert main(["report", str(launched), "--output", str(files / "r.html"), "-q"]) == 0
+    assert '<abbr title="utilization without the times when the machine fills' in (files / "r.html").read_text()

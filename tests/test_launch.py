@@ -45,7 +45,7 @@ def experiment_file(folder, pair="random-random", jobs=60):
 
 def launched(options, output, *arguments):
     """The files of a run and their content, without what the wall clock shows."""
-    assert main(["launch", "-q", "-o", str(options), "--output", str(output), *arguments]) == 0
+    assert main(["launch", "-q", "--overwrite", "-o", str(options), "--output", str(output), *arguments]) == 0
     return content(output)
 
 

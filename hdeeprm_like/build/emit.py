@@ -88,7 +88,8 @@ def optimized(entries: dict[str, Part], machine: Any) -> Any:
     for variable in whole.global_variables:
         if not variable.is_declaration and variable.name != "hl_status":
             variable.linkage = "internal"
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    # with all checks of indices LLVM takes minutes at its third level
+    options = llvm.create_pipeline_tuning_options(speed_level=1 if library.CHECKED else 3)
     options.loop_vectorization, options.slp_vectorization = True, False
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()

@@ -1,11 +1,12 @@
 """What the commands share: exit statuses, the parser, kinds of arguments."""
 
 import argparse
+import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
-from hdeeprm_like.errors import one_line
+from hdeeprm_like.errors import did_you_mean, one_line
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import Limit, refusal
 
@@ -30,7 +31,12 @@ else:
 
 
 class Parser(argparse.ArgumentParser):
-    """Prints one line about what is wrong with a command line."""
+    """Prints one line about what is wrong with a command line, with the nearest name where one is meant."""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:  # argparse has no public place for it
+        if action.choices is not None and value not in action.choices:
+            near = did_you_mean(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(action, f"{value!r:.60} is not known{near}")
 
     def error(self, message: str) -> NoReturn:
         """End the program."""
@@ -52,6 +58,11 @@ def command(
 def completed(argument: argparse.Action, names: Callable[[], Iterable[str]]) -> None:
     """Let a shell complete an argument to names, which are looked up only if it asks."""
     argument.completer = lambda **_: names()  # type: ignore[attr-defined]  # argcomplete's way
+
+
+def next_command(*words: object) -> str:
+    """Return the line that ends what a command prints: the next command that is of use."""
+    return f"next: {PROGRAM} {shlex.join(map(str, words))}\n"
 
 
 DIGITS = 19  # of a number that could be meant

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, seed
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, next_command, seed
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import CORES, PROCESSES
 
@@ -151,3 +151,5 @@ def write_text(summary: "pd.DataFrame", tests: "pd.DataFrame", options: argparse
     elif windows == 1:
         over = f"one window of {jobs} jobs, which gives no intervals"
     sys.stdout.write(f"\n{over}; tests and pictures in {options.output}\n")
+    if not options.report:
+        sys.stdout.write(next_command("report", options.output, "--output", options.output / "report.html"))

@@ -37,11 +37,12 @@ def run_explain(options: argparse.Namespace) -> None:
 
     from hdeeprm_like.cluster.pool import pool
     from hdeeprm_like.formats.open import load_trace
+    from hdeeprm_like.formats.requested_times import with_requested_times
     from hdeeprm_like.formats.swf_cuts import take
     from hdeeprm_like.formats.windows import usable, window
     from hdeeprm_like.studies.compare.inputs import machine_size
 
-    trace = usable(load_trace(options.trace))
+    trace = with_requested_times(usable(load_trace(options.trace)))
     cores = options.cores or machine_size(trace)
     jobs = window(take(trace, np.arange(min(options.jobs, len(trace)))), cores).workload
     moment = explain_moment(pool(cores), jobs, policy, options.at)

@@ -14,9 +14,10 @@ from hdeeprm_like.cli.arguments import (
     add_trust_flag,
     at_most,
     command,
+    next_command,
     positive_seconds,
 )
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.limits import RUNS
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def add_launch(commands: Commands) -> None:
     added = command(commands, "launch", "simulate an experiment", run_launch)
     added.add_argument("--options", "-o", type=Path, required=True, metavar="EXP.json", help="the options file")
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
+    added.add_argument("--overwrite", action="store_true", help="replace the run that the directory holds")
     add_input_flags(added)
     added.add_argument(
         "--runs", "-nr", type=at_most(RUNS), default=1, metavar="N", help="simulations in a row (default 1)"
@@ -68,6 +70,8 @@ def run_launch(options: argparse.Namespace) -> int | None:
 
     from hdeeprm_like.experiment import Overrides, load_experiment
 
+    output = options.output or Path(f"run-{options.options.stem}")
+    refuse_earlier_run(output, options.overwrite)
     with_batsim = options.simulator != "embedded"
     overrides = Overrides(options.platform, options.trace, options.workload, options.seed, with_batsim)
     experiment = load_experiment(options.options, overrides)
@@ -87,7 +91,6 @@ def run_launch(options: argparse.Namespace) -> int | None:
         )
     from hdeeprm_like.launch.in_process import launch_classic
 
-    output = options.output or Path(f"run-{options.options.stem}")
     if not with_batsim:
         refuse_batsim_flags(options)
     if not (with_batsim or experiment.options.network):
@@ -112,7 +115,22 @@ def run_launch(options: argparse.Namespace) -> int | None:
 
         sys.stdout.write(format_table(metrics_table([output]), SHORT) if run["metrics"] else "")
         sys.stdout.write(f"\n{len(run['files'])} files in {output}\n")
+        sys.stdout.write(next_command("report", output, "--output", output / "report.html"))
     return 0
+
+
+def refuse_earlier_run(output: Path, overwrite: bool) -> None:
+    """Refuse a folder with a run or a training in it; what was cut short may be replaced unasked.
+
+    Raises:
+        ResultsError: there is one, and it is not to be overwritten.
+    """
+    from hdeeprm_like.launch.in_process import status_of
+
+    status = "" if overwrite else status_of(output)
+    if status in ("complete", "training"):
+        kept = "a training" if status == "training" else "a run"
+        raise ResultsError(f"{output}: holds {kept}; name another --output, or replace it with --overwrite")
 
 
 def refuse_batsim_flags(options: argparse.Namespace) -> None:

@@ -16,6 +16,7 @@ from hdeeprm_like.cli.arguments import (
     add_trust_flag,
     at_most,
     command,
+    next_command,
 )
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.limits import ENVS, EPISODES, PROCESSES
@@ -92,6 +93,8 @@ def run_train(options: argparse.Namespace) -> int:
         write_run_page([output], output / "report.html")
     if not options.quiet:
         sys.stdout.write(f"{episodes} episodes learned from; the agent is in {output}\n")
+        if not options.report:
+            sys.stdout.write(next_command("report", output, "--output", output / "report.html"))
     return 0
 
 

@@ -35,6 +35,13 @@ def add_visual(commands: Commands) -> None:
 
 def run_visual(options: argparse.Namespace) -> None:
     """Draw a run, or several above one another."""
+    draw(options)
+    if options.save and not options.quiet:
+        sys.stdout.write(f"{options.kind} of {', '.join(map(str, options.folders))} in {options.save}\n")
+
+
+def draw(options: argparse.Namespace) -> None:
+    """Draw what is asked for."""
     end = float("inf") if options.end is None else options.end
     if end <= options.begin:
         raise OptionsError(f"--to: {end:g} s is not after --from, {options.begin:g} s")
@@ -52,11 +59,12 @@ def add_metrics(commands: Commands) -> None:
     """Add ``metrics``."""
     added = command(commands, "metrics", "put the figures of runs side by side", run_metrics)
     added.add_argument(
-        "folders", type=Path, nargs="+", metavar="DIR", help="runs, or files out_schedule.csv or schedule.json"
+        "folders", type=Path, nargs="*", metavar="DIR", help="runs, or files out_schedule.csv or schedule.json"
     )
     added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="also draw the most important ones")
     added.add_argument("--csv", type=Path, metavar="F.csv", help="also write all digits of them")
     added.add_argument("--short", action="store_true", help="print only the most important ones")
+    added.add_argument("--explain", action="store_true", help="also print what each figure means; DIR may be left out")
     for name, of in RATES.items():
         added.add_argument(f"--{name}", type=Path, metavar="F.csv", help=f"time (s), value: {of} from then on")
 
@@ -67,6 +75,12 @@ def run_metrics(options: argparse.Namespace) -> None:
 
     from hdeeprm_like.results import report
 
+    wanted = report.SHORT if options.short else None
+    if not options.folders:
+        if not options.explain:
+            raise OptionsError("metrics: name a run, or several, or give --explain; see hdeeprm-like metrics --help")
+        sys.stdout.write(report.meanings(wanted))
+        return
     table = report.metrics_table(options.folders)
     given = {row: path for name, row in ROWS.items() if (path := getattr(options, name)) is not None}
     rated = report.rates_table(options.folders, given)
@@ -75,9 +89,11 @@ def run_metrics(options: argparse.Namespace) -> None:
     if options.csv:
         report.write_table(pd.concat([table, rated]), options.csv)
     if not options.quiet:
-        sys.stdout.write(report.format_table(table, report.SHORT if options.short else None))
+        sys.stdout.write(report.format_table(table, wanted))
         if given:
             sys.stdout.write("\n" + report.format_rates(rated))
+        if options.explain:
+            sys.stdout.write("\n" + report.meanings(wanted))
 
 
 def add_jobstat(commands: Commands) -> None:
@@ -93,6 +109,7 @@ def add_jobstat(commands: Commands) -> None:
     completed(field, lambda: (*what_is_told()[0], "all"))
     completed(statistic, lambda: what_is_told()[1])
     added.add_argument("--seed", type=seed, help="draws the bandwidths that a trace does not know")
+    added.epilog = "With --quiet one statistic is printed as a number alone."
 
 
 def what_is_told() -> tuple[Iterable[str], Iterable[str]]:
@@ -104,7 +121,7 @@ def what_is_told() -> tuple[Iterable[str], Iterable[str]]:
 
 def run_jobstat(options: argparse.Namespace) -> None:
     """Print one statistic, or all of them."""
-    from hdeeprm_like.studies.jobstat import job_table, jobstat, read_jobs
+    from hdeeprm_like.studies.jobstat import job_table, jobstat, read_jobs, unit_of
 
     jobs = read_jobs(options.workload)
     if options.field == "all":
@@ -112,7 +129,10 @@ def run_jobstat(options: argparse.Namespace) -> None:
     elif options.statistic is None:
         raise OptionsError("jobstat: a statistic is needed, as median, max or p95")
     else:
-        sys.stdout.write(f"{jobstat(jobs, options.field, options.statistic, seed=options.seed):.10g}\n")
+        value = f"{jobstat(jobs, options.field, options.statistic, seed=options.seed):.10g}"
+        unit = unit_of(options.field, options.statistic)
+        told = value if options.quiet else f"{options.field} {options.statistic}: {value} {unit}"
+        sys.stdout.write(f"{told}\n")
 
 
 def add_schema(commands: Commands) -> None:

@@ -100,6 +100,7 @@ class Figure:
         more_is_better: how to rank by it.
         batsim: its name in Batsim's ``out_schedule.csv``, empty where Batsim does not print it.
         worst_of: whether the largest of several schedules' figures stands for all of them, in place of the mean.
+        meaning: a sentence without its full stop.
     """
 
     title: str
@@ -108,6 +109,7 @@ class Figure:
     more_is_better: bool = False
     batsim: str = ""
     worst_of: bool = False
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,16 +119,33 @@ class Quantity:
     title: str
     unit: str
     values: OfJobs
+    meaning: str  # what each job has
     batsim: str = ""  # what follows mean_ and max_ in Batsim's names
 
 
 QUANTITIES = {
-    "bounded_slowdown": Quantity("bounded slowdown", "1", lambda s: s.bounded_slowdown),
-    "wait": Quantity("waiting", "s", lambda s: s.wait, "waiting_time"),
-    "turnaround": Quantity("turnaround", "s", lambda s: metrics.turnaround(s.submit, s.finish), "turnaround_time"),
-    "slowdown": Quantity("slowdown", "1", lambda s: metrics.slowdown(s.wait, s.run_time), "slowdown"),
+    "bounded_slowdown": Quantity(
+        "bounded slowdown",
+        "1",
+        lambda s: s.bounded_slowdown,
+        "turnaround over run time, jobs shorter than 10 s counted as 10 s long, at least 1",
+    ),
+    "wait": Quantity("waiting", "s", lambda s: s.wait, "from submission to start", "waiting_time"),
+    "turnaround": Quantity(
+        "turnaround",
+        "s",
+        lambda s: metrics.turnaround(s.submit, s.finish),
+        "from submission to finish",
+        "turnaround_time",
+    ),
+    "slowdown": Quantity(
+        "slowdown", "1", lambda s: metrics.slowdown(s.wait, s.run_time), "turnaround over run time", "slowdown"
+    ),
     "per_processor_slowdown": Quantity(
-        "per-processor slowdown", "1", lambda s: metrics.per_processor_slowdown(s.wait, s.run_time, s.size)
+        "per-processor slowdown",
+        "1",
+        lambda s: metrics.per_processor_slowdown(s.wait, s.run_time, s.size),
+        "bounded slowdown over the cores of the job, at least 1, so that a wide job may wait longer",
     ),
 }
 
@@ -135,12 +154,25 @@ def figures_of_jobs(name: str, quantity: Quantity) -> dict[str, Figure]:
     """Return the four figures over the jobs, by name."""
     title, unit, values, batsim = quantity.title, quantity.unit, quantity.values, quantity.batsim
     mean, largest = (f"{kind}_{batsim}" if batsim else "" for kind in ("mean", "max"))
+
+    def told(statistic: str) -> str:
+        return f"{quantity.meaning}; {statistic} of all jobs that ran"
+
     return {
-        name: Figure(f"Mean {title}", unit, lambda s: s.distribution(values).mean, batsim=mean),
-        f"{name}_median": Figure(f"Median {title}", unit, lambda s: s.distribution(values).median),
-        f"{name}_p95": Figure(f"P95 {title}", unit, lambda s: s.distribution(values).p95),
+        name: Figure(f"Mean {title}", unit, lambda s: s.distribution(values).mean, batsim=mean, meaning=told("mean")),
+        f"{name}_median": Figure(
+            f"Median {title}", unit, lambda s: s.distribution(values).median, meaning=told("median")
+        ),
+        f"{name}_p95": Figure(
+            f"P95 {title}", unit, lambda s: s.distribution(values).p95, meaning=told("95th percentile")
+        ),
         f"{name}_max": Figure(
-            f"Max {title}", unit, lambda s: s.distribution(values).largest, batsim=largest, worst_of=True
+            f"Max {title}",
+            unit,
+            lambda s: s.distribution(values).largest,
+            batsim=largest,
+            worst_of=True,
+            meaning=told("largest"),
         ),
     }
 
@@ -174,35 +206,107 @@ FIGURES: dict[str, Figure] = {
         "Area-weighted response",
         "s",
         lambda s: metrics.area_weighted_response_time(s.submit, s.finish, s.size, s.run_time),
+        meaning="mean turnaround in which each job counts by the core seconds that it held (AWRT)",
     ),
-    "utilization": Figure("Utilization", "%", utilization, more_is_better=True),
+    "utilization": Figure(
+        "Utilization",
+        "%",
+        utilization,
+        more_is_better=True,
+        meaning="share of the core seconds that ran jobs, from the first submission to the last finish",
+    ),
     "steady_utilization": Figure(
         "Steady utilization",
         "%",
         lambda s: metrics.steady_utilization(s.submit, s.start, s.finish, s.size, s.cores),
         more_is_better=True,
+        meaning="utilization without the times when the machine fills and drains: between the submissions of the jobs "
+        "at a tenth and at nine tenths of the workload",
     ),
     "utilization_to_last_start": Figure(
         "RLScheduler's utilization",
         "%",
         lambda s: metrics.utilization_to_last_start(s.submit, s.start, s.run_time, s.size, s.cores),
         more_is_better=True,
+        meaning="core seconds of all jobs over those of the machine until the last job starts, as RLScheduler's code "
+        "has it; what runs after that counts as well, so it may exceed 100 %",
     ),
-    "makespan": Figure("Makespan", "s", lambda s: metrics.makespan(s.finish), batsim="makespan"),
+    "makespan": Figure(
+        "Makespan",
+        "s",
+        lambda s: metrics.makespan(s.finish),
+        batsim="makespan",
+        meaning="from the beginning of the simulation to the last finish",
+    ),
     "throughput": Figure(
-        "Throughput", "1/h", lambda s: PER_HOUR * metrics.throughput(s.submit, s.finish), more_is_better=True
+        "Throughput",
+        "1/h",
+        lambda s: PER_HOUR * metrics.throughput(s.submit, s.finish),
+        more_is_better=True,
+        meaning="jobs that ran over the time from the first submission to the last finish",
     ),
-    "energy": Figure("Energy", "J", lambda s: s.energy, batsim="consumed_joules"),
-    "energy_delay_product": Figure("Energy-delay product", "J s", energy_delay_product),
-    "queue_length": Figure("Mean queue length", "jobs", lambda s: over_time(*s.queue_length, s.finish)),
-    "queue_length_max": Figure("Max queue length", "jobs", lambda s: largest(s.queue_length[1]), worst_of=True),
-    "job_load": Figure("Mean job load", "core s", lambda s: over_time(*s.job_load, s.finish)),
-    "job_load_max": Figure("Max job load", "core s", lambda s: largest(s.job_load[1]), worst_of=True),
-    "fairness": Figure("Fairness to users (Jain)", "1", lambda s: metrics.jain(s.user_slowdowns), more_is_better=True),
-    "worst_user": Figure("Worst user over mean", "1", lambda s: metrics.largest_over_mean(s.user_slowdowns)),
-    "starving": Figure("Jobs that starved", "jobs", lambda s: float(metrics.starving(s.wait))),
+    "energy": Figure(
+        "Energy",
+        "J",
+        lambda s: s.energy,
+        batsim="consumed_joules",
+        meaning="of all cores, busy and idle, from the beginning to the last finish",
+    ),
+    "energy_delay_product": Figure(
+        "Energy-delay product", "J s", energy_delay_product, meaning="energy times makespan"
+    ),
+    "queue_length": Figure(
+        "Mean queue length",
+        "jobs",
+        lambda s: over_time(*s.queue_length, s.finish),
+        meaning="jobs that wait, mean over time",
+    ),
+    "queue_length_max": Figure(
+        "Max queue length",
+        "jobs",
+        lambda s: largest(s.queue_length[1]),
+        worst_of=True,
+        meaning="most jobs that wait at once",
+    ),
+    "job_load": Figure(
+        "Mean job load",
+        "core s",
+        lambda s: over_time(*s.job_load, s.finish),
+        meaning="cores times requested time of the jobs that wait, mean over time",
+    ),
+    "job_load_max": Figure(
+        "Max job load",
+        "core s",
+        lambda s: largest(s.job_load[1]),
+        worst_of=True,
+        meaning="most cores times requested time that jobs wait with at once",
+    ),
+    "fairness": Figure(
+        "Fairness to users (Jain)",
+        "1",
+        lambda s: metrics.jain(s.user_slowdowns),
+        more_is_better=True,
+        meaning="Jain's index of the users' mean bounded slowdowns: 1 where all are equal, 1 / users where one has all",
+    ),
+    "worst_user": Figure(
+        "Worst user over mean",
+        "1",
+        lambda s: metrics.largest_over_mean(s.user_slowdowns),
+        meaning="the largest mean bounded slowdown of a user over the mean of all users: 1 where all are equal",
+    ),
+    "starving": Figure(
+        "Jobs that starved",
+        "jobs",
+        lambda s: float(metrics.starving(s.wait)),
+        meaning=f"jobs that waited longer than {metrics.PATIENCE / PER_HOUR:g} h",
+    ),
     "jobs_run": Figure(
-        "Jobs that ran", "jobs", lambda s: float(len(s)), more_is_better=True, batsim="nb_jobs_finished"
+        "Jobs that ran",
+        "jobs",
+        lambda s: float(len(s)),
+        more_is_better=True,
+        batsim="nb_jobs_finished",
+        meaning="jobs that were started; those rejected are left out",
     ),
 }
 """All figures, in the order in which tables show them. Fairness is that of the users' mean bounded slowdowns."""

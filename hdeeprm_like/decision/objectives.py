@@ -1,10 +1,15 @@
 """Objectives in compiled code, by the numbers under which `decision.rewards` names them."""
 
+from collections.abc import Callable
+
+import numpy as np
+
 from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.statistics import bounded_slowdown_at, execution_time, pace_of
 from hdeeprm_like.decision.window.window import fill_slots
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.tables import Tables
 
 SLOWDOWN, COMPLETION, UTILIZATION, MAKESPAN, ENERGY, EDP = 0, 1, 2, 3, 4, 5
@@ -101,37 +106,117 @@ def share_of_longest_wait(tables: Tables, window: Window, ahead: float) -> float
     return -waited / most if window.params[0].queue > 0 and most > 0.0 else 0.0
 
 
-@compiled
-def objective_value(tables: Tables, window: Window, objective: int, ahead: float) -> float:
-    """Return a built-in objective as it will be in *ahead* s if nothing happens until then."""
+# --- the objectives as they will be in *ahead* s if nothing happens until then
+
+
+@inlined
+def slowdown(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the sum of 1 / requested time over the jobs in the system."""
+    return float(-window.params[0].urgency)
+
+
+@inlined
+def completion(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the number of jobs in the system."""
+    return float(-(tables.clock[0].waiting + tables.clock[0].running))
+
+
+@inlined
+def utilization(tables: Tables, window: Window, ahead: float) -> float:
+    """Return how many cores serve jobs."""
+    return float(busy_cores(tables))
+
+
+@inlined
+def makespan(tables: Tables, window: Window, ahead: float) -> float:
+    """Return the GFLOP/s in use."""
+    return computing(tables) / 1e9
+
+
+@inlined
+def energy(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the power."""
+    return float(-tables.clock[0].watts)
+
+
+@inlined
+def energy_delay(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the growth of energy times elapsed time."""
     clock = tables.clock[0]
-    if objective == SLOWDOWN:
-        return float(-window.params[0].urgency)
-    if objective == COMPLETION:
-        return float(-(clock.waiting + clock.running))
-    if objective == UTILIZATION:
-        return float(busy_cores(tables))
-    if objective == MAKESPAN:
-        return computing(tables) / 1e9
-    if objective == ENERGY:
-        return float(-clock.watts)
-    if objective == EDP:
-        return float(-(clock.watts * (clock.now + ahead) + clock.joules + clock.watts * ahead))
-    if objective == WINDOW_SLOWDOWN:
-        return -urgency_in_window(tables, window)
-    if objective == UNUSED_CORES:
-        return busy_cores(tables) / cores_in_all(tables) - 1.0
-    if objective == USED_CORES:
-        return busy_cores(tables) / cores_in_all(tables)
+    return float(-(clock.watts * (clock.now + ahead) + clock.joules + clock.watts * ahead))
+
+
+@inlined
+def window_slowdown(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the sum of 1 / requested time over the jobs in the window."""
+    return -urgency_in_window(tables, window)
+
+
+@inlined
+def used_cores(tables: Tables, window: Window, ahead: float) -> float:
+    """Return the share of the cores that serve jobs."""
+    return busy_cores(tables) / cores_in_all(tables)
+
+
+@inlined
+def unused_cores(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the share of those that serve none."""
+    return busy_cores(tables) / cores_in_all(tables) - 1.0
+
+
+@inlined
+def execution_slowdown(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the sum of 1 / execution time over the jobs in the system."""
+    return float(-window.params[0].execution_urgency)
+
+
+@inlined
+def window_execution_slowdown(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the sum of 1 / execution time over the jobs in the window."""
+    return -execution_urgency_in_window(tables, window)
+
+
+@inlined
+def bounded_slowdown(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the mean bounded slowdown."""
+    return -mean_bounded_slowdown(tables, window, ahead)
+
+
+@inlined
+def queue_length(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the number of waiting jobs as a share of the most until now."""
     params = window.params[0]
-    if objective == EXECUTION_SLOWDOWN:
-        return float(-params.execution_urgency)
-    if objective == WINDOW_EXECUTION_SLOWDOWN:
-        return -execution_urgency_in_window(tables, window)
-    if objective == BOUNDED_SLOWDOWN:
-        return -mean_bounded_slowdown(tables, window, ahead)
-    if objective == QUEUE_LENGTH:
-        return float(-params.queue / params.longest_queue) if params.queue > 0 else 0.0
-    if objective == QUEUE_WAIT:
-        return share_of_longest_wait(tables, window, ahead)
+    return float(-params.queue / params.longest_queue) if params.queue > 0 else 0.0
+
+
+@inlined
+def avg_wait(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the mean wait."""
     return -mean_wait(tables, window, ahead)
+
+
+VALUES: dict[int, Callable[[Tables, Window, float], float]] = {
+    SLOWDOWN: slowdown,
+    COMPLETION: completion,
+    UTILIZATION: utilization,
+    MAKESPAN: makespan,
+    ENERGY: energy,
+    EDP: energy_delay,
+    WINDOW_SLOWDOWN: window_slowdown,
+    UNUSED_CORES: unused_cores,
+    QUEUE_LENGTH: queue_length,
+    QUEUE_WAIT: share_of_longest_wait,
+    AVG_WAIT: avg_wait,
+    USED_CORES: used_cores,
+    EXECUTION_SLOWDOWN: execution_slowdown,
+    WINDOW_EXECUTION_SLOWDOWN: window_execution_slowdown,
+    BOUNDED_SLOWDOWN: bounded_slowdown,
+}
+"""The objectives by number."""
+
+
+@compiled
+@by_number("objective", VALUES)
+def objective_value(tables: Tables, window: Window, objective: int, ahead: float) -> float:
+    """Return a built-in objective as it will be in *ahead* s if nothing happens until then; nan if there is none."""
+    return np.nan

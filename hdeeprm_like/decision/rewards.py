@@ -61,6 +61,7 @@ from hdeeprm_like.decision.objectives import (
     UNUSED_CORES,
     USED_CORES,
     UTILIZATION,
+    VALUES,
     WINDOW_EXECUTION_SLOWDOWN,
     WINDOW_SLOWDOWN,
     objective_value,
@@ -70,6 +71,7 @@ from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow, has_ended, is_over
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
@@ -77,7 +79,7 @@ from hdeeprm_like.types import Floats, Records
 
 Mode: TypeAlias = Literal["sample", "integral", "change", "waits", "discounted", "end"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-SAMPLE, INTEGRAL, CHANGE, WAITS, DISCOUNTED, END = 0, 1, 2, 3, 4, 5
+SAMPLE, INTEGRAL, CHANGE, WAITS, DISCOUNTED, END = range(len(MODES))
 
 REWARD = np.dtype(
     [
@@ -267,6 +269,7 @@ _NUMBERS = {
     "execution_slowdown": EXECUTION_SLOWDOWN,
     "window_execution_slowdown": WINDOW_EXECUTION_SLOWDOWN,
 }
+check_numbers("objectives", _NUMBERS, VALUES, "decision.objectives.VALUES", NUMBER_OF_OBJECTIVES)
 OBJECTIVES: dict[str, Objective] = {name: BuiltIn(name, number) for name, number in _NUMBERS.items()}
 BUILT_IN = BuiltIn, Rated  # those that compiled code knows
 

@@ -6,6 +6,7 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, note_room, release, touch
+from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
 from hdeeprm_like.engine.node_sets import no_partitions
@@ -17,10 +18,12 @@ from hdeeprm_like.engine.numbers import (
     HIGH_MEM,
     HIGH_MEM_BW,
     LOW_POWER,
+    PLACEMENTS,
     RANDOM_CORE,
 )
-from hdeeprm_like.engine.packing import packed_processor
+from hdeeprm_like.engine.packing import SHARES, packed_processor
 from hdeeprm_like.engine.processor_index import (
+    PROCESSOR_KEYS,
     best_processor,
     counts_cores,
     hide,
@@ -34,6 +37,13 @@ from hdeeprm_like.engine.processor_index import (
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import draw
 from hdeeprm_like.engine.words import BITS, bits, stretch_at
+
+check_numbers(
+    "placements",
+    PLACEMENTS,
+    {RANDOM_CORE, FIRST_FIT, *PROCESSOR_KEYS, *SHARES},
+    "engine.processor_index.PROCESSOR_KEYS or engine.packing.SHARES",
+)
 
 
 @inlined

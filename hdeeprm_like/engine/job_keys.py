@@ -4,26 +4,34 @@ An order is a number of ``numbers``. Those from FIRST_CHANGING on change with ti
 decision that looks at them, see ``decision.policies.priorities``.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.numbers import (
     ACTUAL,
+    BY_SCORE,
     F1,
     F2,
     F3,
     F4,
     FIRST,
     FIRST_CHANGING,
+    JOB_POLICIES,
     LAF,
     LCFS,
     LJF,
     LOW_MEM,
     LOW_MEM_BW,
     ORACLE,
+    ORDERS,
+    RANDOM_JOB,
     SAF,
     SHORTEST,
     SMALLEST,
+    UNICEP_PUBLISHED,
     WFP3_PUBLISHED,
 )
 from hdeeprm_like.engine.tables import Tables
@@ -33,62 +41,6 @@ from hdeeprm_like.engine.tables import Tables
 def known_time(tables: Tables, times: int, j: int) -> float:
     """Return the s that a job is taken to run: ACTUAL where the policy knows the future, else what was requested."""
     return float(tables.jobs[j].run_time if times == ACTUAL else tables.jobs[j].requested_time)
-
-
-@compiled
-def lasting_key(tables: Tables, order: int, time: float, j: int) -> float:
-    """Return what an order minimizes that does not change with time; infinite for the others.
-
-    Args:
-        time: s that the job is taken to run.
-
-    Sources: thesis table 3.2; F1 to F4: Carastan-Santos and de Camargo, "Obtaining dynamic scheduling policies with
-    simulation and machine learning", 2017. The published WFP3 and UNICEP are those of RLScheduler's code.
-    """
-    job = tables.jobs[j]
-    if order == FIRST:
-        return float(j)
-    if order == SHORTEST:
-        return time
-    if order == SMALLEST:
-        return float(job.size)
-    if order == LOW_MEM:
-        return float(job.memory)
-    if order == LOW_MEM_BW:
-        return float(job.bandwidth)
-    if order >= FIRST_CHANGING:
-        return np.inf
-    return published_key(tables, order, time, j)
-
-
-@compiled
-def published_key(tables: Tables, order: int, time: float, j: int) -> float:
-    """Return what the remaining orders minimize that do not change with time."""
-    job = tables.jobs[j]
-    size = float(job.size)
-    submit = tables.clock[0].epoch + job.submit
-    if order == LCFS:
-        return float(-j)
-    if order == LJF:
-        return -time
-    if order == SAF:
-        return time * size
-    if order == LAF:
-        return -time * size
-    if order == ORACLE:
-        return float(job.run_time)
-    logarithm = np.log10(submit if submit > 0.0 else 0.1)
-    if order == F1:
-        return float(np.log10(time if time > 0.0 else 0.1) * size + 870.0 * logarithm)
-    if order == F2:
-        return float(np.sqrt(time) * size + 25600.0 * logarithm)
-    if order == F3:
-        return float(time * size + 6860000.0 * logarithm)
-    if order == F4:
-        return float(time * np.sqrt(size) + 530000.0 * logarithm)
-    if order == WFP3_PUBLISHED:
-        return wfp3(-1.0 - submit, time, size)
-    return unicep(-1.0 - submit, time, size)
 
 
 @compiled
@@ -102,3 +54,154 @@ def unicep(wait: float, time: float, size: float) -> float:
     """Return the key of UNICEP (same source), with a small number for the logarithm of one core."""
     logarithm = np.log2(size + 1e-15) if size > 1.0 else 1e-12
     return float(-(wait + 1e-15) / (logarithm * max(time, 1.0)))
+
+
+# --- what each order minimizes that does not change with time; *time* is the s that the job is taken to run
+
+
+@inlined
+def row(tables: Tables, time: float, j: int) -> float:
+    """Return the number of a job, which is its place in the order of submission."""
+    return float(j)
+
+
+@inlined
+def latest(tables: Tables, time: float, j: int) -> float:
+    """Return minus that."""
+    return float(-j)
+
+
+@inlined
+def run_time(tables: Tables, time: float, j: int) -> float:
+    """Return how long the job is taken to run."""
+    return time
+
+
+@inlined
+def longest(tables: Tables, time: float, j: int) -> float:
+    """Return minus that."""
+    return -time
+
+
+@inlined
+def cores(tables: Tables, time: float, j: int) -> float:
+    """Return how many cores the job asks for."""
+    return float(tables.jobs[j].size)
+
+
+@inlined
+def memory(tables: Tables, time: float, j: int) -> float:
+    """Return how many MB it asks for on each core."""
+    return float(tables.jobs[j].memory)
+
+
+@inlined
+def bandwidth(tables: Tables, time: float, j: int) -> float:
+    """Return how many GB/s it asks for on each core."""
+    return float(tables.jobs[j].bandwidth)
+
+
+@inlined
+def area(tables: Tables, time: float, j: int) -> float:
+    """Return run time times cores."""
+    return time * float(tables.jobs[j].size)
+
+
+@inlined
+def largest_area(tables: Tables, time: float, j: int) -> float:
+    """Return minus that."""
+    return -time * float(tables.jobs[j].size)
+
+
+@inlined
+def actual_run_time(tables: Tables, time: float, j: int) -> float:
+    """Return how long the job really runs."""
+    return float(tables.jobs[j].run_time)
+
+
+@inlined
+def submission(tables: Tables, j: int) -> float:
+    """Return when a job is submitted, in s on the clock of the trace."""
+    return float(tables.clock[0].epoch + tables.jobs[j].submit)
+
+
+@inlined
+def log_submission(tables: Tables, j: int) -> float:
+    """Return the logarithm of that."""
+    submit = submission(tables, j)
+    return float(np.log10(submit if submit > 0.0 else 0.1))
+
+
+@inlined
+def f1(tables: Tables, time: float, j: int) -> float:
+    """Return F1's key."""
+    size = float(tables.jobs[j].size)
+    return float(np.log10(time if time > 0.0 else 0.1) * size + 870.0 * log_submission(tables, j))
+
+
+@inlined
+def f2(tables: Tables, time: float, j: int) -> float:
+    """Return F2's key."""
+    return float(np.sqrt(time) * float(tables.jobs[j].size) + 25600.0 * log_submission(tables, j))
+
+
+@inlined
+def f3(tables: Tables, time: float, j: int) -> float:
+    """Return F3's key."""
+    return float(time * float(tables.jobs[j].size) + 6860000.0 * log_submission(tables, j))
+
+
+@inlined
+def f4(tables: Tables, time: float, j: int) -> float:
+    """Return F4's key."""
+    return float(time * np.sqrt(float(tables.jobs[j].size)) + 530000.0 * log_submission(tables, j))
+
+
+@inlined
+def published_wfp3(tables: Tables, time: float, j: int) -> float:
+    """Return WFP3's key as RLScheduler's code has it."""
+    return wfp3(-1.0 - submission(tables, j), time, float(tables.jobs[j].size))
+
+
+@inlined
+def published_unicep(tables: Tables, time: float, j: int) -> float:
+    """Return UNICEP's key as RLScheduler's code has it."""
+    return unicep(-1.0 - submission(tables, j), time, float(tables.jobs[j].size))
+
+
+KEYS: dict[int, Callable[[Tables, float, int], float]] = {
+    FIRST: row,
+    SHORTEST: run_time,
+    SMALLEST: cores,
+    LOW_MEM: memory,
+    LOW_MEM_BW: bandwidth,
+    LCFS: latest,
+    LJF: longest,
+    SAF: area,
+    LAF: largest_area,
+    F1: f1,
+    F2: f2,
+    F3: f3,
+    F4: f4,
+    ORACLE: actual_run_time,
+    WFP3_PUBLISHED: published_wfp3,
+    UNICEP_PUBLISHED: published_unicep,
+}
+"""What orders minimize that does not change with time, by number."""
+
+LASTING = JOB_POLICIES | {name: number for name, number in ORDERS.items() if number < FIRST_CHANGING}
+check_numbers("orders", LASTING, {RANDOM_JOB, *KEYS}, "engine.job_keys.KEYS", BY_SCORE)
+
+
+@compiled
+@by_number("order", KEYS)
+def lasting_key(tables: Tables, order: int, time: float, j: int) -> float:
+    """Return what an order minimizes that does not change with time; infinite for the others.
+
+    Args:
+        time: s that the job is taken to run.
+
+    Sources: thesis table 3.2; F1 to F4: Carastan-Santos and de Camargo, "Obtaining dynamic scheduling policies with
+    simulation and machine learning", 2017. The published WFP3 and UNICEP are those of RLScheduler's code.
+    """
+    return np.inf

@@ -17,11 +17,13 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.engine.bundles import name_of as name_of_entries
 from hdeeprm_like.errors import HDeepRMError
 
 PACKAGE = Path(__file__).parent.parent
@@ -75,9 +77,7 @@ def name_of(argument: object) -> str:
     if layout is not None:
         return str(layout.name)
     if isinstance(argument, np.ndarray):
-        from hdeeprm_like.engine.bundles import name_of as name_of_dtype
-
-        return f"{argument.ndim}{name_of_dtype(argument.dtype)}{'C' if argument.flags.c_contiguous else 'A'}"
+        return f"{argument.ndim}{name_of_entries(argument.dtype)}{'C' if argument.flags.c_contiguous else 'A'}"
     if isinstance(argument, tuple):
         return "(" + ",".join(map(name_of, argument)) + ")"
     for kind, name in ((bool, "b"), (np.bool_, "b"), (int, "i"), (np.integer, "i"), (float, "f"), (np.floating, "f")):
@@ -163,7 +163,7 @@ def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> 
         MissingCode: numba is not installed.
     """
     try:
-        from hdeeprm_like.build.fallback import compile_kind
+        fallback = import_module("hdeeprm_like.build.fallback")  # what compiles stands above what is compiled
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("numba", "llvmlite"):
             raise
@@ -171,7 +171,7 @@ def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> 
             f"there is no machine code for {function.__qualname__} of this kind of run in the package; "
             'install numba to compile it: pip install "hdeeprm_like[compile]"'
         ) from None
-    compile_kind(function, arguments, kind)
+    fallback.compile_kind(function, arguments, kind)
     return tables().function(kind, function.releases)
 
 

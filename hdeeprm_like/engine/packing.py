@@ -13,11 +13,14 @@ for any takes all it can of the best, then of the next best. Ties go to the lowe
 come first.
 """  # noqa: E501
 
+from collections.abc import Callable
+
 import numpy as np
 
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.fitting import places_on
-from hdeeprm_like.engine.numbers import BEST_FIT
+from hdeeprm_like.engine.numbers import BEST_FIT, PACKINGS, TETRIS, TETRIS_SRTF
 from hdeeprm_like.engine.processor_index import node_fits
 from hdeeprm_like.engine.tables import Tables
 
@@ -44,14 +47,39 @@ def is_whole(found: float) -> bool:
     return found > WHOLE / 2.0
 
 
+@inlined
+def left_over(taken: float, free: float, total: float) -> float:
+    """Return minus what would be left free."""
+    return float(-(free - taken) / total)
+
+
+@inlined
+def alignment(taken: float, free: float, total: float) -> float:
+    """Return what the job takes times what is free."""
+    return float(taken / total * (free / total))
+
+
+SHARES: dict[int, Callable[[float, float, float], float]] = {
+    BEST_FIT: left_over,
+    TETRIS: alignment,
+    TETRIS_SRTF: alignment,
+}
+"""What one kind of resource adds to the score of a packing, by number."""
+
+check_numbers("packings", PACKINGS, SHARES, "engine.packing.SHARES")
+
+
+@inlined
+@by_number("policy", SHARES)
+def share_of_kind(policy: int, taken: float, free: float, total: float) -> float:
+    """Return what one kind of resource adds to a score; nan where there is no such packing."""
+    return np.nan
+
+
 @compiled
 def share(policy: int, taken: float, free: float, total: float) -> float:
-    """Return what one kind of resource adds to a score."""
-    if total <= 0.0:
-        return 0.0
-    if policy == BEST_FIT:
-        return float(-(free - taken) / total)
-    return float(taken / total * (free / total))
+    """Return what one kind of resource adds to a score, nothing if the node has none of it."""
+    return 0.0 if total <= 0.0 else share_of_kind(policy, taken, free, total)
 
 
 @compiled

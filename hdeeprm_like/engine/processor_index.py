@@ -7,11 +7,22 @@ number of processors, and more only where many that rank high have no memory or 
 one before.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.numbers import HIGH_CORES, HIGH_GFLOPS, HIGH_MEM, HIGH_MEM_BW, LOW_POWER
+from hdeeprm_like.engine.dispatch import by_number, check_names, check_numbers
+from hdeeprm_like.engine.numbers import (
+    CORE_POLICIES,
+    HIGH_CORES,
+    HIGH_GFLOPS,
+    HIGH_MEM,
+    HIGH_MEM_BW,
+    LOW_POWER,
+    RANDOM_CORE,
+)
 from hdeeprm_like.engine.tables import RANKINGS, WIDTH, Tables
 from hdeeprm_like.engine.waiting_queue import draw
 
@@ -26,21 +37,56 @@ def counts_cores(tables: Tables) -> bool:
 
 
 @inlined
+def peak_flops(tables: Tables, p: int) -> float:
+    """Return the flop/s of a processor's cores at their fastest."""
+    return float(tables.processors[p].flops[0])
+
+
+@inlined
+def free_cores(tables: Tables, p: int) -> float:
+    """Return how many of its cores are free."""
+    return float(tables.loads[p].free)
+
+
+@inlined
+def free_memory(tables: Tables, p: int) -> float:
+    """Return the MB that are free on its node."""
+    return float(tables.node_loads[tables.processors[p].node].free_memory)
+
+
+@inlined
+def free_bandwidth(tables: Tables, p: int) -> float:
+    """Return the GB/s that no job uses."""
+    return float(tables.processors[p].bandwidth - tables.loads[p].used_bandwidth)
+
+
+@inlined
+def peak_power(tables: Tables, p: int) -> float:
+    """Return minus the W of a core at its fastest."""
+    return float(-tables.processors[p].watts[0])
+
+
+PROCESSOR_KEYS: dict[int, Callable[[Tables, int], float]] = {
+    HIGH_GFLOPS: peak_flops,
+    HIGH_CORES: free_cores,
+    HIGH_MEM: free_memory,
+    HIGH_MEM_BW: free_bandwidth,
+    LOW_POWER: peak_power,
+}
+"""What core policies maximize, by number; the tree has a ranking for each."""
+
+check_numbers("core policies", CORE_POLICIES, {RANDOM_CORE, *PROCESSOR_KEYS}, "engine.processor_index.PROCESSOR_KEYS")
+check_names("rankings", PROCESSOR_KEYS, range(HIGH_GFLOPS, HIGH_GFLOPS + RANKINGS), "engine.tables.RANKINGS")
+
+
+@inlined
+@by_number("policy", PROCESSOR_KEYS)
 def processor_key(tables: Tables, policy: int, p: int) -> float:
     """Return what a core policy maximizes; ties go to the lowest core number, that is to the lowest processor.
 
-    Peak figures for ``high_gflops`` and ``low_power``; what is left now for the others.
+    Peak figures for ``high_gflops`` and ``low_power``; what is left now for the others; nan where it looks at nothing.
     """
-    processor = tables.processors[p]
-    if policy == HIGH_GFLOPS:
-        return float(processor.flops[0])
-    if policy == HIGH_CORES:
-        return float(tables.loads[p].free)
-    if policy == HIGH_MEM:
-        return float(tables.node_loads[processor.node].free_memory)
-    if policy == HIGH_MEM_BW:
-        return float(processor.bandwidth - tables.loads[p].used_bandwidth)
-    return float(-processor.watts[0])
+    return np.nan
 
 
 @inlined

@@ -10,6 +10,7 @@ import numpy as np
 from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.requested_times import with_requests_of_field_6
 from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, LARGEST, WHOLE, Trace, write_swf
 from hdeeprm_like.types import Floats, Ints
 
@@ -171,6 +172,7 @@ def jobs_of_trace(trace: Trace) -> Jobs:
 
     Where requested cores or times are unknown, those that were used stand in.
     """
+    trace = with_requests_of_field_6(trace)
     size = np.where(trace.requested_processors > 0, trace.requested_processors, trace.processors)
     rows = np.flatnonzero((trace.run > 0) & (size > 0) & (trace.submit >= 0))
     if not len(rows):

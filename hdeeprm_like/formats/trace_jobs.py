@@ -10,6 +10,7 @@ from hdeeprm_like.cluster.synthetic.columns import BANDWIDTHS
 from hdeeprm_like.cluster.synthetic.estimates import ACCURACY, ACCURACY_STEPS
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.requested_times import with_requests_of_field_6
 from hdeeprm_like.formats.swf import KB_PER_MB, Trace
 from hdeeprm_like.limits import LONGEST
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -40,7 +41,8 @@ def convert(
 ) -> tuple[Workload, Counter[str]]:
     """Turn a trace into a workload, line by line as HDeepRM's converter does.
 
-    - requested time: its field, else the run time. Cores: the requested processors, else the allocated ones.
+    - requested time: its field, or field 6 where that holds it (see `requested_times`), else the run time.
+    - cores: the requested processors, else the allocated ones.
     - memory: the requested memory, else the used one, whole MB of 1000 KB, rounded down.
     - bandwidth: drawn from `BANDWIDTHS`.
     - operations: requested time times reference speed times an accuracy drawn for each job from `ACCURACY` (the
@@ -69,6 +71,7 @@ def convert(
 
     Source: HDeepRM thesis 3.1.3 and 4.1.2.
     """
+    trace = with_requests_of_field_6(trace)
     asked = _requests(trace, rng, missing_memory)
     reasons = {
         "a negative submit time": trace.submit < 0,

@@ -3,7 +3,6 @@
 On a pool of alike cores (`cluster.pool`) a job asks for nothing else; on another machine it asks for its memory, too.
 """
 
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,18 +14,16 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.log_words import demands_of_trace
+from hdeeprm_like.formats.requested_times import CpuTimes, run_times, warn_of_perfect_estimates
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.trace_jobs import memory_of
-from hdeeprm_like.types import Floats, Ints
-
-log = logging.getLogger(__name__)
+from hdeeprm_like.types import Bools, Floats, Ints
 
 JobsBy: TypeAlias = Literal["file", "id"]  # what orders jobs that are submitted at one time
 
 NOT_OF_A_POOL = ("memory", "requested_memory", "status", "group", "executable", "queue", "partition", "preceding",
                  "think_time")  # fmt: skip
-UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not have
 NO_JOB = "no job of it ran for some time on some processors"
 
 
@@ -37,21 +34,23 @@ class Window:
     Attributes:
         workload: the jobs. epoch: s on the trace's clock when the workload's shows 0.
         wait: (J,) s that each job waited by the trace, negative where that is unknown; None for no trace.
+        recorded: (J,) whether the trace tells wait and run time of a job; None for no trace.
     """
 
     workload: Workload
     epoch: float
     wait: Floats | None = None
-
-
-def run_times(trace: Trace) -> Floats:
-    """Return (J,) s that the jobs of a trace run, those it does not know made up as RLScheduler does."""
-    return np.where(trace.run < 0.0, UNKNOWN_RUN, trace.run)
+    recorded: Bools | None = None
 
 
 def sizes(trace: Trace) -> Ints:
     """Return (J,) processors: what was allocated or, if more, requested."""
     return np.maximum(trace.processors, trace.requested_processors)
+
+
+def recorded(trace: Trace) -> Bools:
+    """Return (J,) whether a trace tells when a job started and ended: how long it waited and ran."""
+    return (trace.wait >= 0.0) & (trace.run >= 0.0)
 
 
 def usable(trace: Trace) -> Trace:
@@ -74,47 +73,17 @@ def for_a_pool(trace: Trace) -> Trace:
     return replace(trace, **unknown)
 
 
-def with_requested_times(trace: Trace) -> Trace:
-    """Return a trace in which every job has a requested time; one warning says what stands in where field 9 has none.
-
-    That is the CPU time (field 6) if no job has a requested time and no CPU time is below the run time, for some traces
-    hold the request there; else the run time.
-    """
-    missing = ~(trace.requested_time > 0.0)
-    if not missing.any():
-        return trace
-    run = run_times(trace)
-    if missing.all() and (trace.cpu_time > 0.0).all() and (trace.cpu_time >= run).all():
-        log.warning(
-            "%s: tells no requested times (field 9); taken from field 6, which is nowhere below the run time",
-            trace.path,
-        )
-        return replace(trace, requested_time=trace.cpu_time)
-    warn_of_perfect_estimates(trace.path, int(missing.sum()), len(trace))
-    return replace(trace, requested_time=np.where(missing, run, trace.requested_time))
-
-
-def warn_of_perfect_estimates(path: Path, missing: int, jobs: int) -> None:
-    """Say that run times stand in for the requested times of so many of the jobs of a trace."""
-    of_jobs = "" if missing == jobs else f" of {missing} of {jobs} jobs"
-    log.warning(
-        "%s: tells no requested times (field 9)%s; the run times stand in, which makes these estimates perfect",
-        path,
-        of_jobs,
-    )
-
-
 def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
     """Yield the jobs of a trace that comes in parts, which can be of any size, each part as a window on one clock.
 
-    As of `usable`, `with_requested_times` and `window` for a pool; the jobs have no names.
+    As of `usable`, `requested_times.with_requested_times` and `window` for a pool; the jobs have no names.
 
     Raises:
         WorkloadError: no job can be used, one asks for more than there is, or is submitted before one above it; or no
             job tells what it requested, and CPU times, which would stand in, do not show that before the end.
     """
     epoch = latest = -np.inf
-    jobs, missing, by_cpu = 0, 0, True
+    jobs, missing, cpu_times = 0, 0, CpuTimes()
     path = Path()
     for part in parts:
         path = part.path
@@ -130,13 +99,13 @@ def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
                 f"{before[job]:.15g} s; jobs that are streamed must be in the order of their submission"
             )
         unknown = ~(found.requested_time > 0.0)
-        by_cpu = by_cpu and bool(((found.cpu_time > 0.0) & (found.cpu_time >= run_times(found))).all())
+        cpu_times.add(found)
         jobs, missing, latest = jobs + len(found), missing + int(unknown.sum()), float(found.submit[-1])
         epoch = float(found.submit[0]) if epoch == -np.inf else epoch
         yield window(found, cores, epoch=epoch, named=False)
     if jobs == 0:
         raise WorkloadError(f"{path}: {NO_JOB}")
-    if missing == jobs and by_cpu:
+    if cpu_times.are_requests:
         raise WorkloadError(
             f"{path}: tells no requested times (field 9), for which field 6 may stand in; only who has read all jobs "
             "knows that: use compare --windows all"
@@ -193,4 +162,4 @@ def window(
         user=np.maximum(trace.user[order], -1),
         demands=None if platform is None or platform.partitions is None else demands_of_trace(take(trace, order)),
     )
-    return Window(workload, epoch, trace.wait[order])
+    return Window(workload, epoch, trace.wait[order], recorded(trace)[order])

@@ -221,6 +221,17 @@ def refuse_to_overwrite(folder: Path, names: Sequence[str], earlier: Sequence[st
             raise ResultsError(f"{folder}: holds a {name} that is of no run and would be overwritten; choose another")
 
 
+def status_of(folder: Path) -> str:
+    """Return what the ``run.json`` of a folder tells of its run, as ``complete``; nothing if there is no such file.
+
+    Raises:
+        ResultsError: it cannot be read.
+    """
+    path = folder / RECORD
+    content = read_json(path, ResultsError) if path.exists() else {}
+    return str(content.get("status", "")) if isinstance(content, dict) else ""
+
+
 def listed_files(folder: Path) -> list[str]:
     """Return the files that the ``run.json`` of a folder lists, none if there is no such file."""
     path = folder / RECORD

@@ -77,6 +77,16 @@ def metrics_table(runs: Sequence[Path]) -> pd.DataFrame:
     return labelled(pd.DataFrame(columns, index=list(FIGURES)))
 
 
+def meanings(names: Sequence[str] | None = None) -> str:
+    """Return a line for each figure that says what it means.
+
+    Args:
+        names: keys of the figures; all of `FIGURES` if None.
+    """
+    chosen = [FIGURES[name] for name in names or FIGURES]
+    return "".join(f"{figure.title}: {figure.meaning}.\n" for figure in chosen)
+
+
 def labelled(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with a row per figure, whose index are keys of `FIGURES`, as `metrics_table` does."""
     return table.set_axis(pd.Index(map(label, table.index), name="metric")).astype(np.float64)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.metrics import bounded_slowdown, outside_window
+from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_json
@@ -59,7 +60,11 @@ def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
     if not runs:
         return
     table = report.metrics_table([run.folder for run in runs.values()])
-    figures = html.table(["figure", *runs], report.told_rows(table), numbers=range(1, 1 + len(runs)))
+    rows = [
+        [html.explained(title, figure.meaning), *texts]
+        for figure, (title, *texts) in zip(FIGURES.values(), report.told_rows(table), strict=True)
+    ]
+    figures = html.table(["figure", *runs], rows, numbers=range(1, 1 + len(runs)))
     told = OF_FIGURES + " In brackets: against the first run." * (len(runs) > 1)
     yield html.section("Figures", figures, html.paragraph(told), anchor="figures")
     plots.compare([run.folder for run in runs.values()], place / "load.png")

@@ -23,7 +23,17 @@ FIELDS: dict[str, Callable[[Workload], Floats]] = {
     "req_ops": lambda jobs: jobs.requested_ops,
     "ops": lambda jobs: jobs.ops,
 }
-"""What can be asked about: s, cores, MB per core, GB/s per core, s, flop per core twice."""
+"""What can be asked about, in `UNITS`."""
+
+UNITS = {
+    "req_time": "s",
+    "size": "cores",
+    "mem": "MB per core",
+    "mem_bw": "GB/s per core",
+    "submit": "s",
+    "req_ops": "flop per core",
+    "ops": "flop per core",
+}
 
 STATISTICS: dict[str, Callable[[Floats], float]] = {
     "count": lambda column: float(len(column)),
@@ -77,6 +87,11 @@ def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | N
             raise WorkloadError(f"{jobs.path}: the trace does not tell {field!r}{remedy}")
         jobs = _converted(jobs, seed)
     return summary(FIELDS[field](jobs))
+
+
+def unit_of(field: str, statistic: str) -> str:
+    """Return the unit of a statistic over a field."""
+    return "jobs" if statistic == "count" else UNITS[field]
 
 
 def job_table(jobs: Workload | Trace, *, seed: int | None = None) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from hdeeprm_like.results.batsim_files import JOB_COLUMNS
 from hdeeprm_like.results.job_lines import JobColumns, job_lines, nothing, numbered
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.run.streamed import Stream, check_streams
-from hdeeprm_like.studies.compare.inputs import told_size
+from hdeeprm_like.studies.compare.inputs import GIVE, told_size
 from hdeeprm_like.types import Records
 
 JOBS, FIGURES = "out_jobs.csv", "figures.json"
@@ -63,7 +63,7 @@ def stream(
     first = next(parts)
     cores = told_size(first) if cores is None else cores
     if cores is None:
-        raise OptionsError(f"{trace}: its header does not tell how many processors there are (MaxProcs); give --cores")
+        raise OptionsError(f"{trace}: its header does not tell how many processors there are (MaxProcs); {GIVE}")
     require_whole("cores", cores, 1)
     if cores > CORES.most:
         raise OptionsError(f"a pool of {cores} cores cannot be had: {refusal(CORES)}")

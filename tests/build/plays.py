@@ -1,4 +1,4 @@
-"""Small worlds of every kind of run, as text that is the same wherever the same happens; run in a process of its own."""
+"""Small worlds of every kind of run as text, the same wherever the same happens; run in a process of its own."""
 
 import sys
 

@@ -56,7 +56,8 @@ def test_code_for_older_processors_gives_the_same(schedules, tmp_path):
     subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     older = (
         f"{WITHOUT_NUMBA}from pathlib import Path\nfrom hdeeprm_like.engine import library\n"
-        f"library.SHIPPED = Path({str(into)!r})\nlibrary.target = lambda: 'x86-64-v2'\nexec(open({str(PLAYS)!r}).read())"
+        f"library.SHIPPED = Path({str(into)!r})\nlibrary.target = lambda: 'x86-64-v2'\n"
+        f"exec(open({str(PLAYS)!r}).read())"
     )
     done = run(older, HDEEPRM_LIKE_CACHE=str(tmp_path / "empty")).stdout.splitlines()
     assert [line for line, other in zip(done, schedules, strict=True) if line != other] == []

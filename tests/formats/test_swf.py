@@ -119,6 +119,9 @@ def test_blank_lines_tabs_spaces_notes_and_any_line_ending_are_fine(tmp_path, te
         (line(submit="1\0"), ":1: field 2 (submit) is '1\\x00'; a number is needed, -1 where unknown"),
         (line(submit="1e400"), ":1: field 2 (submit) is 1e400; numbers below 2^53 are possible"),
         (line(user=10**20), f":1: field 12 (user) is {10**20}; numbers below 2^53 are possible"),
+        (line(submit="-1e400"), ":1: field 2 (submit) is -1e400; numbers below 2^53 are possible"),
+        (line(submit=-(2**53)), f":1: field 2 (submit) is {-(2**53)}; numbers below 2^53 are possible"),
+        (line(user=-(2**53)), f":1: field 12 (user) is {-(2**53)}; numbers below 2^53 are possible"),
         (line(requested_processors=2.5), ":1: field 8 (requested processors) is 2.5; a whole number is needed"),
     ],
 )
@@ -145,6 +148,16 @@ def test_the_fast_and_the_careful_reading_agree_to_the_last_bit(rows):
         assert fast is not None
         assert np.array_equal(fast, table)
     assert np.array_equal([swf._parse_line(line, "x:1") for line in lines], table)
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("number", [2**53, -(2**53)])
+def test_numbers_beyond_what_a_float_tells_apart_are_left_to_the_careful_reading(many, number):
+    for name in ("submit", "user"):
+        text = line(**{name: number})
+        assert swf._parse_fast(f"{text}\n", [text], many) is None
+        text = line(**{name: number - number // abs(number)})
+        assert swf._parse_fast(f"{text}\n", [text], many) is not None
 
 
 @settings(deadline=None, max_examples=300)

@@ -6,12 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small import jobs
 
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.swf import FIELDS, Trace, read_swf, write_swf
-from hdeeprm_like.formats.swf_cuts import cut, disjoint_begins, scale_gaps, take, trace_of_jobs, windows
+from hdeeprm_like.formats.swf_cuts import (
+    cut,
+    disjoint_begins,
+    scale_gaps,
+    take,
+    trace_of_jobs,
+    trace_of_workload,
+    windows,
+)
 from hdeeprm_like.formats.trace_jobs import convert
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +110,11 @@ def test_the_jobs_of_a_model_survive_being_a_trace(tmp_path):
     assert back.submit.tolist() == (there.submit - there.submit[0]).tolist()
     for name in ("ids", "size", "requested_time", "requested_ops", "ops", "memory"):
         assert np.array_equal(getattr(back, name), getattr(there, name)), name
+
+
+def test_a_job_that_its_walltime_cuts_runs_that_long_in_the_trace():
+    three = jobs(seconds=[100.0, 50.0, 20.0], walltime=[60.0, np.inf, 20.0], delay=[-1.0, -1.0, 30.0])
+    assert trace_of_workload(three, 1e9, "hand").run.tolist() == [60.0, 50.0, 20.0]
 
 
 def test_memory_that_no_job_asks_for_is_unknown():

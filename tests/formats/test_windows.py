@@ -2,12 +2,16 @@
 
 import logging
 
+import numpy as np
 import pytest
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.experiment import jobs_in
+from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import FIELDS, read_swf
-from hdeeprm_like.formats.windows import usable, window, with_requested_times
+from hdeeprm_like.formats.swf_cuts import jobs_of_trace
+from hdeeprm_like.formats.trace_jobs import convert
+from hdeeprm_like.formats.windows import usable, window
 
 
 @pytest.fixture
@@ -75,6 +79,44 @@ def test_field_6_is_a_cpu_time_where_one_is_below_the_run_time_or_missing(trace,
     found, said = requested(trace({"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": cpu_time}), caplog)
     assert found == [10.0, 20.0]
     assert "the run times stand in" in said[0]
+
+
+def walltimes(trace, odd):
+    """A hundred jobs that ask in field 6 for an hour or two, the first *odd* of them for less than they run."""
+    return trace(*({"run": 100 + i, "cpu_time": 60 if i < odd else 3600 * (1 + i % 2)} for i in range(100)))
+
+
+def test_field_6_is_the_request_where_it_is_round_although_some_jobs_outlive_it(trace, caplog):
+    found, said = requested(walltimes(trace, odd=5), caplog)
+    assert found == [60.0] * 5 + [7200.0, 3600.0] * 47 + [7200.0]
+    assert said == [
+        "tells no requested times (field 9); taken from field 6, which holds 2 different times and is below the run "
+        "time or unknown for 5 of 100 jobs"
+    ]
+
+
+def test_field_6_is_a_cpu_time_where_too_many_jobs_outlive_it_or_it_is_not_round(trace, caplog):
+    found, _ = requested(walltimes(trace, odd=6), caplog)
+    assert found == [100.0 + i for i in range(100)]
+    jobs = [{"run": 100 + i, "cpu_time": 60 if i == 0 else 200 + i % 6} for i in range(100)]
+    found, said = requested(trace(*jobs), caplog)
+    assert found == [100.0 + i for i in range(100)]
+    assert "the run times stand in" in said[-1]
+
+
+def test_the_run_time_stands_in_for_a_request_that_neither_field_has(trace, caplog):
+    given = trace(*({"run": 100 + i, "cpu_time": 3600 if i else -1} for i in range(100)))
+    found, said = requested(given, caplog)
+    assert found == [100.0] + [3600.0] * 99
+    assert "unknown for 1 of 100 jobs" in said[0]
+
+
+def test_who_converts_a_trace_or_draws_from_it_reads_the_same_requests(trace, caplog):
+    given = walltimes(trace, odd=5)
+    assert jobs_of_trace(given).requested_time[5:7].tolist() == [7200.0, 3600.0]
+    workload, _ = convert(given, reference_flops=1e9, capacity=4, rng=np.random.default_rng(1), missing_memory=0.0)
+    assert sorted(workload.requested_time.tolist()) == [60.0] * 5 + [3600.0] * 47 + [7200.0] * 48
+    assert caplog.text.count("taken from field 6") == 2
 
 
 def test_a_run_on_a_pool_takes_the_same_requested_times(trace, caplog):

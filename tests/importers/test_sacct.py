@@ -226,6 +226,18 @@ def test_what_did_not_run_is_left_out_and_told(tmp_path, row, reason):
     assert f"1 {reason} (the first in line 2)" in report.text()
 
 
+def test_of_a_requeued_job_the_last_run_is_kept_though_an_earlier_one_was_longer(tmp_path):
+    first = {"Elapsed": "00:30:00", "End": "2024-01-10T10:31:00", "State": "PREEMPTED"}
+    last = {"Start": "2024-01-10T10:40:00", "Elapsed": "00:00:05", "End": "2024-01-10T10:40:05"}
+    for rows in ((first, last), (last, first)):  # in whatever order the log has them
+        trace, extra, report = imported(log(tmp_path, *rows))
+        assert trace.run.tolist() == [5]
+        assert trace.wait.tolist() == [40 * 60]
+        assert [row["State"] for row in extra] == ["COMPLETED"]
+        assert report.dropped["earlier runs of jobs that were requeued"] == 1
+    assert sorted(imported(log(tmp_path, first, last), requeues="all")[0].run.tolist()) == [5, 1800]
+
+
 def test_jobs_of_0_seconds_are_jobs(tmp_path):
     row = {"Start": "2024-01-10T10:03:00", "Elapsed": "00:00:00", "State": "FAILED"}
     assert imported(log(tmp_path, row))[0].run.tolist() == [0]

@@ -117,6 +117,15 @@ def test_what_a_baseline_gains_on_the_same_jobs_from_each_time_on_is_subtracted(
     assert advantages.tolist() == [3.0, 0.0, -1.0, -1.0]
 
 
+def test_what_a_baseline_gains_is_scaled_as_the_rewards_are():
+    reference = episode([-4.0, -2.0], [0.0, 10.0])
+    own = episode([-1.0, -1.0], [0.0, 10.0], reference=reference)
+    scaled = Advantages(1.0, trace=1.0, standardize="none", reward_scale=0.25)
+    advantages, returns = scaled.of(Batch.of([own], CPU), np.zeros(2), np.zeros(1))
+    assert returns.tolist() == [-0.5, -0.25]
+    assert advantages.tolist() == [-0.5 + 1.5, -0.25 + 0.5]
+
+
 def test_advantages_standardized_by_window_let_no_busy_window_outweigh_a_quiet_one():
     quiet, busy = ([episode([r], [0.0]) for r in (scale, -scale)] for scale in (1.0, 1000.0))
     batch = Batch.of([*quiet, *busy], CPU)

@@ -202,6 +202,15 @@ def test_the_job_worth_taking_is_learned(make):
     assert np.mean([picks(agent, one, rng).rewards.mean() for _ in range(4)]) > 0.9
 
 
+def test_an_update_stops_when_the_policy_has_moved_too_far():
+    one, epochs = layout(4), []
+    for target in (0.0, 1e-6):
+        agent = kernel(one, lr=0.05, epochs=8, minibatch=10**6, target_kl=target)
+        agent.learn([picks(agent, one, np.random.default_rng(0))])
+        epochs.append(next(iter(agent.optimizer.state.values()))["step"].item())
+    assert epochs == [8, 2]  # the first step of an update begins where the policy is, so the second sees it moved
+
+
 def picks(agent, one, rng):
     """An episode of decisions that pay 1 for the job with the shortest request and 0 for everything else."""
     seen = rng.random((64, one.shape[0])).astype(np.float32)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.perfetto import lanes_of
 from hdeeprm_like.results.pictures import picture
 from hdeeprm_like.results.plots.curves import learning_curves
@@ -61,7 +62,7 @@ def test_a_report_of_two_runs_tells_figures_waits_and_holds_all_that_it_needs(sm
     text = page.read_text()
     for shown in (
         "bounded slowdown",
-        "<td>Steady utilization (%)</td>",
+        ">Steady utilization (%)</abbr></td>",
         "In brackets: against the first run.",
         "By size",
         "Mean wait (h) by size and run time",
@@ -76,8 +77,9 @@ def test_a_report_tells_figures_as_metrics_does(small, tmp_path):
     page = tmp_path / "report.html"
     assert main(["report", str(small), "-o", str(page), "--quiet"]) == 0
     text = page.read_text()
-    for title, value in told_rows(metrics_table([small])):
-        assert f'<tr><td>{markup.escape(title)}</td><td class="number">{value}</td></tr>' in text
+    for figure, (title, value) in zip(FIGURES.values(), told_rows(metrics_table([small])), strict=True):
+        told = f'<abbr title="{markup.escape(figure.meaning)}">{markup.escape(title)}</abbr>'
+        assert f'<tr><td>{told}</td><td class="number">{value}</td></tr>' in text
     assert "In brackets" not in text
 
 

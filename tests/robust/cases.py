@@ -109,7 +109,7 @@ def expanded(text):
 
 def launch(folder, output, *flags, whole_nodes=False):
     """Launch; check the run if it was accepted."""
-    done = command("launch", "-q", "--options", folder / "options.json", "--output", output, *flags)
+    done = command("launch", "-q", "--overwrite", "--options", folder / "options.json", "--output", output, *flags)
     if done:
         check_run(output, whole_nodes)
     return done

@@ -33,7 +33,7 @@ def start(arguments, cwd):
 
 def commands(folder):
     output, agent = folder / "out", ROOT / "agents" / "reinforce.py"
-    launch = f"launch -q --runs 400 --options {folder}/options.json"
+    launch = f"launch -q --overwrite --runs 400 --options {folder}/options.json"
     train = f"train -q --episodes 16 --options {folder}/learning.json --agent {agent}"
     compare = f"compare -q --processes 1 --windows 40x100 --policies fcfs,sjf+easy --trace {folder}/trace.swf"
     sweep = f"sweep -q --workers 2 {folder}/grid.json"

@@ -129,7 +129,7 @@ def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
     machine = load_platform(LEARNING)
     assert (results.energy > machine.processor_watts[:, 3].min() * results.makespan).all()
     with pytest.raises(ResultsError, match=r"another (cores|platform)"):
-        compare(comparison(narrow_trace, "fcfs"), tmp_path / "out", progress=False)
+        compare(comparison(narrow_trace, "fcfs", cores=4), tmp_path / "out", progress=False)
     with pytest.raises(OptionsError, match=r"--cores: .*learning\.json tells how many there are"):
         compare(comparison(narrow_trace, "fcfs", platform=LEARNING, cores=4), tmp_path / "two", progress=False)
 
@@ -413,11 +413,22 @@ def test_more_busy_cores_in_the_record_than_there_are_are_all_of_them(recorded, 
     assert pd.read_csv(tmp_path / "out" / "results.csv").utilization.tolist() == [(10 * 1 + 20 * 4) / (40 * 4)]
 
 
-def test_the_actual_schedule_needs_all_waiting_times_of_the_windows_and_the_traces_machine(recorded, tmp_path):
+@pytest.mark.parametrize("unknown", ["3 20 -1 10 2", "3 20 30 -1 2"])  # its wait, its run time
+def test_the_actual_schedule_leaves_out_a_job_that_the_trace_does_not_tell_and_says_so(
+    recorded, tmp_path, caplog, unknown
+):
+    recorded.write_text(recorded.read_text().replace("3 20 30 10 2", unknown))
+    asked = comparison(recorded, "fcfs,actual", windows=windows_named("all"))
+    summary, _ = compare(asked, tmp_path / "out", progress=False)
+    assert summary.set_index("policy").wait.loc["actual"] == pytest.approx((5 + 0) / 2)
+    assert "of 1 of the 3 jobs of the windows, job 3 is the first; the policy actual leaves them out" in caplog.text
+    assert summary.set_index("policy").wait.loc["fcfs+strict"] == pytest.approx((0 + 0 + 20) / 3)  # of all jobs
+
+
+def test_the_actual_schedule_needs_a_job_in_each_window_and_the_traces_machine(recorded, tmp_path):
     recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 -1 10 2"))
-    with pytest.raises(WorkloadError, match=r"no waiting time \(field 3\) of 1 of the 3 jobs of the windows, job 3 is"):
-        compare(comparison(recorded, "actual", windows=windows_named("all")), tmp_path / "out", progress=False)
-    compare(comparison(recorded, "actual", windows=Windows(1, 2, "disjoint")), tmp_path / "two", progress=False)
+    with pytest.raises(WorkloadError, match=r"of 1 of the 3 jobs of the windows, job 3 is .* some in each window"):
+        compare(comparison(recorded, "actual", windows=Windows(3, 1, "disjoint")), tmp_path / "out", progress=False)
     with pytest.raises(OptionsError, match=r"actual: was on the trace's own machine; compare it without --platform"):
         compare(
             comparison(recorded, "actual", windows=Windows(1, 2, "disjoint"), platform=LEARNING), tmp_path / "three"
@@ -507,7 +518,10 @@ def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys
         (["--windows", "disjoint:3x90"], "windows of 90 jobs cannot be had from 80 jobs"),
         (["--offsets", "nowhere.csv"], "nowhere.csv: no such file"),
         (["--reference", "sfj"], "did you mean 'sjf'"),
-        (["--policies", "actual"], r"t.swf: tells no waiting time (field 3) of 80 of the 80 jobs"),
+        (
+            ["--policies", "actual"],
+            r"t.swf: tells no waiting time (field 3) or run time (field 4) of 80 of the 80 jobs",
+        ),
         (["--jobs-by", "size"], "--jobs-by"),
     ],
 )
@@ -533,6 +547,25 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(trace, tmp_path, capsy
     assert status == 2
     assert len(told) == 1
     assert message in told[0]
+
+
+def test_a_trace_that_does_not_tell_its_machine_is_refused(trace, tmp_path, capsys):
+    trace.write_text(trace.read_text().replace("; MaxProcs: 8\n", ""))
+    line = [
+        "compare",
+        "--trace",
+        str(trace),
+        "--policies",
+        "fcfs",
+        "--windows",
+        "all",
+        "--output",
+        str(tmp_path / "out"),
+    ]
+    assert main(line) == 2
+    said = capsys.readouterr().err
+    assert "t.swf: its header does not tell how many processors there are (MaxProcs); give --cores" in said
+    assert main([*line, "--cores", "8"]) == 0
 
 
 @pytest.mark.parametrize("clock", ["textbook", "one-by-one"])

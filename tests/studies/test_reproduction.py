@@ -17,7 +17,7 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, write_json
 from hdeeprm_like.studies.compare.policies import Trained
 from hdeeprm_like.studies.reproduction import claims, run
-from hdeeprm_like.studies.reproduction.claims import judged, prediction, student
+from hdeeprm_like.studies.reproduction.claims import allowance, judged, prediction, student
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
 from hdeeprm_like.studies.reproduction.measures.learning import cpu_of_training, merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
@@ -52,6 +52,7 @@ def verdict(found, value, kind, **claim):
         ([1.19, 1.2, 1.21], 1.2, {"kind": "direction", "neutral": 1}, claims.CONFIRMED),
         ([20.0, 22.0, 24.0], 93.0, {"kind": "direction", "neutral": 1}, claims.DIRECTION),
         ([20.0, 22.0, 24.0], 93.0, {"kind": "direction", "neutral": 1, "size": [0.1, 10]}, claims.CONFIRMED),
+        ([280.0, 290.0, 300.0], 93.0, {"kind": "direction", "neutral": 1}, claims.DIRECTION),
         ([0.5, 1.0, 1.6], 1.2, {"kind": "direction", "neutral": 1}, claims.NOT_SHOWN),
         ([-2.0, -1.0, -1.5], None, {"kind": "direction", "neutral": 0, "side": "below"}, claims.CONFIRMED),
         ([1.0, 1.01, 0.99], 1.0, {"kind": "range", "low": 0.9, "high": 1.1}, claims.CONFIRMED),
@@ -65,6 +66,51 @@ def verdict(found, value, kind, **claim):
 )
 def test_a_verdict_follows_from_what_was_found_and_what_is_claimed(found, value, claim, expected):
     assert verdict(found, value, **claim) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "claim", "allowed"),
+    [
+        (3.0, {"kind": "equal"}, "exactly"),
+        (3.0, {"kind": "equal", "tolerance": 0.5}, "± 0.5"),
+        (3.0, {"kind": "holds"}, "what our interval holds"),
+        (3.0, {"kind": "prediction", "windows": 10}, "what 10 of our windows may give"),
+        (1.0, {"kind": "range", "low": 0.9, "high": 1.1}, "0.9 to 1.1"),
+        (1.0, {"kind": "range", "low": 0.9}, "at least 0.9"),
+        (1.0, {"kind": "range", "high": 1.1}, "at most 1.1"),
+        (93.0, {"kind": "direction", "neutral": 1}, "46.5 to 186"),
+        (93.0, {"kind": "direction", "neutral": 1, "size": [0.9, 1.1]}, "83.7 to 102.3"),
+        (49.0, {"kind": "direction", "neutral": 0, "between": [25, 75]}, "25 to 75"),
+        (None, {"kind": "direction", "neutral": 1, "side": "below"}, "below 1"),
+        (3.0, {"kind": "none"}, ""),
+    ],
+)
+def test_what_a_claim_allows_is_told(value, claim, allowed):
+    one = number(value, **claim)
+    assert allowance(one) == allowed
+    assert judged(one, [2.0, 3.0]).allowed == allowed
+
+
+def test_what_was_measured_with_less_than_the_published_budget_contradicts_nothing():
+    one = number(2.5, "holds")
+    assert judged(one, [1.0, 1.1, 0.9]).verdict == claims.CONTRADICTED
+    assert judged(one, [1.0, 1.1, 0.9], reduced=True).verdict == claims.NOT_SHOWN
+    assert judged(one, [1.0, 2.0, 3.0], reduced=True).verdict == claims.CONFIRMED
+
+
+@pytest.mark.parametrize("name", known_ids())
+def test_no_claim_allows_more_than_half_to_twice_what_was_published_unless_the_document_spreads_it(name):
+    for one in experiment(name).numbers:
+        claim, value = one.claim, one.value
+        significance = claim.get("high") == 0.05  # whether a p is significant, however small
+        if not isinstance(value, int | float) or not value or claim.get("spread") or significance:
+            continue
+        least, most = claims.sizes_of(one) if claim["kind"] == "direction" else (claim.get("low"), claim.get("high"))
+        if claim["kind"] == "range" and value < 0:
+            least, most = most, least
+        if claim["kind"] in ("direction", "range"):
+            assert least is None or abs(least) >= 0.5 * abs(value) or least == claim.get("neutral"), one.key
+            assert most is None or abs(most) <= 2.0 * abs(value), one.key
 
 
 def test_intervals_are_students():
@@ -139,6 +185,10 @@ def test_every_published_number_has_a_row(results):
     rows = (results / "results.csv").read_text().splitlines()
     assert len(rows) == 1 + sum(len(result["numbers"]) for result in told)
     assert {row["verdict"] for row in told[0]["numbers"]} == {claims.EQUAL}
+    assert {row["budget"] for row in told[0]["numbers"]} == {"1 seed"}
+    assert told[0]["numbers"][0]["allowed"] == "exactly"
+    page = report(told, results)
+    assert page.index("What holds and what does not") < page.index("All numbers")
 
 
 def test_a_missing_trace_is_told_and_fails_nothing(results):
@@ -214,7 +264,8 @@ def test_a_line_of_a_number_tells_its_document(results):
     of_r01 = json.loads((results / "results.json").read_text())["results"][0]
     of_r04 = json.loads((results / "results.json").read_text())["results"][1]
     assert told(of_r04).splitlines()[1].endswith("quoted (input missing: hdeeprm-like fetch-trace METACENTRUM-2013-3)")
-    assert told(of_r01).startswith("R01 T table 5.1   nodes   published 153   ours 153   equal (x 1)\n")
+    first = "R01 T table 5.1   nodes   published 153 (allowed: exactly)   ours 153 (1 seed)   equal (x 1)\n"
+    assert told(of_r01).startswith(first)
     assert source_of({"id": "R02"}, {"source": "K table I"}) == "K table I"
     assert source_of({"id": "R11"}, {"source": "fig. 5.5"}) == "C fig. 5.5"
 

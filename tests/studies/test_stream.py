@@ -127,6 +127,14 @@ def test_a_trace_whose_cpu_times_may_be_its_requests_is_left_to_who_reads_it_who
         stream(path, "fcfs", tmp_path / "out", progress=False)
 
 
+def test_round_cpu_times_may_be_its_requests_too(tmp_path):
+    path = tmp_path / "trace.swf"
+    jobs = [f"{i} {i} -1 {5 + i} 1 {4 if i == 9 else 3600} -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n" for i in range(40)]
+    path.write_text("".join(["; MaxProcs: 4\n", *jobs]))
+    with pytest.raises(WorkloadError, match="tells no requested times"):
+        stream(path, "fcfs", tmp_path / "out", progress=False)
+
+
 def test_run_times_stand_in_for_requests_with_a_warning(trace, tmp_path, caplog):
     stream(trace, "fcfs", tmp_path / "out", progress=False)
     assert "the run times stand in" in caplog.text

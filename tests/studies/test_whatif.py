@@ -9,7 +9,7 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.studies.whatif.answer import answer, ratio_of
+from hdeeprm_like.studies.whatif.answer import answer, ratio_of, row_of
 from hdeeprm_like.studies.whatif.changes import change_named
 from hdeeprm_like.studies.whatif.fidelity import fidelity_of, rank_correlation
 from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
@@ -110,6 +110,27 @@ def test_rank_correlation_takes_ties_at_their_mean_rank():
     assert rank_correlation(np.array([1.0, 2.0, 2.0, 3.0]), np.array([5.0, 6.0, 6.0, 9.0])) == pytest.approx(1.0)
     assert rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])) == pytest.approx(-1.0)
     assert rank_correlation(np.zeros(3), np.arange(3.0)) == 0.0
+
+
+def outcome(log, wait):
+    """What becomes of the jobs of a log that wait so many s."""
+    submit = log.jobs.submit
+    return Outcome("any", "", 64, 0.0, submit, submit + wait, submit + wait + log.jobs.delay, log.jobs.size)
+
+
+def test_a_job_waits_longer_or_shorter_if_that_is_by_more_than_a_minute(log_path):
+    log = load_log(log_path, machine_of_cores(4))
+    before = np.full(5, 500.0)
+    one = outcome(log, before + np.array([1.0, 60.0, 61.0, -60.0, -61.0]))
+    row = row_of(one, outcome(log, before), np.ones(5, bool), np.zeros(5, int))
+    assert (row["longer"], row["shorter"]) == (1 / 5, 1 / 5)
+
+
+def test_close_is_what_starts_within_five_minutes_of_when_it_did(log_path):
+    log = load_log(log_path, machine_of_cores(4))
+    told = np.full(5, 1000.0)
+    found = fidelity_of(replace(log, wait=told), outcome(log, told + np.array([49.0, -51.0, 300.0, 301.0, -301.0])))
+    assert found.close == 3 / 5
 
 
 def test_a_log_without_waits_has_no_fidelity(log_path):

@@ -16,7 +16,6 @@ All features lie within [0, 1] unless they are asked for raw; the summaries and 
 """
 
 import math
-from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -37,7 +36,8 @@ from hdeeprm_like.decision.observations.waits import with_waits
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dispatch import by_number, check_names
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import Tables
@@ -54,30 +54,23 @@ OBSERVATIONS: dict[str, Observation] = {
 }
 """All kinds by name; a new one is a module that exports an `Observation`, and a place here."""
 
+check_names("observations", KINDS, OBSERVATIONS, "decision.observations.view.OBSERVATIONS")
 WITH_WAITS = {one.name: with_waits(one) for one in OBSERVATIONS.values() if not one.is_image}
 
 
 NUMBERED: tuple[Observation, ...] = (*OBSERVATIONS.values(), *WITH_WAITS.values())  # by VIEW.kind
 
 
-def any_of(first: int) -> Callable[..., None]:
-    """Return a compiled function that writes the observation that a view has, one of those from a number on."""
-    write = NUMBERED[first].write
-    if first + 1 == len(NUMBERED):
-        return write
-    otherwise = any_of(first + 1)
-
-    def write_by_kind(tables, window, view, out):  # type: ignore[no-untyped-def]
-        if view.params[0].kind == first:
-            write(tables, window, view, out)
-        else:
-            otherwise(tables, window, view, out)
-
-    return compiled(write_by_kind)
+@compiled
+@by_number("kind", {number: one.write for number, one in enumerate(NUMBERED)})
+def write_kind(tables: Tables, window: Window, view: ViewArrays, out: Floats, kind: int) -> None:
+    """Write an observation of some kind."""
 
 
-write_view = any_of(0)
-"""Writes the observation of a run into (F,) float32, an image row by row."""
+@inlined
+def write_view(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
+    """Write the observation of a run into (F,) float32, an image row by row."""
+    write_kind(tables, window, view, out, view.params[0].kind)
 
 
 def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:

@@ -1,6 +1,6 @@
 """What a baseline does at a decision: take in what has happened, start jobs in its mode, tell what the head lacks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from hdeeprm_like.decision.names import (
     COMMIT,
@@ -10,6 +10,7 @@ from hdeeprm_like.decision.names import (
     EASY_FCFS,
     EASY_SJF,
     GREEDY,
+    MODES,
     PACKING,
     RESERVE,
     SCORED,
@@ -25,7 +26,7 @@ from hdeeprm_like.decision.policies.easy import (
     start_in_order,
     start_with_backfilling,
 )
-from hdeeprm_like.decision.policies.node_plans import start_on_nodes
+from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, start_on_nodes
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.run_times import follow
@@ -33,6 +34,7 @@ from hdeeprm_like.decision.policies.scored import start_scored
 from hdeeprm_like.decision.policies.slurm import start_like_slurm
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled
+from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_sets import no_partitions
@@ -64,9 +66,9 @@ def close_decision(tables: Tables, plans: Plans, k: int) -> None:
 
 
 @compiled
-def start_by_partitions(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what baseline *k* starts where one of them is like Slurm."""
-    if plans.plans[k].mode == SLURM:
+def start_by_partitions(tables: Tables, plans: Plans, k: int, mode: int) -> None:
+    """Start what baseline *k* starts where there are partitions."""
+    if mode == SLURM:
         start_like_slurm(tables, plans, k)
     else:
         start_on_nodes(tables, plans, k)
@@ -98,29 +100,25 @@ STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
 }
 """How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""
 
-
-def any_of(modes: Sequence[int]) -> Callable[[Tables, Plans, int], None]:
-    """Return a compiled function that starts jobs by the mode that a baseline has, one of some."""
-    if len(modes) == 1:
-        return STARTS[modes[0]]
-    mode, start, otherwise = modes[0], STARTS[modes[0]], any_of(modes[1:])
-
-    def start_by_mode(tables, plans, k):  # type: ignore[no-untyped-def]
-        if plans.plans[k].mode == mode:
-            start(tables, plans, k)
-        else:
-            otherwise(tables, plans, k)
-
-    return compiled(start_by_mode)
+check_numbers("modes", MODES, STARTS, "decision.policies.baselines.STARTS")
+check_numbers("modes", MODES, {SLURM, *STARTS_ON_NODES}, "decision.policies.node_starts.STARTS_ON_NODES")
 
 
-start_by_mode = any_of(tuple(STARTS))
-start_without_scores = any_of(tuple(mode for mode in STARTS if mode != SCORED))
+@compiled
+@by_number("mode", STARTS)
+def start_by_mode(tables: Tables, plans: Plans, k: int, mode: int) -> None:
+    """Start what baseline *k* starts in its mode."""
+
+
+@compiled
+@by_number("mode", {mode: start for mode, start in STARTS.items() if mode != SCORED})
+def start_without_scores(tables: Tables, plans: Plans, k: int, mode: int) -> None:
+    """Start what baseline *k* starts in its mode, where no policy has scores."""
 
 
 @by_type
-def start_jobs(tables: BundleType, plans: BundleType, k: object) -> object:
-    """Start what baseline *k* starts; where nothing is known of users, no policy has scores."""
+def start_jobs(tables: BundleType, plans: BundleType, k: object, mode: object) -> object:
+    """Start what baseline *k* starts."""
     if not no_partitions(tables):
         return start_by_partitions
     return start_without_scores if plans.fields["scores"][0].kind == "NoScores" else start_by_mode
@@ -130,5 +128,5 @@ def start_jobs(tables: BundleType, plans: BundleType, k: object) -> object:
 def decide(tables: Tables, plans: Plans, k: int) -> None:
     """Start what baseline *k* starts now."""
     if open_decision(tables, plans, k):
-        start_jobs(tables, plans, k)
+        start_jobs(tables, plans, k, plans.plans[k].mode)
         close_decision(tables, plans, k)

@@ -8,14 +8,43 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import FRESH, MOST_REFRESHED
 from hdeeprm_like.decision.policies.history import History, find_siblings
-from hdeeprm_like.decision.policies.scores import ALL, describe_job
+from hdeeprm_like.decision.policies.scores import ALL, JOB_FEATURES, describe_job
 from hdeeprm_like.decision.policies.trees import sum_of_trees
 from hdeeprm_like.decision.score_files import OF_JOB
+from hdeeprm_like.decision.tree_files import FEATURES
 from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
+OWN_FEATURES = (  # that `describe_for_trees` writes behind those of `scores.describe_job`
+    "expected_log_ratio",
+    "log_all_cores",
+    "log_last",
+    "log_before_last",
+    "class_ratio",
+    "class_before_last",
+    "user_ended",
+    "class_ended",
+    "class_running",
+    "class_waiting",
+    "since_end",
+)
+check_names("features of trees", FEATURES, (*JOB_FEATURES, *OWN_FEATURES), __name__)
+(
+    EXPECTED_LOG_RATIO,
+    LOG_ALL_CORES,
+    LOG_LAST,
+    LOG_BEFORE_LAST,
+    CLASS_RATIO,
+    CLASS_BEFORE_LAST,
+    USER_ENDED,
+    CLASS_ENDED,
+    CLASS_RUNNING,
+    CLASS_WAITING,
+    SINCE_END,
+) = range(OF_JOB, len(FEATURES))
 MOST = 700.0  # no larger number has an exponential
 
 
@@ -43,15 +72,15 @@ def describe_for_trees(tables: Tables, history: History, f: Floats, j: int) -> N
     user, group = history.groups[known.user], history.groups[known.group]
     for i in range(OF_JOB, len(f)):
         f[i] = np.nan
-    f[OF_JOB], f[OF_JOB + 1] = known.log_time - known.log_request, known.log_cores
+    f[EXPECTED_LOG_RATIO], f[LOG_ALL_CORES] = known.log_time - known.log_request, known.log_cores
     if user.ended >= 1:
-        f[OF_JOB + 2] = np.log(max(user.last, 1.0)) - known.log_request
-        f[OF_JOB + 10] = np.log1p((now - tables.jobs[user.latest].finish) / 60.0)
+        f[LOG_LAST] = np.log(max(user.last, 1.0)) - known.log_request
+        f[SINCE_END] = np.log1p((now - tables.jobs[user.latest].finish) / 60.0)
     if user.ended >= 2:
-        f[OF_JOB + 3] = np.log(max(user.before, 1.0)) - known.log_request
+        f[LOG_BEFORE_LAST] = np.log(max(user.before, 1.0)) - known.log_request
     if group.ended >= 1:
-        f[OF_JOB + 4] = group.log_ratio
+        f[CLASS_RATIO] = group.log_ratio
     if group.ended >= 2:
-        f[OF_JOB + 5] = np.log(max(group.before, 1.0)) - known.log_request
-    f[OF_JOB + 6], f[OF_JOB + 7] = np.log1p(float(user.ended)), np.log1p(float(group.ended))
-    f[OF_JOB + 8], f[OF_JOB + 9] = np.log1p(float(group.running)), np.log1p(float(group.waiting))
+        f[CLASS_BEFORE_LAST] = np.log(max(group.before, 1.0)) - known.log_request
+    f[USER_ENDED], f[CLASS_ENDED] = np.log1p(float(user.ended)), np.log1p(float(group.ended))
+    f[CLASS_RUNNING], f[CLASS_WAITING] = np.log1p(float(group.running)), np.log1p(float(group.waiting))

@@ -11,11 +11,8 @@ cores for now is looked at: it cannot start, and what is reserved for it nobody 
 
 import numpy as np
 
-from hdeeprm_like.decision.names import COMMIT, CONSERVATIVE, GREEDY, PACKING, SCORED, STRICT
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
-from hdeeprm_like.decision.policies.scored import sort_by_score
-from hdeeprm_like.decision.policies.scores import STAGES
 from hdeeprm_like.engine.allocation import book_picked
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
@@ -299,32 +296,6 @@ def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
         if tables.jobs[j].status == WAITING and has_cores(tables, plans, j):
             allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
             start_on_allowed(tables, plans, j)
-
-
-@compiled
-def sort_learned(tables: Tables, plans: Plans, k: int) -> None:
-    """Sort the queue by the scores of policy *k*, if it is a learned one."""
-    if plans.plans[k].mode == SCORED:
-        sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
-
-
-@compiled
-def start_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what baseline *k* starts where there are partitions."""
-    plan = plans.plans[k]
-    sort_learned(tables, plans, k)
-    look_now(tables, plans)
-    if plan.mode == STRICT or plan.mode == COMMIT:
-        start_strictly(tables, plans, k, tables.clock[0].waiting)
-    elif plan.mode == GREEDY or plan.mode == PACKING:
-        start_around_reservations(tables, plans, k, 0)
-    elif plan.mode == CONSERVATIVE:
-        start_around_reservations(tables, plans, k, len(plans.queue))
-    elif plan.candidates == plan.list:
-        start_around_reservations(tables, plans, k, 1)
-    else:
-        reserve_heads(tables, plans, k)
-        start_candidates(tables, plans, k)
 
 
 @compiled

@@ -3,14 +3,17 @@
 Those that do not change are kept sorted as jobs come and leave, see ``engine.job_keys``.
 """
 
+from collections.abc import Callable
+
 from hdeeprm_like.decision.policies.history import ANY, History
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.job_keys import lasting_key, unicep, wfp3
+from hdeeprm_like.engine.dispatch import by_number, check_numbers
+from hdeeprm_like.engine.job_keys import KEYS, lasting_key, unicep, wfp3
 from hdeeprm_like.engine.job_lists import sort_by_keys
-from hdeeprm_like.engine.numbers import FIRST_CHANGING, MULTIFACTOR, UNICEP, WFP3
+from hdeeprm_like.engine.numbers import BY_SCORE, MULTIFACTOR, ORDERS, UNICEP, WFP3, XFACTOR
 from hdeeprm_like.engine.tables import Tables
 
 DAY = 86400.0  # s
@@ -18,28 +21,62 @@ HALF_LIFE = 7 * DAY  # of what a user has used, as Slurm's PriorityDecayHalfLife
 MAX_AGE = 7 * DAY  # from there on a job gets no older, as Slurm's PriorityMaxAge
 
 
+@inlined
+def waited(tables: Tables, j: int) -> float:
+    """Return for how many s a job has waited."""
+    return float(tables.clock[0].now - tables.jobs[j].submit)
+
+
+@inlined
+def wfp3_now(tables: Tables, plans: Plans, time: float, j: int, used: float) -> float:
+    """Return WFP3's key."""
+    return wfp3(waited(tables, j), time, float(tables.jobs[j].size))
+
+
+@inlined
+def unicep_now(tables: Tables, plans: Plans, time: float, j: int, used: float) -> float:
+    """Return UNICEP's key."""
+    return unicep(waited(tables, j), time, float(tables.jobs[j].size))
+
+
+@inlined
+def expansion(tables: Tables, plans: Plans, time: float, j: int, used: float) -> float:
+    """Return minus the slowdown that the job would have if it started now."""
+    return float(-(waited(tables, j) + time) / max(time, 10.0))
+
+
 @compiled
+def multifactor(tables: Tables, plans: Plans, time: float, j: int, used: float) -> float:
+    """Return minus the multifactor priority.
+
+    It weighs age, size and fair share alike, each from 0 to 1, as Slurm's priority plugin defines them with equal
+    shares for all users: 2^-(share of the usage times number of users). Users are known from their first job on.
+    """
+    share, size = float(share_of_user(plans.history, j, used)), float(tables.jobs[j].size)
+    age = min(waited(tables, j) / MAX_AGE, 1.0)
+    return float(-(age + size / tables.clock[0].most_cores + 2.0 ** (-share)))
+
+
+CHANGING_KEYS: dict[int, Callable[[Tables, Plans, float, int, float], float]] = {
+    WFP3: wfp3_now,
+    UNICEP: unicep_now,
+    XFACTOR: expansion,
+    MULTIFACTOR: multifactor,
+}
+"""What the orders minimize that change with time, by number."""
+
+check_numbers("orders", ORDERS, {*KEYS, *CHANGING_KEYS}, "decision.policies.priorities.CHANGING_KEYS", BY_SCORE)
+
+
+@compiled
+@by_number("order", CHANGING_KEYS)
 def changing_key(tables: Tables, plans: Plans, order: int, time: float, j: int, used: float) -> float:
     """Return what an order minimizes now.
 
     Args:
         time: s that the job is taken to run. used: the sum of the usage of all users.
-
-    Multifactor weighs age, size and fair share alike, each from 0 to 1, as Slurm's priority plugin defines them with
-    equal shares for all users: 2^-(share of the usage times number of users). Users are known from their first job on.
     """
-    if order < FIRST_CHANGING:
-        return lasting_key(tables, order, time, j)
-    job, size = tables.jobs[j], float(tables.jobs[j].size)
-    wait = tables.clock[0].now - job.submit
-    if order == WFP3:
-        return wfp3(wait, time, size)
-    if order == UNICEP:
-        return unicep(wait, time, size)
-    if order == MULTIFACTOR:
-        share = float(share_of_user(plans.history, j, used))
-        return float(-(min(wait / MAX_AGE, 1.0) + size / tables.clock[0].most_cores + 2.0 ** (-share)))
-    return float(-(wait + time) / max(time, 10.0))  # XFACTOR
+    return lasting_key(tables, order, time, j)
 
 
 @compiled

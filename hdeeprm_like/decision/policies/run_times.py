@@ -15,6 +15,8 @@ A running job that has outlived its prediction is expected to run on for the nex
 Source: Tsafrir et al., "Backfilling using system-generated predictions rather than user runtime estimates", 2007.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import bring_estimate
@@ -22,8 +24,18 @@ from hdeeprm_like.decision.policies.history import History, read_history
 from hdeeprm_like.decision.policies.learned_times import learned_time
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_keys import known_time
-from hdeeprm_like.engine.numbers import EWMA, FIRST_PREDICTED, LAST_TWO, LEARNED
+from hdeeprm_like.engine.numbers import (
+    ACTUAL,
+    EWMA,
+    EXPECTED,
+    FIRST_PREDICTED,
+    LAST_TWO,
+    LEARNED,
+    REQUESTED,
+    RUN_TIMES,
+)
 from hdeeprm_like.engine.tables import RUNNING, Tables
 
 INCREMENTS = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 18000.0, 36000.0, 72000.0, 180000.0, 360000.0)  # s
@@ -69,21 +81,48 @@ def known_or_predicted(tables: Tables, history: History, times: int, j: int) -> 
     return float(min(time, max(job.requested_time, elapsed)))
 
 
+@inlined
+def mean_of_last_two(tables: Tables, history: History, j: int) -> float:
+    """Return the mean of the user's last two jobs, as ``tsafrir``."""
+    user = history.groups[history.jobs[j].user]
+    return float(0.5 * (user.last + user.before) if user.ended >= 2 else tables.jobs[j].requested_time)
+
+
+@inlined
+def usual_share(tables: Tables, history: History, j: int) -> float:
+    """Return the share of their requests that the user's jobs ran, of this job's request, as ``ewma``."""
+    return float(tables.jobs[j].requested_time * np.exp(history.groups[history.jobs[j].user].log_ratio))
+
+
+@inlined
+def mean_of_estimate(tables: Tables, history: History, j: int) -> float:
+    """Return the mean of the estimated distribution, as ``expected``."""
+    bring_estimate(tables, history, j)
+    return float(history.jobs[j].time)
+
+
+PREDICTIONS: dict[int, Callable[[Tables, History, int], float]] = {
+    LAST_TWO: mean_of_last_two,
+    EWMA: usual_share,
+    EXPECTED: mean_of_estimate,
+}
+"""What the past tells of a waiting job, by number."""
+
+check_numbers(
+    "run times", RUN_TIMES, {REQUESTED, ACTUAL, *PREDICTIONS}, "decision.policies.run_times.PREDICTIONS", LEARNED
+)
+
+
+@inlined
+@by_number("times", PREDICTIONS)
+def prediction(tables: Tables, history: History, times: int, j: int) -> float:
+    """Return what the past tells of a waiting job; the numbers from LEARNED on are those of learned predictors."""
+    return float(learned_time(tables, history, times, j))
+
+
 @compiled
 def predicted(tables: Tables, history: History, times: int, j: int) -> float:
     """Return what the past tells of a waiting job, and note it for when it runs."""
-    user, request = history.groups[history.jobs[j].user], tables.jobs[j].requested_time
-    time = request
-    if times == LAST_TWO:
-        if user.ended >= 2:
-            time = 0.5 * (user.last + user.before)
-    elif times == EWMA:
-        time = request * np.exp(user.log_ratio)
-    elif times >= LEARNED:
-        time = float(learned_time(tables, history, times, j))
-    else:
-        bring_estimate(tables, history, j)
-        time = history.jobs[j].time
-    time = max(1.0, min(time, request))
+    time = max(1.0, min(prediction(tables, history, times, j), tables.jobs[j].requested_time))
     history.planned[times - FIRST_PREDICTED, j] = time
     return float(time)

@@ -13,20 +13,80 @@ from hdeeprm_like.decision.policies.history import History
 from hdeeprm_like.decision.score_files import FEATURES, OF_JOB, Keep, LookAhead, Score, ScoredPolicy
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats, Records
 
 FEATURE = {name: number for number, name in enumerate(FEATURES)}
 COUNT = len(FEATURES)
+JOB_FEATURES = (  # that `describe_job` writes
+    "one",
+    "log_time",
+    "log_cores",
+    "log_expected_time",
+    "log_expected_rate",
+    "expected_log_time",
+    "short",
+    "log_last_two",
+    "log_ratio",
+    "log_class_last",
+    "sibling",
+    "user_running",
+    "user_waiting",
+    "user_share",
+)
+QUEUE_FEATURES = (  # that `write_features` writes besides
+    "log_wait",
+    "log_wait_request",
+    "log_wait_hours",
+    "wait_days",
+    "log_time_queue",
+    "log_cores_queue",
+    "free",
+    "queue",
+    "work",
+    "of_free",
+)
+HEAD_FEATURES = ("log_time_to_head", "log_cores_to_head", "in_time")  # that `compare_with_head` writes
+check_names("features of scores", FEATURES, (*JOB_FEATURES, *QUEUE_FEATURES, *HEAD_FEATURES), __name__)
+check_names("features of jobs", JOB_FEATURES, tuple(FEATURES)[:OF_JOB], "decision.score_files.OF_JOB")
+(
+    F_ONE,
+    F_LOG_TIME,
+    F_LOG_CORES,
+    F_LOG_EXPECTED_TIME,
+    F_LOG_EXPECTED_RATE,
+    F_EXPECTED_LOG_TIME,
+    F_SHORT,
+    F_LOG_LAST_TWO,
+    F_LOG_RATIO,
+    F_LOG_CLASS_LAST,
+    F_SIBLING,
+    F_USER_RUNNING,
+    F_USER_WAITING,
+    F_USER_SHARE,
+    F_LOG_WAIT,
+    F_LOG_WAIT_REQUEST,
+    F_LOG_WAIT_HOURS,
+    F_WAIT_DAYS,
+    F_LOG_TIME_QUEUE,
+    F_LOG_CORES_QUEUE,
+    F_FREE,
+    F_QUEUE,
+    F_WORK,
+    F_OF_FREE,
+    F_LOG_TIME_TO_HEAD,
+    F_LOG_CORES_TO_HEAD,
+    F_IN_TIME,
+) = range(COUNT)
 QUEUE, BACKFILL, GATE, KINDS = 0, 1, 2, 3  # kinds of scores
 USUAL, EXACT, STAGES = 0, 1, 2
 HOUR, DAY = 3600.0, 86400.0  # s
 FROM_ESTIMATES = ("log_expected_time", "log_expected_rate", "expected_log_time", "short", "log_wait")
 ALL = (1 << COUNT) - 1  # bits of features
-OF_ESTIMATES = 1 << FEATURE["log_expected_time"] | 1 << FEATURE["log_expected_rate"]
-OF_USERS = sum(1 << number for number in range(FEATURE["log_last_two"], OF_JOB))
-LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = (1 << FEATURE[f"log_wait{of}"] for of in ("", "_request", "_hours"))
-TO_HEAD = FEATURE["log_time_to_head"]  # the first of those that compare with the head of the queue
+OF_ESTIMATES = 1 << F_LOG_EXPECTED_TIME | 1 << F_LOG_EXPECTED_RATE
+OF_USERS = sum(1 << number for number in range(F_LOG_LAST_TWO, OF_JOB))
+LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = 1 << F_LOG_WAIT, 1 << F_LOG_WAIT_REQUEST, 1 << F_LOG_WAIT_HOURS
 
 SCORE = np.dtype(
     [
@@ -159,21 +219,27 @@ def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates:
     """
     job, found = tables.jobs[j], history.jobs[j]
     user, cores, request = history.groups[found.user], float(tables.clock[0].most_cores), max(job.requested_time, 1.0)
-    f[0], f[1] = 1.0, found.log_request - np.log(HOUR)
-    f[2] = found.log_cores - np.log(cores)
-    f[3] = f[4] = f[5] = f[6] = 0.0
+    f[F_ONE], f[F_LOG_TIME] = 1.0, found.log_request - np.log(HOUR)
+    f[F_LOG_CORES] = found.log_cores - np.log(cores)
+    f[F_LOG_EXPECTED_TIME] = f[F_LOG_EXPECTED_RATE] = f[F_EXPECTED_LOG_TIME] = f[F_SHORT] = 0.0
     if estimates:
         bring_estimate(tables, history, j)
         if looks & OF_ESTIMATES:
-            f[3], f[4] = np.log(found.time / HOUR), np.log(found.rate * HOUR)
-        f[5], f[6] = found.log_time - np.log(HOUR), found.short
+            f[F_LOG_EXPECTED_TIME], f[F_LOG_EXPECTED_RATE] = np.log(found.time / HOUR), np.log(found.rate * HOUR)
+        f[F_EXPECTED_LOG_TIME], f[F_SHORT] = found.log_time - np.log(HOUR), found.short
     if looks & OF_USERS:
-        f[7] = min(np.log(max(0.5 * (user.last + user.before), 1.0) / request), 0.0) if user.ended >= 2 else 0.0
-        f[8] = user.log_ratio
+        f[F_LOG_LAST_TWO] = (
+            min(np.log(max(0.5 * (user.last + user.before), 1.0) / request), 0.0) if user.ended >= 2 else 0.0
+        )
+        f[F_LOG_RATIO] = user.log_ratio
         last = history.groups[found.group].last
-        f[9] = np.log(max(last, 1.0) / request) if last > 0.0 else 0.0
-        f[10] = np.log1p(longest_elapsed(tables, history, j) / 60.0)
-        f[11], f[12], f[13] = np.log1p(float(user.running)), np.log1p(float(user.waiting)), user.cores / cores
+        f[F_LOG_CLASS_LAST] = np.log(max(last, 1.0) / request) if last > 0.0 else 0.0
+        f[F_SIBLING] = np.log1p(longest_elapsed(tables, history, j) / 60.0)
+        f[F_USER_RUNNING], f[F_USER_WAITING], f[F_USER_SHARE] = (
+            np.log1p(float(user.running)),
+            np.log1p(float(user.waiting)),
+            user.cores / cores,
+        )
 
 
 @compiled
@@ -182,18 +248,18 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
     f, job, clock, now = scores.features, tables.jobs[j], tables.clock[0], scores.params[s]
     describe_job(tables, history, f, j, now.estimates == 1, now.looks)
     cores, request, wait = float(tables.clock[0].most_cores), max(job.requested_time, 1.0), clock.now - job.submit
-    f[14] = f[15] = f[16] = 0.0
+    f[F_LOG_WAIT] = f[F_LOG_WAIT_REQUEST] = f[F_LOG_WAIT_HOURS] = 0.0
     if now.looks & LOG_WAIT and now.estimates == 1:
-        f[14] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0))
+        f[F_LOG_WAIT] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0))
     if now.looks & LOG_WAIT_REQUEST:
-        f[15] = np.log1p(wait / max(request, 10.0))
+        f[F_LOG_WAIT_REQUEST] = np.log1p(wait / max(request, 10.0))
     if now.looks & LOG_WAIT_HOURS:
-        f[16] = np.log1p(wait / HOUR)
-    f[17] = min(wait / DAY, 10.0)
-    f[18], f[19] = f[1] * now.queue, f[2] * now.queue
-    f[20], f[21], f[22] = clock.free_cores / cores, now.queue, now.work
-    f[23] = job.size / max(float(clock.free_cores), 1.0)
-    for i in range(TO_HEAD, COUNT):
+        f[F_LOG_WAIT_HOURS] = np.log1p(wait / HOUR)
+    f[F_WAIT_DAYS] = min(wait / DAY, 10.0)
+    f[F_LOG_TIME_QUEUE], f[F_LOG_CORES_QUEUE] = f[F_LOG_TIME] * now.queue, f[F_LOG_CORES] * now.queue
+    f[F_FREE], f[F_QUEUE], f[F_WORK] = clock.free_cores / cores, now.queue, now.work
+    f[F_OF_FREE] = job.size / max(float(clock.free_cores), 1.0)
+    for i in range(F_LOG_TIME_TO_HEAD, COUNT):
         f[i] = 0.0
 
 
@@ -201,9 +267,9 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
 def compare_with_head(tables: Tables, scores: Scores, j: int, head: int, shadow: float) -> None:
     """Write the remaining features: those that compare a job with the head of the queue, which starts at *shadow* s."""
     f, job, first = scores.features, tables.jobs[j], tables.jobs[head]
-    f[TO_HEAD] = np.log(max(job.requested_time, 1.0) / max(first.requested_time, 1.0))
-    f[TO_HEAD + 1] = np.log(job.size / float(first.size))
-    f[TO_HEAD + 2] = 1.0 if tables.clock[0].now + job.requested_time <= shadow else 0.0
+    f[F_LOG_TIME_TO_HEAD] = np.log(max(job.requested_time, 1.0) / max(first.requested_time, 1.0))
+    f[F_LOG_CORES_TO_HEAD] = np.log(job.size / float(first.size))
+    f[F_IN_TIME] = 1.0 if tables.clock[0].now + job.requested_time <= shadow else 0.0
 
 
 @compiled

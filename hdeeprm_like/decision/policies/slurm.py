@@ -74,8 +74,8 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         soon = min(main_look(plans, clock.now, asked), backfill_look(plans, clock.now, clock.changes))
         if asked != rows.main_seen or rows.reordered == 1:
             soon = min(soon, rows.next_full)
-        if rows.age > 0.0 or rows.fair > 0.0:
-            soon = min(soon, rows.next_period)
+        if plans.plans[k].order == MULTIFACTOR and (rows.age > 0.0 or rows.fair > 0.0):
+            soon = min(soon, rows.next_period)  # no other order looks at priorities
         clock.wake_at = min(clock.wake_at, soon)
 
 

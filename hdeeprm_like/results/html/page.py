@@ -36,6 +36,7 @@ pre { background: var(--ground); border: 1px solid var(--line); padding: .6rem .
 code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 details { margin: .4rem 0 1rem; }
 summary { cursor: pointer; color: var(--link); }
+abbr[title] { text-decoration: underline dotted; text-underline-offset: .2em; cursor: help; }
 .badge { display: inline-block; padding: 0 .5em; border-radius: .25em; white-space: nowrap; border: 1px solid;
   font-size: .95em; }
 .badge.good { background: #d9f0e3; border-color: #1d7a4d; color: #0c4a2c; }

@@ -71,6 +71,11 @@ def badge(text: str, kind: str = "") -> Html:
     return element("span", text, class_=f"badge {kind or 'plain'}")
 
 
+def explained(text: object, meaning: str) -> Html:
+    """Return text whose meaning is shown where one points at it."""
+    return element("abbr", text, title=meaning)
+
+
 def table(
     titles: Sequence[object], rows: Iterable[Sequence[object]], caption: object = "", numbers: Sequence[int] = ()
 ) -> Html:

@@ -15,17 +15,17 @@ from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.formats.open import endings, has_ending_of, load_platform, load_trace
+from hdeeprm_like.formats.requested_times import run_times, with_requested_times
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import (
     JobsBy,
     Window,
     for_a_pool,
-    run_times,
+    recorded,
     sizes,
     usable,
     window,
-    with_requested_times,
 )
 from hdeeprm_like.inputs import sha256
 from hdeeprm_like.limits import CORES, refusal
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from hdeeprm_like.run.simulator import Clock  # with the engine, which takes most of a second to load
 
 log = logging.getLogger(__name__)
+
+GIVE = "give --cores"  # what whoever compares can do then
 
 Tests: TypeAlias = Literal["friedman", "anova"]
 
@@ -93,13 +95,18 @@ def machine_named(comparison: Comparison) -> Platform:
     return load_platform(comparison.platform)
 
 
-def machine_size(trace: Trace) -> int:
-    """Return the processors of a trace's machine: by its header, else those of its widest job.
+def machine_size(trace: Trace, remedy: str = GIVE) -> int:
+    """Return the processors of a trace's machine by its header.
+
+    Args:
+        remedy: what to do where that does not tell.
 
     Raises:
-        WorkloadError: there are too many.
+        OptionsError: it does not tell. WorkloadError: there are too many.
     """
-    cores = told_size(trace) or int(sizes(trace).max())
+    cores = told_size(trace)
+    if cores is None:
+        raise OptionsError(f"{trace.path}: its header does not tell how many processors there are (MaxProcs); {remedy}")
     if cores > CORES.most:
         raise WorkloadError(f"{trace.path}: tells of {cores:,} processors; {refusal(CORES)}; say how many there are")
     return cores
@@ -246,18 +253,25 @@ def check_agents(inputs: AnyInputs) -> None:
 
 
 def check_recorded(inputs: Inputs) -> None:
-    """Refuse the policy ``actual`` where the trace does not tell it; warn where more cores were busy than there are."""
+    """Refuse the policy ``actual`` where the trace does not tell it; warn of jobs left out, and of cores too many.
+
+    Raises:
+        OptionsError: the machine is another one. WorkloadError: a window has no job whose wait and run time are known.
+    """
     comparison = inputs.comparison
     if comparison.platform is not None:
         raise OptionsError(f"policy {ACTUAL}: was on the trace's own machine; compare it without --platform")
     rows = np.unique(np.concatenate([np.arange(begin, begin + inputs.jobs) for begin in inputs.begins]))
     jobs = take(inputs.trace, rows)
-    unknown = jobs.wait < 0.0
-    if unknown.any():
-        raise WorkloadError(
-            f"{comparison.trace}: tells no waiting time (field 3) of {unknown.sum()} of the {len(jobs)} jobs of the "
-            f"windows, job {jobs.job[np.argmax(unknown)]} is the first; the policy {ACTUAL} needs those of all"
-        )
+    known, first = recorded(jobs), int(np.argmin(recorded(jobs)))
+    if not known.all():
+        unknown = f"no waiting time (field 3) or run time (field 4) of {(~known).sum()} of the {len(jobs)} jobs of the "
+        unknown += f"windows, job {jobs.job[first]} is the first"
+        of_window = recorded(inputs.trace)
+        if not all(of_window[begin : begin + inputs.jobs].any() for begin in inputs.begins):
+            raise WorkloadError(f"{comparison.trace}: tells {unknown}; the policy {ACTUAL} needs some in each window")
+        log.warning("%s: tells %s; the policy %s leaves them out", comparison.trace, unknown, ACTUAL)
+        jobs = take(jobs, np.flatnonzero(known))
     start = jobs.submit + jobs.wait
     busiest = int(metrics.load(start, start + run_times(jobs), sizes(jobs))[1].max())
     if busiest > inputs.machine.cores:

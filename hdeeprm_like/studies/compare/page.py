@@ -71,8 +71,8 @@ def all_figures(summary: pd.DataFrame) -> Html:
     names = [name for name in FIGURES if name in summary]
     table = labelled(summary.set_index(POLICY)[names].T)
     rows = [
-        [name, *(known(value, ",.5g") for value in values)]
-        for name, values in zip(table.index, table.to_numpy(), strict=True)
+        [html.explained(title, FIGURES[name].meaning), *(known(value, ",.5g") for value in values)]
+        for name, title, values in zip(names, table.index, table.to_numpy(), strict=True)
     ]
     shown = html.table(["figure", *table.columns], rows, numbers=range(1, 1 + len(table.columns)))
     return html.details("All figures", shown)

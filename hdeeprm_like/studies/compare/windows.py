@@ -46,7 +46,7 @@ def schedule(
 
     Raises:
         OptionsError: a trained agent does not fit the machine.
-        WorkloadError: a job was never run, or the trace does not tell how long one waited.
+        WorkloadError: a job was never run, or the trace does not tell what happened to any.
     """
     if isinstance(policy, Recorded):
         return recorded(machine, window)
@@ -130,21 +130,22 @@ def gpus_told(jobs: Workload, job: int) -> str:
 
 
 def recorded(machine: Platform, window: Window) -> Schedule:
-    """Return the schedule of a window that the trace records; nobody knows its energy.
+    """Return the schedule of a window that the trace records, of the jobs that it tells; nobody knows its energy.
 
     Raises:
-        WorkloadError: the trace does not tell how long a job waited.
+        WorkloadError: the trace tells no job's wait and run time.
     """
-    jobs, wait = window.workload, window.wait
-    if wait is None or (wait < 0.0).any():
-        raise WorkloadError(f"the window that begins at {window.epoch:g} s: not all waiting times (field 3) are known")
+    jobs, wait, known = window.workload, window.wait, window.recorded
+    if wait is None or known is None or not known.any():
+        raise WorkloadError(f"the window that begins at {window.epoch:g} s: no job's wait (field 3) and run are known")
+    start = (jobs.submit + wait)[known]
     return Schedule(
-        jobs.submit,
-        jobs.submit + wait,
-        jobs.submit + wait + jobs.delay,
-        jobs.size,
+        jobs.submit[known],
+        start,
+        start + jobs.delay[known],
+        jobs.size[known],
         machine.cores,
-        requested_time=jobs.requested_time,
-        user=jobs.user if (jobs.user >= 0).any() else None,
+        requested_time=jobs.requested_time[known],
+        user=jobs.user[known] if (jobs.user >= 0).any() else None,
         recorded=True,
     )

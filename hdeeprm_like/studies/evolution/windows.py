@@ -12,6 +12,7 @@ from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import sizes, usable, window
@@ -25,7 +26,7 @@ VALIDATION = 1 << 40  # windows from this number on are those of validation
 @lru_cache(maxsize=8)
 def trace_of(path: Path, begin: float, end: float) -> Trace:
     """Return the part of a trace that is learned from."""
-    trace = usable(load_trace(path))
+    trace = with_requested_times(usable(load_trace(path)))
     return take(trace, np.arange(int(begin * len(trace)), int(end * len(trace))))
 
 
@@ -62,7 +63,7 @@ def made_jobs(source: Source, count: int, rng: np.random.Generator) -> tuple[int
 def jobs_of_trace(source: Source, folder: Path, count: int, rng: np.random.Generator) -> tuple[int, Workload]:
     """Return the cores of a trace's machine and consecutive jobs of it."""
     trace = trace_of(folder / str(source.trace), source.begin, source.end)
-    cores = source.cores or machine_size(trace)
+    cores = source.cores or machine_size(trace, "give the 'cores' of this source")
     if len(trace) < count:
         raise WorkloadError(f"{trace.path}: has {len(trace)} jobs to learn from, windows of {count} are asked for")
     first = int(rng.integers((len(trace) - count) // source.step + 1)) * source.step

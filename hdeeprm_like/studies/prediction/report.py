@@ -13,8 +13,9 @@ from hdeeprm_like.decision.tree_files import is_predictor, predictor
 from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.windows import Window, usable, window, with_requested_times
+from hdeeprm_like.formats.windows import Window, usable, window
 from hdeeprm_like.run.replay import replay
 from hdeeprm_like.studies.compare.inputs import machine_size
 from hdeeprm_like.types import Floats

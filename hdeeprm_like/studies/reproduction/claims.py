@@ -9,7 +9,9 @@
 | ``prediction`` | the published mean is one that as many windows as there drawn from ours would give |
 | ``none`` | nothing is claimed: the document leaves it open, or the number is ours alone |
 
-A claim that is ``repeated`` needs several values: a single one, of one training, shows nothing.
+A claim that is ``repeated`` needs several values: a single one, of one training, shows nothing. Without ``size``,
+``between`` or a spread in the document (``spread``) ours may be half to twice the published value. What was measured
+with less than the document's budget never contradicts it: that is not shown.
 
 Intervals are Student's over seeds or windows, which are pairs of differences or ratios where the same jobs were played.
 """  # noqa: E501
@@ -31,7 +33,8 @@ VERDICTS = {
     EQUAL: "ours is exactly what was published, up to the digits printed",
     CONFIRMED: "our interval holds the published value, or direction and size are as published",
     DIRECTION: "the sign is as published, with an interval that excludes no difference; the size is another",
-    NOT_SHOWN: "our interval also holds that there is no difference",
+    NOT_SHOWN: "our interval also holds that there is no difference; or it came out otherwise, but with less than the "
+    "published budget",
     CONTRADICTED: "significantly otherwise",
     DIFFERS: "a figure that is no matter of chance is another one; the reason stands beside it",
     QUOTED: "not run: an input is missing, or the competitor is not implemented; the published number stands alone",
@@ -39,6 +42,7 @@ VERDICTS = {
     PRINTED: "nothing is claimed; ours stands beside it for comparison",
 }
 RESAMPLES = 10_000
+SIZE = (0.5, 2.0)  # of the published value, within which ours is of its size
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Judged:
     Attributes:
         verdict: one of `VERDICTS`. ours: the mean, or a text. low, high: its 95 % interval; NaN for a single value.
         std: over the sample. n: its size. ratio: ours over published.
-        note: what the measurement has to say of it.
+        note: what the measurement has to say of it. allowed: what ours may be to agree, see `allowance`.
     """
 
     verdict: str
@@ -59,34 +63,72 @@ class Judged:
     n: int = 0
     ratio: float = math.nan
     note: str = ""
+    allowed: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return what a file takes; NaN becomes null."""
         return null_for_nan(asdict(self))
 
 
-def judged(number: Number, found: Any, note: str = "") -> Judged:
+def allowance(number: Number) -> str:
+    """Return what ours may be to agree with a published number, in words; nothing where nothing is claimed."""
+    claim = number.claim
+    if claim["kind"] == "equal":
+        tolerance = claim.get("tolerance", 0.0)
+        return f"± {tolerance:g}" if tolerance else "exactly"
+    if claim["kind"] == "holds":
+        return "what our interval holds"
+    if claim["kind"] == "prediction":
+        return f"what {claim['windows']} of our windows may give"
+    if claim["kind"] == "range":
+        low, high = claim.get("low"), claim.get("high")
+        if low is None or high is None:
+            return f"at most {high:g}" if low is None else f"at least {low:g}"
+        return f"{low:g} to {high:g}"
+    if claim["kind"] == "direction":
+        least, most = sizes_of(number)
+        if math.isfinite(least):
+            return f"{least:.4g} to {most:.4g}"
+        side = claim.get("side", number.value)
+        rises = side == "above" if isinstance(side, str) else side > claim["neutral"]
+        return f"{'above' if rises else 'below'} {claim['neutral']:g}"
+    return ""
+
+
+def sizes_of(number: Number) -> tuple[float, float]:
+    """Return between what ours must lie for the published size of a difference; infinite where none was published."""
+    if "between" in number.claim:
+        least, most = number.claim["between"]
+        return float(least), float(most)
+    if isinstance(number.value, int | float):
+        least, most = sorted(number.value * factor for factor in number.claim.get("size", SIZE))
+        return least, most
+    return -math.inf, math.inf
+
+
+def judged(number: Number, found: Any, note: str = "", reduced: bool = False) -> Judged:
     """Return the verdict on a number.
 
     Args:
         found: a value or a text; a sequence of values over seeds or windows; None where nothing could be measured.
+        reduced: whether it was measured with less than the published budget.
     """
     if found is None:
         return Judged(QUOTED, note=note or number.reason)
-    claim = number.claim
+    claim, allowed = number.claim, allowance(number)
     if isinstance(found, str | bool):
         same = found == number.value
         verdict = (EQUAL if same else DIFFERS) if claim["kind"] == "equal" else unclaimed(number)
-        return Judged(verdict, found, n=1, note=note)
+        return Judged(verdict, found, n=1, note=note, allowed=allowed)
     values = np.atleast_1d(np.asarray(found, np.float64))
     mean, low, high, std = student(values)
     if claim["kind"] == "prediction":
         low, high = prediction(values, int(claim["windows"]))
     ratio = mean / number.value if isinstance(number.value, int | float) and number.value else math.nan
     verdict = KINDS[claim["kind"]](claim, number, mean, low, high)
-    if claim.get("repeated") and len(values) == 1:
+    if (claim.get("repeated") and len(values) == 1) or (reduced and verdict == CONTRADICTED):
         verdict = NOT_SHOWN
-    return Judged(verdict, mean, low, high, std, len(values), ratio, note)
+    return Judged(verdict, mean, low, high, std, len(values), ratio, note, allowed)
 
 
 def student(values: Sequence[float] | np.ndarray) -> tuple[float, float, float, float]:
@@ -143,12 +185,7 @@ def has_direction(claim: Mapping[str, Any], number: Number, mean: float, low: fl
         return NOT_SHOWN
     if (mean > neutral) != rises:
         return CONTRADICTED
-    if "between" in claim:
-        least, most = claim["between"]
-    elif isinstance(number.value, int | float):
-        least, most = sorted(number.value * factor for factor in claim.get("size", (0.5, 2.0)))
-    else:
-        least, most = -math.inf, math.inf  # only a direction was published
+    least, most = sizes_of(number)
     published_inside = isinstance(number.value, int | float) and low <= number.value <= high
     return CONFIRMED if published_inside or least <= mean <= most else DIRECTION
 

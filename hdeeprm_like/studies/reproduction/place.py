@@ -49,11 +49,15 @@ class Findings:
     Attributes:
         values: by key of the published number: a value, a text, or a list over seeds or windows.
         notes: by key, or "" for one on the whole experiment.
+        budgets: by key, on how much it was measured where the scale and the seeds do not tell.
+        reduced: keys that were measured on less than the document's budget whatever the scale.
         tables: further ones for the report: title, column titles and rows.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    budgets: dict[str, str] = field(default_factory=dict)
+    reduced: set[str] = field(default_factory=set)
     tables: list[dict[str, Any]] = field(default_factory=list)
 
     def table(self, title: str, columns: list[str], rows: list[list[Any]]) -> None:

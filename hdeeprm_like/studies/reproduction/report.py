@@ -24,9 +24,11 @@ COLOURS = {
     claims.QUOTED: "plain",
     claims.PRINTED: "plain",
 }
+FEW = 3  # numbers that are named of each experiment
 TITLE = "Five documents on learned scheduling, measured anew"
-COLUMNS = ("", "verdict", "source", "what", "published", "ours", "95 % interval", "std. dev.", "n", "ratio")
-NUMBERS = (5, 6, 7, 8, 9)
+COLUMNS = ("", "verdict", "source", "what", "published", "allowed", "ours", "95 % interval", "std. dev.", "n", "ratio",
+           "budget")  # fmt: skip
+NUMBERS = (6, 7, 8, 9, 10)
 STYLE = """
 .number div { text-align: left; }
 .number span { white-space: nowrap; }
@@ -34,7 +36,7 @@ STYLE = """
 @media print { #summary table { font-size: 7.6pt; } }
 @media print, (min-width: 641px) { #summary td:nth-child(4) { min-width: 17em; } }
 @media screen and (max-width: 640px) {
-  #summary :is(th, td):is(:nth-child(3), :nth-child(n + 7)) { display: none; }
+  #summary :is(th, td):is(:nth-child(3), :nth-child(6), :nth-child(n + 8)) { display: none; }
   #summary td { font-size: .74rem; overflow-wrap: anywhere; }
   #summary td:first-child { overflow-wrap: normal; }
   #summary .badge { white-space: normal; }
@@ -54,12 +56,13 @@ def write_report(results: Sequence[Result], folder: Path) -> None:
 
 def report(results: Sequence[Result], folder: Path) -> Html:
     """Return the page of some results, whose pictures lie in a folder."""
-    anchors = [("summary", "All numbers")]
+    anchors = [("findings", "What holds and what does not"), ("summary", "All numbers")]
     anchors += [(result["id"], f"{result['id']}: {experiment(result['id']).title}") for result in results]
     anchors += [("not-run", "What could not be run"), ("errata", "Errata of the documents"), ("methods", "Methods")]
     return html.page(
         TITLE,
         header(results),
+        findings(results),
         html.contents(anchors),
         summary(results),
         *(details_of(result, folder) for result in results),
@@ -108,6 +111,24 @@ def of_verdict(verdict: str, counts: Mapping[str, int] | None = None) -> Html:
     return html.badge(verdict if counts is None else f"{counts[verdict]} {verdict}", COLOURS[verdict])
 
 
+AGREE = (claims.EQUAL, claims.CONFIRMED, claims.DIRECTION)
+OTHERWISE = (claims.CONTRADICTED, claims.DIFFERS)
+
+
+def findings(results: Sequence[Result]) -> Html:
+    """Return one line for each experiment: how many numbers agree, are not shown or are otherwise, and which."""
+    rows = []
+    for result in results:
+        counts = Counter(row["verdict"] for row in result["numbers"])
+        otherwise = [row["what"] for row in result["numbers"] if row["verdict"] in OTHERWISE]
+        listed = "; ".join(otherwise[:FEW]) + (f"; and {len(otherwise) - FEW} more" if len(otherwise) > FEW else "")
+        told = sum(counts[verdict] for verdict in AGREE), counts[claims.NOT_SHOWN], len(otherwise)
+        title = f"{result['id']}: {experiment(result['id']).title}"
+        rows.append([html.link(f"#{result['id']}", title), *told, listed])
+    columns = ("experiment", "agree", "not shown", "otherwise", "what is otherwise")
+    return html.section("What holds and what does not", html.table(columns, rows, numbers=(1, 2, 3)), anchor="findings")
+
+
 def summary(results: Sequence[Result]) -> Html:
     """Return one table with a row for each published number."""
     rows = [
@@ -131,11 +152,13 @@ def cells(result: Result, row: Mapping[str, Any]) -> list[object]:
         source_of(result, row),
         row["what"] + (f" ({row['unit']})" if row["unit"] and row["unit"] not in row["published"] else ""),
         row["published"] or "–",
+        row.get("allowed", ""),
         short(row["ours"]) if numeric else "–" if row["ours"] is None else html.element("div", ours_of(row)),
         interval,
         "" if row["std"] is None else short(row["std"]),
         row["n"] or "",
         "" if row["ratio"] is None else f"{row['ratio']:.3g}",
+        row.get("budget", ""),
     ]
 
 

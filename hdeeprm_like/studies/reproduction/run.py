@@ -20,7 +20,7 @@ from hdeeprm_like.studies.reproduction.place import RESULT, Findings, Place, Set
 RESULTS, TABLE, REPORT = "results.json", "results.csv", "report.html"
 COLUMNS = (
     *("id", "key", "source", "what", "published", "unit", "ours", "low", "high", "std", "n", "ratio"),
-    *("claim", "verdict", "note", "cpu_seconds"),
+    *("claim", "allowed", "budget", "verdict", "note", "cpu_seconds"),
 )
 
 Result = Mapping[str, Any]
@@ -118,8 +118,18 @@ def rows_of(place: Place, findings: Findings) -> list[dict[str, Any]]:
             note = missing(place, number) or note
         fixed = {"key": number.key, "source": number.source or experiment.shows, "what": number.what}
         fixed |= {"published": number.published, "unit": number.unit, "claim": number.claim["kind"]}
-        rows.append({**fixed, **judged(number, value, note).as_json(), "expected": number.expected})
+        verdict = judged(number, value, note, number.key in findings.reduced)
+        budget = "" if value is None else findings.budgets.get(number.key) or budget_of(place)
+        rows.append({**fixed, **verdict.as_json(), "budget": budget, "expected": number.expected})
     return rows
+
+
+def budget_of(place: Place) -> str:
+    """Return on how much the numbers of an experiment are measured, in words."""
+    seeds = "1 seed" if len(place.seeds) == 1 else f"{len(place.seeds)} seeds"
+    minutes = place.experiment.minutes
+    scale = "" if minutes["small"] == minutes["full"] else f"{place.settings.scale} budget, "
+    return f"{scale}{seeds}"
 
 
 def missing(place: Place, number: Number) -> str:

@@ -38,6 +38,10 @@ def told(result: Mapping[str, Any]) -> str:
             f"ours {ours_of(row)}",
             row["verdict"],
         ]
+        if row.get("allowed"):
+            words[2] += f" (allowed: {row['allowed']})"
+        if row.get("budget"):
+            words[3] += f" ({row['budget']})"
         if row["verdict"] == QUOTED and row["note"]:
             words[-1] += f" ({row['note']})"
         lines.append("   ".join(words) + (f" (x {row['ratio']:.3g})" if row["ratio"] is not None else ""))

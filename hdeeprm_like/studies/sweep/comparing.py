@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.cluster.schedule import UNKNOWN, figures
-from hdeeprm_like.formats.windows import Window, usable, with_requested_times
+from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.windows import Window, usable
 from hdeeprm_like.studies.compare.inputs import Comparison, Inputs, machine_of
 from hdeeprm_like.studies.compare.policies import policy_named
 from hdeeprm_like.studies.compare.sampling import Windows

@@ -13,9 +13,10 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_told, numbers_in, words_of_csv, words_of_trace
 from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace, load_workload
+from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import usable, window, with_requested_times
+from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.types import Floats, Ints
 
 UNKNOWN = ""

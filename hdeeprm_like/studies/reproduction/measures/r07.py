@@ -1,7 +1,8 @@
 """R07: the jobs that Deep Back-Filling learns from."""
 
 from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.windows import run_times, sizes, usable
+from hdeeprm_like.formats.requested_times import run_times
+from hdeeprm_like.formats.windows import sizes, usable
 from hdeeprm_like.studies.compare.inputs import machine_size
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 

@@ -9,9 +9,10 @@ import numpy as np
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import figures
 from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
-from hdeeprm_like.formats.windows import usable, window, with_requested_times
+from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
 from hdeeprm_like.studies.compare.policies import policy_named
 from hdeeprm_like.studies.compare.windows import schedule
@@ -59,6 +60,12 @@ def measure(place: Place) -> Findings:
             table = ten
         else:
             continue
+        of_all = path is not None
+        of_machine = [one for one in keys(place) if one.startswith(f"{key}_") and not one.startswith("ctc_ten")]
+        count = len(table["sjf"]["bsld"])
+        kind = "random windows of the whole trace" if of_all else "windows that come with the package"
+        found.budgets |= dict.fromkeys(of_machine, f"{count} {kind}")
+        found.reduced |= set() if of_all else set(of_machine)
         for policy in POLICIES:
             told = table[policy]
             if f"{key}_{policy}_bsld" in keys(place):
@@ -77,6 +84,7 @@ def measure(place: Place) -> Findings:
                 "ctc_greedy": table["greedy"]["bsld"],
             }
     found.values["ctc_ten_sjf"] = ten["sjf"]["bsld"]
+    found.budgets["ctc_ten_sjf"] = "10 windows that come with the package"
     columns = ["trace", "policy", "windows", "bounded slowdown", "95 %", "utilization", "95 %", "RLScheduler's", "95 %"]
     found.table("All policies; utilization in both definitions", columns, rows)
     draw(place, boxes)

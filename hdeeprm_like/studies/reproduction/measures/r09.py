@@ -9,9 +9,10 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import usable, window, with_requested_times
+from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.results.pictures import BLUE, log_scale, picture
 from hdeeprm_like.studies.compare.policies import policy_named
 from hdeeprm_like.studies.compare.windows import schedule

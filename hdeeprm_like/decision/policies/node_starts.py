@@ -1,0 +1,96 @@
+"""How each mode of a baseline starts jobs where there are partitions, by the passes over the queue of `node_plans`."""
+
+from collections.abc import Callable
+
+from hdeeprm_like.decision.names import (
+    COMMIT,
+    COMMIT_BACKFILL,
+    CONSERVATIVE,
+    EASY,
+    EASY_FCFS,
+    EASY_SJF,
+    GREEDY,
+    PACKING,
+    RESERVE,
+    SCORED,
+    STRICT,
+)
+from hdeeprm_like.decision.policies.node_plans import (
+    look_now,
+    reserve_heads,
+    start_around_reservations,
+    start_candidates,
+    start_strictly,
+)
+from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.scored import sort_by_score
+from hdeeprm_like.decision.policies.scores import STAGES
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dispatch import by_number
+from hdeeprm_like.engine.tables import Tables
+
+
+@compiled
+def sort_learned(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the queue by the scores of policy *k*, if it is a learned one."""
+    if plans.plans[k].mode == SCORED:
+        sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
+
+
+@inlined
+def start_heads(tables: Tables, plans: Plans, k: int) -> None:
+    """Start jobs in order until one of each partition does not fit."""
+    start_strictly(tables, plans, k, tables.clock[0].waiting)
+
+
+@inlined
+def start_without_reservations(tables: Tables, plans: Plans, k: int) -> None:
+    """Start whatever fits, in order."""
+    start_around_reservations(tables, plans, k, 0)
+
+
+@inlined
+def start_around_all(tables: Tables, plans: Plans, k: int) -> None:
+    """Start what delays no job before it."""
+    start_around_reservations(tables, plans, k, len(plans.queue))
+
+
+@compiled
+def start_around_heads(tables: Tables, plans: Plans, k: int) -> None:
+    """Start what does not delay the head of a partition, from the queue or from the list of candidates."""
+    if plans.plans[k].candidates == plans.plans[k].list:
+        start_around_reservations(tables, plans, k, 1)
+    else:
+        reserve_heads(tables, plans, k)
+        start_candidates(tables, plans, k)
+
+
+STARTS_ON_NODES: dict[int, Callable[[Tables, Plans, int], None]] = {
+    STRICT: start_heads,
+    COMMIT: start_heads,
+    GREEDY: start_without_reservations,
+    PACKING: start_without_reservations,
+    CONSERVATIVE: start_around_all,
+    EASY: start_around_heads,
+    EASY_FCFS: start_around_heads,
+    EASY_SJF: start_around_heads,
+    COMMIT_BACKFILL: start_around_heads,
+    SCORED: start_around_heads,
+    RESERVE: start_around_heads,
+}
+"""How each mode starts jobs where there are partitions, that of `slurm.start_like_slurm` apart."""
+
+
+@inlined
+@by_number("mode", STARTS_ON_NODES)
+def start_in_mode(tables: Tables, plans: Plans, mode: int, k: int) -> None:
+    """Start what baseline *k* starts in its mode; nothing in another one."""
+    return
+
+
+@compiled
+def start_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
+    """Start what baseline *k* starts where there are partitions."""
+    sort_learned(tables, plans, k)
+    look_now(tables, plans)
+    start_in_mode(tables, plans, plans.plans[k].mode, k)

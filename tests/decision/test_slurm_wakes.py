@@ -1,0 +1,58 @@
+"""When a policy like Slurm's wants to be woken: counted, whatever the machine."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small import jobs, platform
+
+from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.run.loop import OVER, advance
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import constant_run
+
+LONG = 3000.0  # s that the first job runs, behind which the second waits
+MANY = 10_000  # instants, more than any of these runs has
+
+
+def cluster(settings):
+    """One node of one core in one partition of a Slurm with settings."""
+    partitions = Partitions(
+        names=("all",),
+        nodes=np.ones((1, 1), np.bool_),
+        tiers=np.ones(1),
+        factors=np.ones(1),
+        exclusive=np.zeros(1, np.bool_),
+        features=(frozenset(),),
+        weights=np.ones(1),
+        settings=settings,
+    )
+    return replace(platform((1000.0, [(1, 1.0, 4.0, 10.0)])), partitions=partitions)
+
+
+def instants(order, **weights):
+    """How many instants a run has in which a job of LONG s runs and another one waits for it."""
+    two = replace(jobs(submit=[0.0, 1.0], seconds=[LONG, 10.0]), demands=demands_of([Demand("all")] * 2))
+    machine = cluster({"PriorityCalcPeriod": 300.0, **weights})
+    policies = PolicyActions([baseline(f"{order}+slurm")])
+    simulator = Simulator(State(machine, two, log=False, needs=policies.needs), two, "textbook")
+    run, found = constant_run(simulator, policies.choices(simulator.state, constant=0)), 1
+    while found < MANY and advance(run, 1) != OVER:
+        found += 1
+    return found
+
+
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+def test_an_order_that_looks_at_no_priority_is_not_woken_to_compute_them(order):
+    without = instants(order)
+    assert without < 20
+    assert instants(order, PriorityWeightAge=1000.0) == without
+    assert instants(order, PriorityWeightFairshare=1000.0) == without
+
+
+def test_priorities_are_computed_each_period_while_a_job_waits():
+    without = instants("multifactor")
+    assert instants("multifactor", PriorityWeightAge=1000.0) - without >= LONG / 300.0 - 1
