@@ -12,7 +12,7 @@ from typing import Any
 from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
-from hdeeprm_like.plugins import function_at, trusting
+from hdeeprm_like.plugins import Place, function_at, trusting
 from hdeeprm_like.studies.sweep.ledger import appending, file_of
 from hdeeprm_like.studies.sweep.tasks import COMPARE, GO_ON, LAUNCH, REPRODUCE, TRAIN, Task
 
@@ -26,7 +26,7 @@ platform_at = lru_cache(maxsize=8)(load_platform)
 
 
 def run_chunk(
-    folder: Path, name: str, tasks: Sequence[Task], seconds: float, measure: bool, trusted: tuple[Path, ...]
+    folder: Path, name: str, tasks: Sequence[Task], seconds: float, measure: bool, trusted: tuple[Place, ...]
 ) -> int:
     """Run tasks one after the other, and write a line for each as soon as it is over; return how many were run.
 
@@ -35,7 +35,7 @@ def run_chunk(
         seconds: after which no further task is begun, the first one apart: the rest waits for another chunk.
         measure: whether to run each task twice and tell the time of the second run, for the first reads and compiles;
             but for those that would go on where they are.
-        trusted: files and folders whose Python code may be run, as of `plugins.trusting`.
+        trusted: what code may be run, as of `plugins.trusting`.
 
     Raises:
         ResultsError: the file cannot be written.
