@@ -287,9 +287,12 @@ def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> 
         columns: that it needs; it may have others.
 
     Raises:
-        HDeepRMError: as *error* says; it cannot be read, a column is missing, or a row is of another width.
+        HDeepRMError: as *error* says; it cannot be read, breaks off, lacks a column, or a row is of another width.
     """
-    lines = csv.reader(io.StringIO(read_document(path, error), newline=""))
+    text = read_document(path, error)
+    if text and not text.endswith("\n"):
+        raise error(f"{path}: breaks off in its last line")
+    lines = csv.reader(io.StringIO(text, newline=""))
     try:
         names = next(lines, [])
         missing = [name for name in columns if name not in names]

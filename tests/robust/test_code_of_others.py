@@ -9,8 +9,8 @@ import pytest
 from robust_inputs import ROOT, learning, options, refused, told, write_inputs
 
 from hdeeprm_like.cli.arguments import EXTRAS
-from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.decision.named_parts import objective_named
+from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.loading import load_agent_class
 from hdeeprm_like.plugins import PLUGINS, import_file, import_module, python_files, trusting
