@@ -1,4 +1,4 @@
-"""Write constraints-hashed.txt: what constraints.txt names, with the SHA-256 of each file for Linux on x86-64, Python 3.11.
+"""Write constraints-hashed.txt: constraints.txt with the SHA-256 of each file for Linux on x86-64 with Python 3.11.
 
     python3.11 .ci/hashed.py constraints.txt constraints-hashed.txt
 
@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 LEFT_OUT = ("torch",)
-HEAD = """# What constraints.txt names, for Linux on x86-64 with Python 3.11, with the SHA-256 of each file; made of it by
-# .ci/hashed.py. torch is left out, whose right file depends on the machine. Installed by `make hashed` with:
+HEAD = """# What constraints.txt names, for Linux on x86-64 with Python 3.11, with the SHA-256 of each file; made of it
+# by .ci/hashed.py. torch is left out, whose right file depends on the machine. Installed by `make hashed` with:
 #   pip install --require-hashes --no-deps -r constraints-hashed.txt
 """
 

@@ -1,4 +1,4 @@
-"""What comes from elsewhere is pinned: the actions of the workflows by commit, the packages by the checksum of a file."""
+"""What comes from elsewhere is pinned: actions of workflows by commit, packages by the checksum of a file."""
 
 import re
 from pathlib import Path

@@ -201,7 +201,7 @@ def moments():
                 yield pytest.param(name, number, moment, marks=pytest.mark.more if short else pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("name", "number", "moment"), moments())
+@pytest.mark.parametrize(("name", "number", "moment"), [*moments()])
 def test_a_struck_command_goes_on_to_the_same_and_leaves_no_process(inputs, whole, tmp_path, name, number, moment):
     verb = VERBS[name]
     needs(verb.module)
