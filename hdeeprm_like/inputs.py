@@ -82,13 +82,14 @@ def reading(path: Path, error: type[HDeepRMError]) -> Iterator[None]:
         raise error(f"{path}: is a folder; a file is needed") from None
     except UnicodeDecodeError as cause:
         raise error(f"{path}: is not UTF-8 text (byte {cause.start})") from cause
-    except (OSError, EOFError, zlib.error, ValueError, *_of_lzma()) as cause:  # ValueError: a zero byte in the name
+    except _unreadable() as cause:
         raise error(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or cause}") from cause
 
 
-def _of_lzma() -> tuple[type[Exception], ...]:
-    """Return what lzma raises, if anything has loaded it."""
-    return (sys.modules["lzma"].LZMAError,) if "lzma" in sys.modules else ()
+def _unreadable() -> tuple[type[Exception], ...]:
+    """Return what a file that cannot be read raises, that of lzma if anything has loaded it."""
+    of_lzma = (sys.modules["lzma"].LZMAError,) if "lzma" in sys.modules else ()
+    return OSError, EOFError, zlib.error, ValueError, *of_lzma  # ValueError: a zero byte in the name
 
 
 def check_regular(path: Path, error: type[HDeepRMError]) -> None:
@@ -132,7 +133,7 @@ STANDARD_INPUT = "-"
 
 
 @contextmanager
-def opened_whatever_packed(path: Path, error: type[HDeepRMError]) -> Iterator[io.BufferedReader]:
+def opened_whatever_packed(path: Path, error: type[HDeepRMError]) -> Iterator["io.BufferedReader[Any]"]:
     """Open an input for a reader that keeps little of it: of any size, packed by gzip, bzip2 or xz whatever its name.
 
     ``-`` is the standard input.
