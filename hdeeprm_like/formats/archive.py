@@ -110,8 +110,11 @@ def _compare(path: Path, digest: str, origin: Origin) -> None:
         return
     record = record_of(path)
     if not record.exists():
-        with replacing(record) as file:
-            file.write(f"{digest}  {path.name}\n")
+        try:
+            with replacing(record) as file:
+                file.write(f"{digest}  {path.name}\n")
+        except ResultsError as error:  # a folder of traces that others keep may only be read
+            log.debug("%s", error)
         return
     before = read_text(record, ResultsError).partition(" ")[0]
     if before != digest:

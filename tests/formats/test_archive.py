@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.formats import archive
 from hdeeprm_like.formats.archive import Origin, fetch_trace
 
@@ -176,3 +176,12 @@ def test_the_checksum_of_what_was_fetched_is_kept_and_a_change_is_told(tmp_path,
     fetch_trace(name, tmp_path)
     assert not caplog.text
     assert record.read_text().startswith(other)
+
+
+def test_a_trace_in_a_folder_that_may_only_be_read_is_taken_without_a_record(tmp_path, monkeypatch):
+    def refused(path):
+        raise ResultsError(f"{path}: cannot be written: Read-only file system")
+
+    (tmp_path / "HPC2N-2002-2.2-cln.swf.gz").write_bytes(OTHER)
+    monkeypatch.setattr(archive, "replacing", refused)
+    assert fetch_trace("HPC2N-2002-2.2-cln", tmp_path)[1] == hashlib.sha256(OTHER).hexdigest()
