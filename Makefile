@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo library test test-more test-all bench docs package zoo format clean
+.PHONY: demo library test test-more test-all bench docs package zoo format clean hashed
 
 demo: .venv/installed
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --overwrite --quiet
@@ -71,6 +71,11 @@ clean:
 	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e ".[compile]" | grep --line-buffered -v "already satisfied"
 	$(BIN)/python -m hdeeprm_like.build launch
 	touch $@
+
+# Everything but torch with the checksums of its files, for Linux on x86-64 with Python 3.11: what comes after finds it there.
+hashed:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r constraints-hashed.txt
 
 .venv/tested: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[learn,rl,docs,test]"

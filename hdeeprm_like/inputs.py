@@ -1,16 +1,18 @@
 """Reading files so that a failure is one clear line, and so that no file can fill the memory.
 
-All input comes through `opened`, which refuses what is no regular file (a device has no end, a pipe may wait for ever)
-and what holds more than `largest_input` MB once it is unpacked.
+All input comes through this module, which a test sees to. It refuses what is no regular file (a device has no end, a
+pipe may wait for ever) and what holds more than `largest_input` MB once it is unpacked.
 """
 
+import csv
 import io
 import json
 import math
 import os
 import stat
+import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -24,6 +26,7 @@ LIMIT = "HDEEPRM_LIKE_LARGEST_INPUT"  # MB, an environment variable
 MEGA = 10**6
 USUAL_LIMIT = 128  # MB; 1.5 million jobs of a trace, of which the largest of the archive has fewer
 READ_AT_ONCE = 2**20  # bytes
+MOST_BLANK = 2**20  # bytes of blanks and line ends in a row; what has more would be read for minutes, in vain
 PIECES = "[{<,\n"  # what begins or parts values in JSON, XML and CSV
 PIECES_PER_MB = 40_000  # each takes up to 200 bytes once it is read, so that a file at its limit takes 1 GB
 
@@ -41,11 +44,11 @@ def largest_input() -> int:
 
 
 class _Bounded(io.RawIOBase):
-    """Passes on what *source* gives, and raises *error* when that becomes more than may be read."""
+    """Passes on what *source* gives; raises *error* when that is more than may be read, or nothing but blanks."""
 
     def __init__(self, source: BinaryIO, path: Path, error: type[HDeepRMError], most: float) -> None:
         self._source, self._path, self._error = source, path, error
-        self._most, self._bytes = most, 0
+        self._most, self._bytes, self._blanks = most, 0, 0
 
     def readable(self) -> bool:
         """Say that it can be read."""
@@ -57,6 +60,9 @@ class _Bounded(io.RawIOBase):
         self._bytes += count
         if self._bytes > self._most * MEGA:
             raise too_large(self._path, f"{self._most} MB", self._error)
+        self._blanks = self._blanks + count if bytes(memoryview(buffer)[:count]).isspace() else 0
+        if self._blanks > MOST_BLANK:
+            raise self._error(f"{self._path}: holds more than {MOST_BLANK >> 20} MiB of blanks and line ends in a row")
         return count
 
 
@@ -76,8 +82,14 @@ def reading(path: Path, error: type[HDeepRMError]) -> Iterator[None]:
         raise error(f"{path}: is a folder; a file is needed") from None
     except UnicodeDecodeError as cause:
         raise error(f"{path}: is not UTF-8 text (byte {cause.start})") from cause
-    except (OSError, EOFError, zlib.error, ValueError) as cause:  # ValueError: a zero byte in the name
+    except _unreadable() as cause:
         raise error(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or cause}") from cause
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """Return what a file that cannot be read raises, that of lzma if anything has loaded it."""
+    of_lzma = (sys.modules["lzma"].LZMAError,) if "lzma" in sys.modules else ()
+    return OSError, EOFError, zlib.error, ValueError, *of_lzma  # ValueError: a zero byte in the name
 
 
 def check_regular(path: Path, error: type[HDeepRMError]) -> None:
@@ -114,6 +126,111 @@ def opened(path: Path, error: type[HDeepRMError], endless: bool = False) -> Iter
             io.BufferedReader(_Bounded(packed, path, error, most), READ_AT_ONCE) as data,
         ):
             yield data
+
+
+PACKED: Mapping[bytes, str] = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}  # modules that unpack
+STANDARD_INPUT = "-"
+
+
+@contextmanager
+def opened_whatever_packed(path: Path, error: type[HDeepRMError]) -> Iterator["io.BufferedReader[Any]"]:
+    """Open an input for a reader that keeps little of it: of any size, packed by gzip, bzip2 or xz whatever its name.
+
+    ``-`` is the standard input.
+
+    Raises:
+        HDeepRMError: as *error* says; it cannot be read, or is no regular file.
+    """
+    with reading(path, error):
+        standard = str(path) == STANDARD_INPUT
+        if not standard:
+            check_regular(path, error)
+        with open(sys.stdin.fileno(), "rb", closefd=False) if standard else open(path, "rb") as raw:
+            head = raw.peek(8)[:8]
+            packed = next((module for magic, module in PACKED.items() if head.startswith(magic)), None)
+            data: Any = raw
+            if packed is not None:
+                import importlib
+
+                data = importlib.import_module(packed).open(raw, "rb")
+            with io.BufferedReader(_Bounded(data, path, error, math.inf), READ_AT_ONCE) as buffered:
+                yield buffered
+
+
+def check_unpacks(packed: bytes, most: int, where: str, error: type[HDeepRMError]) -> None:
+    """Refuse packed bytes that are no gzip, or that hold more than *most* bytes; none of what they hold is kept.
+
+    Args:
+        where: they come from, for messages.
+    """
+    held = 0
+    try:
+        with _unpacked(io.BytesIO(packed)) as data:
+            while piece := data.read(READ_AT_ONCE):
+                held += len(piece)
+                if held > most:
+                    raise error(f"{where}: holds more than {most >> 20} MiB, once unpacked")
+    except (OSError, EOFError, zlib.error) as cause:
+        raise error(f"{where}: is no gzip file: {cause}") from None
+
+
+def read_bytes(path: Path, error: type[HDeepRMError]) -> bytes:
+    """Return the bytes of a file, unpacked if it ends in ``.gz``; raise *error* in one line if it cannot be read."""
+    with opened(path, error) as data:
+        return data.read()
+
+
+def read_packed(path: Path, most: int, error: type[HDeepRMError]) -> bytes:
+    """Return the bytes of a file of at most so many as they are, packed or not; else raise *error* in one line."""
+    with reading(path, error):
+        check_regular(path, error)
+        if path.stat().st_size > most:
+            raise error(f"{path}: has more than {most >> 20} MiB")
+        return path.read_bytes()
+
+
+def read_archive(path: Path, error: type[HDeepRMError]) -> io.BytesIO:
+    """Return the content of a file that may be a zip archive, as torch writes them, for a reader that unpacks it.
+
+    Raises:
+        HDeepRMError: as *error* says; it cannot be read, or holds more than `largest_input` once it is unpacked.
+    """
+    import zipfile
+
+    content = io.BytesIO(read_bytes(path, error))
+    if zipfile.is_zipfile(content):
+        with reading(path, error):
+            try:
+                held = sum(entry.file_size for entry in zipfile.ZipFile(content).infolist())
+            except zipfile.BadZipFile as cause:
+                raise error(f"{path}: is a damaged archive: {cause}") from cause
+        if held > largest_input() * MEGA:
+            raise too_large(path, f"{largest_input()} MB", error)
+    content.seek(0)
+    return content
+
+
+def read_end(path: Path, most: int, error: type[HDeepRMError]) -> bytes:
+    """Return the last bytes of a file, at most so many; raise *error* in one line if it cannot be read."""
+    return read_from(path, max(0, size_of(path, error) - most), error)[:most]
+
+
+def size_of(path: Path, error: type[HDeepRMError]) -> int:
+    """Return how many bytes a regular file has; raise *error* in one line if it is none."""
+    with reading(path, error):
+        check_regular(path, error)
+        return path.stat().st_size
+
+
+def read_from(path: Path, begin: int, error: type[HDeepRMError]) -> bytes:
+    """Return the bytes of a file from a place on; raise *error* in one line if they cannot be read, or are too many."""
+    with reading(path, error):
+        check_regular(path, error)
+        if path.stat().st_size - begin > largest_input() * MEGA:
+            raise too_large(path, f"{largest_input()} MB", error)
+        with open(path, "rb") as file:
+            file.seek(begin)
+            return file.read()
 
 
 def read_text(path: Path, error: type[HDeepRMError], errors: str = "strict") -> str:
@@ -156,6 +273,42 @@ def read_json(path: Path, error: type[HDeepRMError], parse_float: Callable[[str]
         raise error(f"{path}: holds a number that is too large") from cause
 
 
+def read_object(path: Path, error: type[HDeepRMError]) -> dict[str, Any]:
+    """Return the content of a JSON file that is an object; else raise *error* in one line."""
+    content = read_json(path, error)
+    if not isinstance(content, dict):
+        raise error(f"{path}: is no object; it was not written by this program, or is damaged")
+    return content
+
+
+def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> list[dict[str, str]]:
+    """Return the rows of a CSV file by the names of its columns.
+
+    Args:
+        columns: that it needs; it may have others.
+
+    Raises:
+        HDeepRMError: as *error* says; it cannot be read, breaks off, lacks a column, or a row is of another width.
+    """
+    text = read_document(path, error)
+    if text and not text.endswith("\n"):
+        raise error(f"{path}: breaks off in its last line")
+    lines = csv.reader(io.StringIO(text, newline=""))
+    try:
+        names = next(lines, [])
+        missing = [name for name in columns if name not in names]
+        if missing:
+            raise error(f"{path}: has no column {missing[0]!r}; it is empty, damaged or another table")
+        found = []
+        for row in filter(None, lines):
+            if len(row) != len(names):
+                raise error(f"{path}:{lines.line_num}: has {len(row)} cells; the table has {len(names)} columns")
+            found.append(dict(zip(names, row, strict=True)))
+        return found
+    except csv.Error as cause:
+        raise error(f"{path}:{lines.line_num}: is no row of a table: {cause}") from cause
+
+
 def sha256(*paths: Path) -> str:
     """Return the SHA-256 of the bytes of some files, one after the other.
 
@@ -166,7 +319,20 @@ def sha256(*paths: Path) -> str:
 
     found = hashlib.sha256()
     for path in paths:
-        with reading(path, ResultsError), open(path, "rb") as file:
+        with opened_as_it_is(path) as file:
             while piece := file.read(READ_AT_ONCE):
                 found.update(piece)
     return found.hexdigest()
+
+
+@contextmanager
+def opened_as_it_is(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file of any size, packed or not, for a reader that keeps nothing of it.
+
+    Raises:
+        ResultsError: it cannot be read.
+    """
+    with reading(path, ResultsError):
+        check_regular(path, ResultsError)
+        with open(path, "rb") as file:
+            yield file

@@ -9,9 +9,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
+
+PACKAGE = __name__.partition(".")[0]
+PLUGINS = "hdeeprm_like.plugins"  # the group of entry points that an installed plugin registers its modules in
+
+Place: TypeAlias = Path | str
+"""A file or a folder whose Python code may be run, or the name of a module that may be imported."""
 
 
 def find(
@@ -41,7 +47,11 @@ def find(
             f"one of your own is named 'module:attribute' or 'file.py:attribute'"
         )
     module = import_file((folder or Path()) / place, error) if place.endswith(".py") else import_module(place, error)
-    return attribute_of(module, attribute, f"{what} {name!r}", error)
+    found = attribute_of(module, attribute, f"{what} {name!r}", error)
+    home = str(getattr(found, "__module__", ""))
+    if _trusted.get() and is_inside(place, PACKAGE) and not is_inside(home, PACKAGE):
+        raise error(f"{what} {name!r:.80}: is not of this package, which only imports it; --trust lets it run")
+    return found
 
 
 def whole_names(content: Any, folder: Path) -> Any:
@@ -93,7 +103,12 @@ def function_at(place: str) -> Callable[..., Any]:
 
 
 def import_module(name: str, error: type[HDeepRMError] = OptionsError) -> ModuleType:
-    """Import an installed module; raise *error* in one line if that fails."""
+    """Import an installed module; raise *error* in one line if that fails, or if the module may not be run."""
+    if _trusted.get() and not may_import(name):
+        raise error(
+            f"{name:.80}: is an installed module, neither of this package nor of a registered plugin; "
+            "--trust lets it run"
+        )
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as cause:
@@ -102,17 +117,50 @@ def import_module(name: str, error: type[HDeepRMError] = OptionsError) -> Module
         raise error(f"module {name!r} cannot be imported: {_told(cause)}") from cause
 
 
-_trusted: ContextVar[tuple[Path, ...]] = ContextVar("trusted", default=())
+def may_import(name: str) -> bool:
+    """Tell whether a module is this package's, a registered plugin's, or among the places of `trusting`.
+
+    A plugin registers its modules as entry points of the group `PLUGINS`.
+    """
+    if any(part.startswith("__") for part in name.split(".")):  # a __main__ runs when it is imported
+        return False
+    if is_inside(name, PACKAGE) or name in _trusted.get():
+        return True
+    from importlib.metadata import entry_points
+
+    return any(is_inside(name, plugin.module) for plugin in entry_points(group=PLUGINS))
+
+
+def is_inside(name: str, package: str) -> bool:
+    """Tell whether a name is that of a package, or of a module in it."""
+    return name == package or name.startswith(f"{package}.")
+
+
+_trusted: ContextVar[tuple[Place, ...]] = ContextVar("trusted", default=())
 
 
 @contextmanager
-def trusting(*places: Path) -> Iterator[None]:
-    """Let `import_file` run only files that are among some places, or lie inside them; without any, all files."""
-    before = _trusted.set(tuple(place.resolve() for place in places))
+def trusting(*places: Place) -> Iterator[None]:
+    """Bound what runs until the block ends; without any places, nothing is bounded.
+
+    `import_file` runs only files that are among the places or lie inside them, and `import_module` imports only
+    modules of `may_import`.
+    """
+    before = _trusted.set(tuple(place.resolve() if isinstance(place, Path) else place for place in places))
     try:
         yield
     finally:
         _trusted.reset(before)
+
+
+def trusted() -> tuple[Place, ...]:
+    """Return the places of `trusting`, for another process."""
+    return _trusted.get()
+
+
+def trust(places: tuple[Place, ...]) -> None:
+    """Bound what runs in this process for as long as it lives, see `trusting`."""
+    _trusted.set(places)
 
 
 def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleType:
@@ -124,8 +172,8 @@ def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleT
     if not path.is_file():
         raise error(f"{path}: no such file")
     places = _trusted.get()
-    if places and not any(path.is_relative_to(place) for place in places):
-        raise error(f"{path}: is Python code outside the folder of the options file; --trust lets it run")
+    if places and not any(path.is_relative_to(place) for place in places if isinstance(place, Path)):
+        raise error(f"{path}: is Python code outside the folders that the command names; --trust lets it run")
     name = f"hdeeprm_like_user_{zlib.crc32(str(path).encode()):08x}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import TracebackType
 
 from hdeeprm_like.batsim import reaper
-from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.errors import ProtocolError, ResultsError
+from hdeeprm_like.inputs import read_end
 from hdeeprm_like.signals import raised_by
 
 LONGEST_TAIL = 1 << 16  # bytes at the end of a log in which its last lines are looked for
@@ -97,9 +98,8 @@ def in_words(status: int) -> str:
 
 def last_lines(log: Path, count: int) -> list[str]:
     """Return the last lines of a file that hold something."""
-    with contextlib.suppress(OSError), log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - LONGEST_TAIL))
-        lines = file.read().decode(errors="replace").splitlines()
+    with contextlib.suppress(ResultsError):
+        lines = read_end(log, LONGEST_TAIL, ResultsError).decode(errors="replace").splitlines()
         return [line for line in lines if line.strip()][-count:]
     return []
 

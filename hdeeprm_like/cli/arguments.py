@@ -127,12 +127,12 @@ def seed(text: str) -> int:
 
 
 def add_trust_flag(added: argparse.ArgumentParser) -> None:
-    """Add the flag that lets files of Python code run that an options file or a record names."""
+    """Add the flag that allows all Python code that an options file or a record names."""
     added.add_argument(
         "--trust",
         action="store_true",
-        help="run the Python files that the options file, or the record of a training, names outside its own folder; "
-        "those inside it, and those on the command line, are run anyway",
+        help="run all Python code that the options file, or the record of a training, names; without this flag only "
+        "files in the folder of that file, plugins, and what the command line names",
     )
 
 

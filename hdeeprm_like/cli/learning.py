@@ -86,7 +86,7 @@ def run_train(options: argparse.Namespace) -> int:
             learner, output, how, options.resume is not None, progress=not options.quiet, gathering=gathering
         )
     except KeyboardInterrupt:
-        return interrupted(output)
+        return interrupted(output, trust=options.trust or is_of_user(options.agent))
     if options.report:
         from hdeeprm_like.results.run_page import write_run_page
 
@@ -121,10 +121,22 @@ def engine_of(
     return gathering(Where(options.engine or "local", output, options.processes))
 
 
-def interrupted(output: Path) -> int:
-    """Say how a training that was interrupted goes on."""
+def is_of_user(agent: str | None) -> bool:
+    """Tell whether an agent is none of those that come with the package, so that going on with it needs ``--trust``."""
+    from hdeeprm_like.cli.trust import our_agents
+
+    return agent is not None and our_agents().resolve() not in Path(agent.partition(".py:")[0]).resolve().parents
+
+
+def interrupted(output: Path, trust: bool = False) -> int:
+    """Say how a training that was interrupted goes on.
+
+    Args:
+        trust: whether its record names code that is run only with ``--trust``.
+    """
     begun = (output / "run.json").exists()
-    told = f"go on with: {PROGRAM} train --resume {output}" if begun else "nothing half-written is left"
+    again = f"{PROGRAM} train --resume {output}{' --trust' if trust else ''}"
+    told = f"go on with: {again}" if begun else "nothing half-written is left"
     sys.stderr.write(f"{PROGRAM}: interrupted; {told}\n")
     return INTERRUPTED
 

@@ -98,7 +98,7 @@ def _run_watch(options: argparse.Namespace) -> None:
     from hdeeprm_like.slurm.factors import FactorFile
     from hdeeprm_like.slurm.journal import Journal
     from hdeeprm_like.slurm.rest import Rest
-    from hdeeprm_like.slurm.watch import Watch, WatchOptions
+    from hdeeprm_like.slurm.watch import ENDINGS, Watch, WatchOptions
 
     policy = baseline(options.policy)
     if policy.needs_run_times:
@@ -127,7 +127,7 @@ def _run_watch(options: argparse.Namespace) -> None:
     def end(number: int, frame: FrameType | None) -> None:
         stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in ENDINGS:
         signal.signal(number, end)
     if not options.apply:
         watch.run(stop)

@@ -19,6 +19,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import PROCESSES
 
 if TYPE_CHECKING:
+    from hdeeprm_like.plugins import Place
     from hdeeprm_like.studies.sweep.engine import Where
 
 ACTIONS = ("status", "cancel", "collect")
@@ -94,7 +95,7 @@ def run_sweep(options: argparse.Namespace) -> int:
         return INTERRUPTED
 
 
-def swept(where: "Where", options: argparse.Namespace, trusted: tuple[Path, ...]) -> int:
+def swept(where: "Where", options: argparse.Namespace, trusted: "tuple[Place, ...]") -> int:
     """Run a sweep and say how it has ended; return the exit status, which is not 0 if tasks have failed."""
     from hdeeprm_like.plugins import trusting
     from hdeeprm_like.studies.sweep.run import Settings, sweep

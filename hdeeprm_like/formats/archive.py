@@ -1,27 +1,27 @@
 """Traces from the Parallel Workloads Archive: where to find, how to check and where to store them."""
 
-import gzip
 import hashlib
 import http.client
 import logging
 import os
 import urllib.error
 import urllib.request
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from hdeeprm_like.errors import ResultsError, WorkloadError, did_you_mean
-from hdeeprm_like.formats.files import replacing_bytes
+from hdeeprm_like.formats.files import replacing, replacing_bytes
+from hdeeprm_like.inputs import check_unpacks, read_packed, read_text
 
 log = logging.getLogger(__name__)
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
 TIMEOUT = 30.0  # s without a byte
 PIECE = 1 << 16  # bytes
-LARGEST = 1 << 30  # bytes; the largest trace of the archive is far smaller
+LARGEST = 1 << 28  # bytes of a packed trace; the largest one of the archive is far smaller
+LARGEST_UNPACKED = 1 << 30  # bytes
 
 Progress = Callable[[int, int | None], None]  # bytes so far, and of all where that is known
 
@@ -65,7 +65,8 @@ def fetch_trace(
 ) -> tuple[Path, str]:
     """Return a trace of the archive and its SHA-256; it is downloaded unless it is in the folder.
 
-    What arrives is checked before it takes its place: by its SHA-256 where we know it, else by unpacking it.
+    What arrives is checked before it takes its place: by its SHA-256 where we know it, else by unpacking it. Where we
+    do not, the SHA-256 of what arrived first is kept beside the trace, and a warning says when another one is there.
 
     Args:
         name: as in `TRACES`, with or without ``.swf.gz``.
@@ -83,19 +84,44 @@ def fetch_trace(
     origin = TRACES[name]
     path = (trace_folder() if folder is None else folder) / f"{name}.swf.gz"
     if path.exists():
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise ResultsError(f"{path}: cannot be read: {error.strerror or error}") from error
-        return path, _checked(data, origin, f"{path} (delete it to fetch it anew)")
+        data = read_packed(path, LARGEST, ResultsError)
+        digest = _checked(data, origin, f"{path} (delete it to fetch it anew)")
+        _compare(path, digest, origin)
+        return path, digest
     url = f"{site}/{origin.folder}/{path.name}"
     data = _download(url, path, progress)
     digest = _checked(data, origin, url)
-    if origin.sha256 is None:
+    if origin.sha256 is None and not record_of(path).exists():
         log.warning("%s: its SHA-256 is not known to us; that of what arrived is %s", name, digest)
+    _compare(path, digest, origin)
     with replacing_bytes(path) as file:
         file.write(data)
     return path, digest
+
+
+def record_of(path: Path) -> Path:
+    """Return the file beside a trace that keeps its SHA-256, as ``sha256sum --check`` reads it."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _compare(path: Path, digest: str, origin: Origin) -> None:
+    """Keep the SHA-256 of a trace of which we know none, or say that it is no longer the one that was kept."""
+    if origin.sha256 is not None:
+        return
+    record = record_of(path)
+    if not record.exists():
+        try:
+            with replacing(record) as file:
+                file.write(f"{digest}  {path.name}\n")
+        except ResultsError as error:  # a folder of traces that others keep may only be read
+            log.debug("%s", error)
+        return
+    before = read_text(record, ResultsError).partition(" ")[0]
+    if before != digest:
+        log.warning(
+            "%s: has changed: its SHA-256 was %s and is %s; if that is right, delete %s",
+            path, f"{before:.64}", digest, record,
+        )  # fmt: skip
 
 
 def _download(url: str, path: Path, progress: Progress | None) -> bytes:
@@ -131,8 +157,5 @@ def _checked(data: bytes, origin: Origin, where: str) -> str:
     if origin.sha256 not in (None, digest):
         raise WorkloadError(f"{where}: is not the trace that it should be: SHA-256 {digest}, not {origin.sha256}")
     if origin.sha256 is None:
-        try:
-            gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise WorkloadError(f"{where}: is no gzip file: {error}") from None
+        check_unpacks(data, LARGEST_UNPACKED, where, WorkloadError)
     return digest

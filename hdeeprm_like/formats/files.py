@@ -1,6 +1,7 @@
 """Writing files so that a failure is one clear line and never half a file; reading them is in `inputs`."""
 
 import fcntl
+import glob
 import io
 import json
 import logging
@@ -16,6 +17,8 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import check_regular
 
 log = logging.getLogger(__name__)
+
+RANDOM = 8  # characters that `tempfile` ends a name with
 
 
 @contextmanager
@@ -74,6 +77,20 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def tidy(folder: Path, *names: str) -> None:
+    """Remove what a killed process has left of files that `replacing_bytes` was writing in a folder.
+
+    Nobody else may write there, see `alone_in`.
+
+    Args:
+        names: of the files.
+    """
+    for name in names:
+        for left in folder.glob(f".{glob.escape(name)}.{'[a-z0-9_]' * RANDOM}"):
+            if left.is_file() and not left.is_symlink():
+                left.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import packed, replacing_bytes
-from hdeeprm_like.formats.swf_lines import LONGEST_LINE, check_lengths, comments, job_of, whole_numbers
+from hdeeprm_like.formats.swf_lines import LONGEST_LINE, check_lengths, check_others, comments, job_of, whole_numbers
 from hdeeprm_like.inputs import READ_AT_ONCE, opened
 from hdeeprm_like.types import Floats, Ints
 
@@ -104,7 +104,7 @@ def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
         WorkloadError: as of `read_swf`.
     """
     header: list[str] = []
-    widest, lines_before = 0, 0
+    widest, lines_before, others = 0, 0, 0  # others: lines in a row that are no job
     with (
         opened(path, WorkloadError, endless) as data,
         io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text,  # headers hold names in any encoding
@@ -116,10 +116,14 @@ def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
             if not widest:
                 header += comments(lines)
             if any(map(job_of, lines)):
+                others = 0
                 numbers, width = _parse(block, lines, path, lines_before, endless or lines_before >= MANY)
                 widest = max(widest, width)
                 named = dict(zip(FIELDS, _columns(numbers), strict=True))
                 yield Trace(path=path, header=tuple(header), **named)  # type: ignore[arg-type]
+            else:
+                others += len(lines)
+            check_others(path, others, len(header))
             lines_before += len(lines)
     if not widest:
         raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")

@@ -13,6 +13,8 @@ from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Ints
 
 LONGEST_LINE = 10_000  # characters
+MOST_COMMENTS = 100_000  # before the first job; no log has a hundredth of it
+MOST_OTHERS = 1_000_000  # lines in a row that are no job
 
 
 def check_lengths(lines: list[str], path: Path, before: int) -> None:
@@ -20,6 +22,18 @@ def check_lengths(lines: list[str], path: Path, before: int) -> None:
     if max(map(len, lines)) > LONGEST_LINE:
         number = before + next(i for i, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE)
         raise WorkloadError(f"{path}:{number}: has more than {LONGEST_LINE} characters; this is no line of a trace")
+
+
+def check_others(path: Path, others: int, comments: int) -> None:
+    """Refuse a file that goes on without a job, which would be read for minutes, and its comments kept.
+
+    Args:
+        others: lines in a row that are no job. comments: lines of the header.
+    """
+    if comments > MOST_COMMENTS:
+        raise WorkloadError(f"{path}: has more than {MOST_COMMENTS:,} comments before its first job; this is no trace")
+    if others > MOST_OTHERS:
+        raise WorkloadError(f"{path}: has more than {MOST_OTHERS:,} lines in a row that are no job; this is no trace")
 
 
 def job_of(line: str) -> str:

@@ -40,6 +40,7 @@ PARTS = ("NodeList", "WorkDir", "Account", "Gres", "WcKey", "DerivedExitCode", "
 NUMBERS = ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset")
 KEY = re.compile(rf"(?:^| )({'|'.join((*FIRST, *COLUMNS.values(), *PARTS, *NUMBERS))})=")
 AT_ONCE = 5000  # lines
+MOST_OTHERS = 1_000_000  # lines before the first job
 NEEDED = ("JobId", "JobState", "StartTime", "EndTime", "SubmitTime", "ProcCnt")
 NUMBER_BEHIND = re.compile(r"\(\d+\)$")  # of a user: ada(1001)
 
@@ -68,6 +69,8 @@ def read_jobcomp(path: Path, reading: Reading, report: Report) -> JobStore:
             if chunk.lines:
                 table.take(chunk)
             report.lines += len(some)
+            if not table.taken and report.lines > MOST_OTHERS:
+                break
     if not table.taken:
         raise WorkloadError(f"{path}: is no log of jobcomp/filetxt: no line tells JobId=, JobState= and SubmitTime=")
     if clock.local and reading.zone is None:

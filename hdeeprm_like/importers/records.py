@@ -5,28 +5,23 @@ several lines. The columns whose form is known (numbers, times, states) show whe
 which of its pieces belong together.
 """
 
-import bz2
 import gc
-import gzip
 import io
-import lzma
 import re
-import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO, cast
+from typing import NamedTuple, TextIO
 
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers.report import Report
+from hdeeprm_like.inputs import opened_whatever_packed
 
 AT_ONCE = 2**18  # characters
 MOST_PIECES = 500  # more than there are columns, for which all ways to put them together are tried
 LONGEST = 2**17  # characters of a name; a longer one is something else
 HEAD = 2**16  # bytes that are looked at before anything is read
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # a PowerShell writes the second
-PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
 @contextmanager
@@ -36,23 +31,12 @@ def open_text(path: Path) -> Iterator[TextIO]:
     Raises:
         WorkloadError: the file cannot be read, now or while the block reads on, or is no text.
     """
-    try:
-        with open(sys.stdin.fileno(), "rb", closefd=False) if str(path) == "-" else path.open("rb") as raw:
-            head = raw.peek(8)[:8]
-            unpack = next((way for magic, way in PACKED.items() if head.startswith(magic)), None)
-            data: Any = raw if unpack is None else unpack(raw, "rb")
-            with io.BufferedReader(cast(io.RawIOBase, data), 2**20) as buffered:
-                start = buffered.peek(HEAD)[:HEAD]
-                encoding = next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
-                if start.count(0) * 100 > len(start) and encoding != "utf-16":  # one in a name does no harm
-                    raise WorkloadError(f"{path}: is no text (byte {start.index(0)} is zero)")
-                yield io.TextIOWrapper(cast(BinaryIO, buffered), encoding=encoding, errors="replace", newline="\n")
-    except FileNotFoundError:
-        raise WorkloadError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise WorkloadError(f"{path}: is a folder; a file is needed") from None
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as cause:
-        raise WorkloadError(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or cause}") from cause
+    with opened_whatever_packed(path, WorkloadError) as buffered:
+        start = buffered.peek(HEAD)[:HEAD]
+        encoding = next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
+        if start.count(0) * 100 > len(start) and encoding != "utf-16":  # one in a name does no harm
+            raise WorkloadError(f"{path}: is no text (byte {start.index(0)} is zero)")
+        yield io.TextIOWrapper(buffered, encoding=encoding, errors="replace", newline="\n")
 
 
 @contextmanager

@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import episodes_of
+from hdeeprm_like.inputs import read_text
 from hdeeprm_like.launch.in_process import RECORD
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.resuming import resume_learner
@@ -59,7 +61,7 @@ def part_of_update(folder: Path, weights: bytes, first: int, end: int, left: flo
     Raises:
         HDeepRMError: the options, the inputs or the agent's code are no longer those of the training.
     """
-    learner, plays, buffer = player(folder, (folder / RECORD).read_text(encoding="utf-8"))
+    learner, plays, buffer = player(folder, read_text(folder / RECORD, ResultsError))
     seed = learner.experiment.options.seed
     return play_part(learner.agent, weights, plays, range(first, end), seed, buffer, left)
 

@@ -20,7 +20,8 @@ from tqdm import tqdm
 
 from hdeeprm_like.batsim.process import ReapedProcess
 from hdeeprm_like.batsim.session import Conversation
-from hdeeprm_like.errors import OptionsError, ProtocolError
+from hdeeprm_like.errors import OptionsError, ProtocolError, ResultsError
+from hdeeprm_like.inputs import read_text
 
 log = logging.getLogger(__name__)
 
@@ -279,7 +280,7 @@ def progress_bar(jobs: int) -> Iterator[Callable[[Conversation], None]]:
 def wait_for(path: Path) -> None:
     """Give a file of a Batsim started by hand some time to appear; it may also write elsewhere."""
     deadline = time.monotonic() + SETTLING
-    while not path.exists() or path.read_text(encoding="utf-8", errors="replace").count("\n") < 2:
+    while not path.exists() or read_text(path, ResultsError, errors="replace").count("\n") < 2:
         if time.monotonic() > deadline:
             log.warning("%s has not appeared: Batsim writes its files elsewhere, or not as -e says", path)
             return

@@ -1,6 +1,5 @@
 """What the record of a training tells so that it can go on, and reading that again."""
 
-import hashlib
 import inspect
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,27 @@ from typing import Any
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, are_options_of, load_experiment
 from hdeeprm_like.formats.open import has_ending_of
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_object, sha256
 from hdeeprm_like.launch.in_process import RECORD
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.training import CHECKPOINT, TrainingOptions
+from hdeeprm_like.limits import ENVS, EPISODES
+
+PATH, NUMBER, MAYBE_PATH = (str, "a path"), (int, "a whole number"), ((str, type(None)), "a path or null")
+RESUMABLE: dict[str, tuple[Any, str]] = {
+    "options": PATH,
+    "platform": PATH,
+    "workload": PATH,
+    "agent": (str, "the name of an agent"),
+    "device": (str, "the name of a device"),
+    "episodes": NUMBER,
+    "envs": NUMBER,
+    "code": ((str, type(None)), "a digest or null"),
+    "input_model": MAYBE_PATH,
+    "output_model": MAYBE_PATH,
+}
+"""What the entry of the record that `origin` writes holds, and how it is called; what may be null may be missing."""
 
 
 def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
@@ -37,7 +52,7 @@ def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
 def code_hash(agent: LearningAgent) -> str | None:
     """Return the SHA-256 of the file that an agent's class stands in; None for one without a file."""
     file = inspect.getsourcefile(type(agent))
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file is not None else None
+    return sha256(Path(file)) if file is not None else None
 
 
 def resolved_path(path: Path | None) -> str | None:
@@ -65,13 +80,10 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
     """
     if not (output / RECORD).exists():
         raise ResultsError(f"{output}: has no {RECORD}; there is no training to resume, begin one with --options")
-    run = read_json(output / RECORD, ResultsError)
-    before = run.get("resumable") if isinstance(run, dict) else None
-    if not isinstance(before, dict):
-        raise ResultsError(f"{output / RECORD}: belongs to no training; name the directory of one")
+    run, before = record_of(output / RECORD)
     source = Path(before["workload"])
     ready = has_ending_of(source, "workload")
-    model = run["options"]["workload"]["model"] is not None
+    model = run["options"]["workload"].get("model") is not None
     overrides = Overrides(
         platform=Path(before["platform"]),
         trace=None if ready or model else source,
@@ -90,6 +102,32 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
             f"{before['agent']}: has changed since the training in {output} began; undo that, or begin another training"
         )
     return learner, training_options(experiment, episodes or before["episodes"] or None, before["envs"])
+
+
+def record_of(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the record of a training, and the part of it that `origin` has written.
+
+    Raises:
+        ResultsError: it cannot be read, or something in it is of another kind than `origin` writes.
+    """
+    run = read_object(path, ResultsError)
+    before = run.get("resumable")
+    if not isinstance(before, dict):
+        raise ResultsError(f"{path}: belongs to no training; name the directory of one")
+    for name, (kinds, wanted) in RESUMABLE.items():
+        if not isinstance(before.get(name), kinds) or isinstance(before.get(name), bool):
+            raise ResultsError(f"{path}: resumable.{name}: is {before.get(name)!r:.40}; {wanted} is needed")
+        if "\0" in str(before.get(name)):
+            raise ResultsError(f"{path}: resumable.{name}: is {before[name]!r:.40}; {wanted} is needed")
+    for name, least, most in (("episodes", 0, EPISODES.most), ("envs", 1, ENVS.most)):
+        if not least <= before[name] <= most:
+            raise ResultsError(f"{path}: resumable.{name}: is {before[name]!r:.40}; {least} to {most} are possible")
+    options, seed = run.get("options"), run.get("seed")
+    if not isinstance(options, dict) or not isinstance(options.get("workload"), dict):
+        raise ResultsError(f"{path}: options: those of the training are needed, with their section workload")
+    if type(seed) is not int or not 0 <= seed < 2**63:
+        raise ResultsError(f"{path}: seed: is {seed!r:.40}; a whole number from 0 to 2^63-1 is needed")
+    return run, before
 
 
 def training_options(experiment: Experiment, episodes: int | None, envs: int | None) -> TrainingOptions:

@@ -4,7 +4,6 @@ Who simulates is a `hdeeprm_like.launch.peers.Peer`: Batsim or, where the embedd
 server of Batsim's protocol in this process. The run's directory says "incomplete" until all of it is there.
 """
 
-import csv
 import json
 import time
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment
 from hdeeprm_like.formats.batsim5_json import write_batsim5
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.files import write_json
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.in_process import (
     INPUTS,
     RECORD,
@@ -192,12 +191,10 @@ def read_schedule(path: Path) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise ResultsError(f"{path}: is not what Batsim writes: an object is needed")
         return {name: value for name, value in content.items() if value is not None}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            row = next(csv.DictReader(file))
-        return {name: as_number(text) for name, text in row.items() if "nan" not in text}
-    except (OSError, StopIteration, TypeError, ValueError) as cause:
-        raise ResultsError(f"{path}: is not what Batsim writes: {cause}") from cause
+    rows = read_rows(path, (), ResultsError)
+    if len(rows) != 1:
+        raise ResultsError(f"{path}: is not what Batsim writes: one row is needed, not {len(rows)}")
+    return {name: as_number(text) for name, text in rows[0].items() if "nan" not in text}
 
 
 def as_number(text: str) -> str | int | float:

@@ -18,7 +18,7 @@ import torch
 from hdeeprm_like import limits
 from hdeeprm_like.errors import AgentError, HDeepRMError
 from hdeeprm_like.formats.files import replacing_bytes
-from hdeeprm_like.inputs import check_regular
+from hdeeprm_like.inputs import read_archive
 from hdeeprm_like.learning.agents import LearningAgent
 
 FORMAT = 1
@@ -75,9 +75,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     """
     if not path.exists():
         raise AgentError(f"{path}: no such file; a checkpoint is needed")
-    check_regular(path, AgentError)
     with sound(path):
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(read_archive(path, AgentError), map_location="cpu", weights_only=True)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise AgentError(f"{path}: is no checkpoint of this program, format {FORMAT}")
     if not isinstance(content.get("agent"), str):

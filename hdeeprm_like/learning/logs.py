@@ -11,6 +11,7 @@ The probabilities are those of the policy that the episode was rolled out with, 
 """
 
 import csv
+import io
 import logging
 import math
 import os
@@ -25,7 +26,7 @@ import numpy as np
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import write_json
-from hdeeprm_like.inputs import reading
+from hdeeprm_like.inputs import opened, opened_as_it_is, read_bytes
 from hdeeprm_like.types import Floats
 
 log = logging.getLogger(__name__)
@@ -136,13 +137,14 @@ class TrainingLog:
         for name, header in ((LOSSES, 0), (REWARDS, 0), (PROGRESS, 1)):
             path = self.folder / name
             if path.exists():
-                with path.open("rb") as file:
+                with opened_as_it_is(path) as file:
                     lines = [line for line in islice(file, episodes + header) if line.endswith(b"\n")]
                     size = sum(map(len, lines))
                 os.truncate(path, size)
         path = self.folder / EVALUATIONS
         if path.exists():
-            lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+            content = read_bytes(path, ResultsError)
+            lines = [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
             valid = list(takewhile(lambda line: _episode_of(line) <= episodes, lines[1:]))
             os.truncate(path, sum(map(len, lines[:1] + valid)))
 
@@ -160,7 +162,7 @@ def _episode_of(line: bytes) -> float:
 
 def read_preferences(path: Path) -> Floats | None:
     """Return (E, A) the probabilities of the actions in each episode of a ``progress.csv``; None if it has none."""
-    with reading(path, ResultsError), path.open(encoding="utf-8", newline="") as file:
+    with opened(path, ResultsError) as data, io.TextIOWrapper(data, encoding="utf-8", newline="") as file:
         names = file.readline().rstrip("\n").split(",")
         columns = [i for i, name in enumerate(names) if name.startswith(PROBABILITY)]
         lines = [line for line in file if line.strip()]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_json, sha256
 from hdeeprm_like.results.run_reader import WORKLOAD, Run, RunJobs
 
 log = logging.getLogger(__name__)
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 def warn_of_other_jobs(runs: Mapping[str, Run]) -> None:
     """Tell the user where runs that are put side by side have not scheduled the same jobs, as with other seeds."""
-    known = {name: run.path(WORKLOAD).read_bytes() for name, run in runs.items() if run.has(WORKLOAD)}
+    known = {name: sha256(run.path(WORKLOAD)) for name, run in runs.items() if run.has(WORKLOAD)}
     first = next(iter(known), "")
     others = [name for name, content in known.items() if content != known[first]]
     if others:

@@ -9,6 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 
+from hdeeprm_like.plugins import Place, trust, trusted
+
 CHECK = 1.0  # s between two looks at whether the parent is still there
 
 
@@ -21,7 +23,7 @@ def workers(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
     context = get_context("spawn")  # a process that is forked would share the state of our threads
     before = set(active_children())
     with ProcessPoolExecutor(
-        count or os.cpu_count() or 1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)
+        count or os.cpu_count() or 1, mp_context=context, initializer=begin_worker, initargs=(os.getpid(), trusted())
     ) as executor:
         try:
             yield executor
@@ -30,6 +32,16 @@ def workers(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
             for process in set(active_children()) - before:
                 process.kill()
             raise
+
+
+def begin_worker(parent: int, places: tuple[Place, ...]) -> None:
+    """Run no other code in this process than its parent may run, and end with that.
+
+    Args:
+        places: as of `plugins.trusting`.
+    """
+    trust(places)
+    end_with_parent(parent)
 
 
 def end_with_parent(parent: int) -> None:

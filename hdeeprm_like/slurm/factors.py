@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_json, read_text
 
 
 def wanted_factors(order: Sequence[int], current: Mapping[int, int], most: int, depth: int) -> dict[int, int]:
@@ -154,6 +154,6 @@ class FactorFile:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 return ""
         except BlockingIOError:
-            return path.read_text(encoding="utf-8") or "?"
+            return read_text(path, OptionsError) or "?"
         except OSError:
             return ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.inputs import check_regular, reading
+from hdeeprm_like.inputs import read_end
 
 TAIL = 1 << 20  # bytes of a log that its summary looks at
 FEW = 6  # reasons that are told of a job, the heaviest
@@ -55,11 +55,7 @@ def summary(path: Path) -> list[str]:
     Raises:
         ResultsError: it cannot be read.
     """
-    with reading(path, ResultsError):
-        check_regular(path, ResultsError)
-        with path.open("rb") as file:
-            file.seek(max(path.stat().st_size - TAIL, 0))
-            lines = file.read(TAIL).splitlines()
+    lines = read_end(path, TAIL, ResultsError).splitlines()
     events = []
     for line in lines:
         try:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.inputs import read_text
 from hdeeprm_like.slurm.shown import OVER, Job
 
 log = logging.getLogger(__name__)
@@ -34,17 +36,17 @@ class Past:
         if path is None:
             return
         try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = read_text(path, ResultsError, errors="replace").splitlines() if path.exists() else []
             found = {(job.number, job.submit): job for line in lines if (job := job_of(line)) is not None}
             self._jobs.extend(found.values())  # two watches may have written the same jobs
             if len(lines) > 2 * REMEMBERED:
                 fresh = path.with_name(path.name + ".new")
                 fresh.write_text("".join(map(line_of, self._jobs)), encoding="utf-8")
                 fresh.replace(path)
-        except FileNotFoundError:
-            pass
+        except ResultsError as error:
+            self._give_up(str(error))
         except OSError as error:
-            self._give_up(error)
+            self._give_up(f"{path}: {error.strerror or error}")
 
     def __iter__(self) -> Iterator[Job]:
         return iter(self._jobs)
@@ -61,11 +63,11 @@ class Past:
                 with self.path.open("a", encoding="utf-8") as file:
                     file.write(line_of(job))
             except OSError as error:
-                self._give_up(error)
+                self._give_up(f"{self.path}: {error.strerror or error}")
 
-    def _give_up(self, error: OSError) -> None:
+    def _give_up(self, why: str) -> None:
         """Go on without the file: a watch does without the past rather than not at all."""
-        log.warning("%s: %s; what users ran is forgotten when the watch ends", self.path, error.strerror or error)
+        log.warning("%s; what users ran is forgotten when the watch ends", why)
         self.path = None
 
 

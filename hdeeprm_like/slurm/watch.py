@@ -7,7 +7,10 @@ could not be looked at for longer than its patience, and before anything else wh
 """
 
 import logging
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol
@@ -15,6 +18,7 @@ from typing import Protocol
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.ranking import Ranked
 from hdeeprm_like.errors import OptionsError, ProtocolError
+from hdeeprm_like.signals import raised_by
 from hdeeprm_like.slurm.commands import BATCH, Denied, Slurm
 from hdeeprm_like.slurm.factors import FactorFile, wanted_factors
 from hdeeprm_like.slurm.follow import Follower, Look
@@ -26,6 +30,36 @@ from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job
 log = logging.getLogger(__name__)
 
 PARTING = 60.0  # s for putting factors back at the end
+ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # what ends a watch
+
+
+class Ended(BaseException):
+    """A signal ended the watch while nothing was changed; no `Exception`, which libraries may catch."""
+
+
+@contextmanager
+def ending_at_once(stop: Event | None) -> Iterator[None]:
+    """Let a signal break off a block that changes nothing, as where a policy is compiled for most of a minute.
+
+    Args:
+        stop: is set by the signal; None where no signal ends the watch.
+
+    Raises:
+        Ended: a signal has come, in the block or before it.
+    """
+
+    def end(number: int) -> BaseException:
+        assert stop is not None
+        stop.set()
+        return Ended()
+
+    if stop is None:
+        yield
+        return
+    with raised_by(ENDINGS, end):
+        if stop.is_set():
+            raise Ended
+        yield
 
 
 @dataclass(frozen=True)
@@ -88,6 +122,7 @@ class Watch:
         self._started: str | None = None  # when slurmctld was, as it tells
         self._doubted: set[int] = set()  # jobs of which Slurm may not have the factor that it was told
         self._seen: set[int] = set()  # jobs that waited or ran at the last look
+        self._stop: Event | None = None  # ends the watch; None outside `run`
         self._put_back = True  # whether, in a loss, all factors have gone back to 0
 
     def run(self, stop: Event) -> None:
@@ -98,7 +133,7 @@ class Watch:
             Denied: Slurm does not let us set priorities.
             ProtocolError: factors could not be put back at the end; the file still has them.
         """
-        begun = False
+        begun, self._stop = False, stop
         try:
             while not stop.is_set():
                 began = time.monotonic()
@@ -107,6 +142,8 @@ class Watch:
                     self.look()
                 except Denied:
                     raise
+                except Ended:
+                    break
                 except ProtocolError as error:
                     self.lost(error)
                 self.journal.write()
@@ -120,8 +157,8 @@ class Watch:
         Raises:
             OptionsError: it does not. ProtocolError: it does not answer.
         """
-        settings = self.slurm.settings()
-        nodes = self.slurm.nodes()
+        with ending_at_once(self._stop):
+            settings, nodes = self.slurm.settings(), self.slurm.nodes()
         known = {partition for node in nodes.values() for partition in node.partitions}
         for partition in self.options.partitions:
             if partition not in known:
@@ -146,13 +183,15 @@ class Watch:
         Raises:
             ProtocolError: Slurm cannot be looked at, or does not do as it is told.
         """
-        jobs, nodes, now = self.slurm.jobs(), self.slurm.nodes(), self._clock()
-        self._note_start(self.slurm.settings())
+        with ending_at_once(self._stop):
+            jobs, nodes, now, settings = self.slurm.jobs(), self.slurm.nodes(), self._clock(), self.slurm.settings()
+        self._note_start(settings)
         if self._lost_since is not None:
             self._found_again(now)
         self._looked_at = now
-        found = self._follower.look(now, jobs, nodes)
-        order, ranked = self._follower.rank()
+        with ending_at_once(self._stop):
+            found = self._follower.look(now, jobs, nodes)
+            order, ranked = self._follower.rank()
         self._tell_of(found, now)
         alive = {job.number: job for job in jobs if job.phase != OVER}
         self._forget(alive, found)

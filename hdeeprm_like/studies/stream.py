@@ -16,7 +16,7 @@ from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.engine.tasks import SHORTEST_RUN
 from hdeeprm_like.errors import OptionsError, require_whole
 from hdeeprm_like.experiment import seed_of_policies
-from hdeeprm_like.formats.files import alone_in, null_for_nan, replacing_bytes
+from hdeeprm_like.formats.files import alone_in, null_for_nan, replacing_bytes, tidy
 from hdeeprm_like.formats.swf import swf_parts
 from hdeeprm_like.formats.windows import Window, windows_in_order
 from hdeeprm_like.limits import CORES, refusal
@@ -72,6 +72,7 @@ def stream(
         alone_in(output),
         tqdm(unit=" jobs", desc="streaming", unit_scale=True, delay=1.0, disable=not progress, leave=False) as bar,
     ):
+        tidy(output, JOBS, FIGURES)
         windows = windows_in_order(chain([first], parts), cores)
         opening = next(windows)
         workloads = workloads_of(chain([opening], windows))

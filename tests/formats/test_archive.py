@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.formats import archive
 from hdeeprm_like.formats.archive import Origin, fetch_trace
 
@@ -138,3 +138,50 @@ def test_every_known_trace_has_a_folder_and_a_checksum_of_the_right_length():
 def test_kept_traces_lie_in_the_user_s_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert archive.trace_folder() == tmp_path / "hdeeprm_like-traces"
+
+
+def test_a_packed_bomb_is_refused_in_little_memory(tmp_path, monkeypatch):
+    import tracemalloc
+
+    monkeypatch.setattr(archive, "LARGEST_UNPACKED", 64 << 20)
+    bomb = gzip.compress(b"\n" * (96 << 20), 1)
+    tracemalloc.start()
+    try:
+        with site(bomb) as (address, _), pytest.raises(WorkloadError, match="holds more than 64 MiB, once unpacked"):
+            fetch_trace("HPC2N-2002-2.2-cln", tmp_path, site=address)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_checksum_of_what_was_fetched_is_kept_and_a_change_is_told(tmp_path, caplog):
+    name = "HPC2N-2002-2.2-cln"
+    with site(OTHER) as (address, _):
+        path, digest = fetch_trace(name, tmp_path, site=address)
+    record = tmp_path / f"{name}.swf.gz.sha256"
+    assert record.read_text() == f"{digest}  {name}.swf.gz\n"
+    caplog.clear()
+    assert fetch_trace(name, tmp_path) == (path, digest)
+    assert not caplog.text
+    path.unlink()
+    with site(gzip.compress(b"; another\n")) as (address, _):
+        _, other = fetch_trace(name, tmp_path, site=address)
+    assert f"has changed: its SHA-256 was {digest} and is {other}; if that is right, delete {record}" in caplog.text
+    caplog.clear()
+    fetch_trace(name, tmp_path)
+    assert "has changed" in caplog.text
+    record.unlink()
+    caplog.clear()
+    fetch_trace(name, tmp_path)
+    assert not caplog.text
+    assert record.read_text().startswith(other)
+
+
+def test_a_trace_in_a_folder_that_may_only_be_read_is_taken_without_a_record(tmp_path, monkeypatch):
+    def refused(path):
+        raise ResultsError(f"{path}: cannot be written: Read-only file system")
+
+    (tmp_path / "HPC2N-2002-2.2-cln.swf.gz").write_bytes(OTHER)
+    monkeypatch.setattr(archive, "replacing", refused)
+    assert fetch_trace("HPC2N-2002-2.2-cln", tmp_path)[1] == hashlib.sha256(OTHER).hexdigest()

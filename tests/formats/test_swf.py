@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats import swf
-from hdeeprm_like.formats.swf import FIELDS, WHOLE, Trace, read_swf, write_swf
+from hdeeprm_like.formats.swf import FIELDS, WHOLE, Trace, read_swf, swf_parts, write_swf
 from hdeeprm_like.formats.swf_lines import job_of
 from hdeeprm_like.formats.trace_jobs import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, convert
 from hdeeprm_like.formats.workload_json import read_workload
@@ -458,3 +458,30 @@ def test_reading_and_converting_the_whole_of_gaia():
     sys.stdout.write(
         f"\nGaia, 51,987 lines: read {middle - start:.3f} s, convert {end - middle:.3f} s, peak {peak / 1e6:.0f} MB\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"\n", "1 MiB of blanks and line ends in a row"),
+        (b" \t\n", "1 MiB of blanks and line ends in a row"),
+        (b"; a\n", "100,000 comments before its first job"),
+    ],
+)
+def test_a_packed_file_of_lines_without_jobs_is_refused_early(tmp_path, line, message):
+    path = tmp_path / "lines.swf.gz"
+    with gzip.open(path, "wb", 1) as file:
+        for _ in range(120):
+            file.write(line * 10**6)
+    for read in (read_swf, lambda path: list(swf_parts(path, endless=True))):
+        begun = time.process_time()
+        with pytest.raises(WorkloadError, match=message):
+            read(path)
+        assert time.process_time() - begun < 10.0
+
+
+def test_comments_among_the_jobs_that_go_on_for_ever_are_refused(tmp_path):
+    path = tmp_path / "lines.swf"
+    path.write_text(f"{LINE}\n" + "; a\n" * 1_500_000)
+    with pytest.raises(WorkloadError, match="1,000,000 lines in a row that are no job"):
+        read_swf(path)

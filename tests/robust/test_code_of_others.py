@@ -9,9 +9,13 @@ import pytest
 from robust_inputs import ROOT, learning, options, refused, told, write_inputs
 
 from hdeeprm_like.cli.arguments import EXTRAS
+from hdeeprm_like.decision.named_parts import objective_named
+from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.plugins import import_file, python_files, trusting
+from hdeeprm_like.learning.loading import load_agent_class
+from hdeeprm_like.plugins import PLUGINS, import_file, import_module, python_files, trusting
 from hdeeprm_like.results.plots import KINDS
+from hdeeprm_like.run.workers import workers
 
 WITHOUT = """
 import sys
@@ -110,7 +114,7 @@ def test_a_file_that_options_name_outside_their_folder_is_run_only_with_trust(tm
     folder = write_inputs(tmp_path / "experiment", **{"learning.json": content})
     command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
     line = refused(*command, folder / "out")
-    assert "own.py: is Python code outside the folder of the options file; --trust lets it run" in line
+    assert "own.py: is Python code outside the folders that the command names; --trust lets it run" in line
     assert not (own.parent / "was-run").exists()
     (folder / "own.py").write_text(CODE)
     content["pybatsim"]["env"] = {"objective": "own.py:mine", "horizon": 10**9}  # is refused afterwards
@@ -118,7 +122,7 @@ def test_a_file_that_options_name_outside_their_folder_is_run_only_with_trust(tm
     refused(*command, folder / "out")
 
 
-def test_predictors_and_agents_in_records_are_asked_about_too(tmp_path):
+def test_predictors_that_options_name_are_asked_about_too(tmp_path):
     own = tmp_path / "elsewhere" / "own.py"
     own.parent.mkdir()
     own.write_text(CODE)
@@ -129,22 +133,128 @@ def test_predictors_and_agents_in_records_are_asked_about_too(tmp_path):
     assert not (own.parent / "was-run").exists()
     assert "has no 'Predictor'" in refused(*launch, "--trust")
     assert (own.parent / "was-run").exists()
-    (own.parent / "was-run").unlink()
-    trained = folder / "trained"
-    trained.mkdir()
-    record = {"agent": str(own), "options": str(folder / "learning.json"), "platform": str(folder / "machine.json"),
-              "workload": str(folder / "jobs.json"), "device": "cpu", "episodes": 2, "envs": 1}  # fmt: skip
+
+
+def record_of_training(folder, agent, options_path):
+    """Write a training's folder into that of an experiment, as its record would be if it came from elsewhere."""
     from hdeeprm_like.options import read_options
 
+    trained = folder / "trained"
+    trained.mkdir()
+    record = {"agent": str(agent), "options": str(options_path), "platform": str(folder / "machine.json"),
+              "workload": str(folder / "jobs.json"), "device": "cpu", "episodes": 2, "envs": 1}  # fmt: skip
     plain = read_options(folder / "learning.json").model_dump(mode="json")
     (trained / "run.json").write_text(json.dumps({"resumable": record, "options": plain, "seed": 1}))
     (trained / "options.json").write_text((folder / "learning.json").read_text())
     for name in ("machine.json", "jobs.json"):
         (trained / name).write_text((folder / name).read_text())
+    return trained
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_record_does_not_say_which_folders_are_trusted(tmp_path, beside):
+    own = tmp_path / "elsewhere" / "own.py"
+    own.parent.mkdir()
+    own.write_text(CODE)
+    folder = write_inputs(tmp_path / "experiment")
+    options_path = own.parent / "learning.json" if beside else folder / "learning.json"
+    options_path.write_text((folder / "learning.json").read_text())
+    trained = record_of_training(folder, own, options_path)
     assert "--trust" in refused("train", "--resume", trained)
     compare = ["compare", "--trace", folder / "trace.swf", "--windows", "1x5", "--output", folder / "compared"]
     assert "--trust" in refused(*compare, "--policies", f"agent:{trained}")
     assert not (own.parent / "was-run").exists()
+    assert "has no class on" in refused(*compare, "--policies", f"agent:{trained}", "--trust")
+    assert (own.parent / "was-run").exists()
+
+
+def test_a_module_in_a_record_is_imported_only_with_trust(tmp_path):
+    folder = write_inputs(tmp_path / "experiment")
+    trained = record_of_training(folder, "colorsys:Agent", folder / "learning.json")
+    sys.modules.pop("colorsys", None)
+    line = refused("train", "--resume", trained)
+    assert "colorsys: is an installed module, neither of this package nor of a registered plugin; --trust" in line
+    assert "colorsys" not in sys.modules
+    assert "colorsys has no 'Agent'" in refused("train", "--resume", trained, "--trust")
+
+
+def test_options_that_are_a_link_are_trusted_where_the_link_is(tmp_path):
+    content = learning()
+    content["pybatsim"]["env"] = {"objective": str(tmp_path / "elsewhere" / "own.py") + ":mine"}
+    folder = write_inputs(tmp_path / "elsewhere", **{"learning.json": content})
+    (folder / "own.py").write_text(CODE)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "learning.json").symlink_to(folder / "learning.json")
+    line = refused(
+        "launch", "--options", tmp_path / "here" / "learning.json", "--agent", "agents/reinforce.py",
+        "--platform", folder / "machine.json", "--workload", folder / "jobs.json", "--output", tmp_path / "out",
+    )  # fmt: skip
+    assert "--trust lets it run" in line
+    assert not (folder / "was-run").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("objective", "os:abort"),
+        ("objective", {"os:abort": 1.0, "avg_wait": 1.0}),
+        ("observation", "subprocess:Popen"),
+        ("actions", {"kind": "subprocess:Popen"}),
+        ("actions", {"selection": [{"os:abort": ["high_gflops"]}]}),
+        ("actions", {"policies": ["fcfs", "os:abort-high_gflops"]}),
+    ],
+)
+def test_an_installed_function_that_options_name_is_refused(tmp_path, key, value):
+    content = learning()
+    content["pybatsim"]["env"] = {key: value}
+    folder = write_inputs(tmp_path, **{"learning.json": content})
+    command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
+    line = refused(*command, folder / "out")
+    assert "is an installed module, neither of this package nor of a registered plugin; --trust lets it run" in line
+
+
+def test_what_this_package_only_imports_is_not_of_this_package():
+    with trusting("elsewhere"):
+        assert objective_named("hdeeprm_like.decision.rates:file_of_rates") is file_of_rates
+        with pytest.raises(OptionsError, match="is not of this package, which only imports it; --trust lets it run"):
+            objective_named("hdeeprm_like.batsim.process:contextmanager")
+        with pytest.raises(OptionsError, match="is an installed module"):
+            objective_named("hdeeprm_like.__main__:main")
+
+
+def test_the_module_of_an_agent_on_the_command_line_is_imported(monkeypatch):
+    from argparse import Namespace
+
+    from hdeeprm_like.cli.trust import trusted_by
+
+    monkeypatch.syspath_prepend(ROOT / "agents")
+    asked = Namespace(trust=False, agent="reinforce:Reinforce", options=ROOT / "agents" / "reinforce.json")
+    with trusting(*trusted_by(asked)):
+        assert load_agent_class("reinforce:Reinforce").__name__ == "Reinforce"
+
+
+def test_a_registered_plugin_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "our_site").mkdir()
+    (tmp_path / "our_site" / "__init__.py").write_text("")
+    (tmp_path / "our_site" / "goals.py").write_text("def fairness(state):\n    return 0.0\n")
+    told = tmp_path / "our_site-1.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: our_site\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with trusting("elsewhere"):
+        with pytest.raises(OptionsError, match="registered plugin"):
+            objective_named("our_site.goals:fairness")
+        (told / "entry_points.txt").write_text(f"[{PLUGINS}]\nours = our_site\n")
+        assert objective_named("our_site.goals:fairness")(None) == 0.0
+
+
+def test_processes_run_no_more_than_who_has_begun_them(tmp_path):
+    (tmp_path / "own.py").write_text(CODE)
+    with trusting(tmp_path / "other"), workers(1) as pool:
+        for work in (pool.submit(import_file, tmp_path / "own.py"), pool.submit(import_module, "colorsys")):
+            with pytest.raises(OptionsError, match="--trust lets it run"):
+                work.result()
+    assert not (tmp_path / "was-run").exists()
 
 
 def test_what_is_typed_or_lies_beside_is_run(tmp_path):

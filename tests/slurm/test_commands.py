@@ -1,5 +1,6 @@
 """Slurm's programs are asked in the right words, and failures are told apart; programs of ours stand in for them."""
 
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from hdeeprm_like.slurm.factors import FactorFile
 from hdeeprm_like.slurm.shown import jobs_of_json, nodes_of_json
 
 ROOT = Path(__file__).parent.parent.parent
+PATIENCE = 6.0  # s for what takes less than one on a quiet computer, and took over 40
 CONFIG = "PriorityType            = priority/multifactor\nClusterName             = small\n"
 
 
@@ -214,3 +216,35 @@ def test_a_watch_that_is_killed_leaves_nothing_behind(stands, moment):
         time.sleep(0.05)
     assert sorted(stands.lines("set")[-2:]) == ["update JobId=12 SiteFactor=0", "update JobId=14 SiteFactor=0"]
     assert len(stands.lines("set")) == (2 if early else 4)
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_watch_ends_at_once_while_its_policy_is_compiled(stands, number):
+    log = stands.folder / "w.jsonl"
+    words = ("watch", "--policy", "multifactor", "--dry-run", "--state", "f.json", "--log", str(log))
+    watch = subprocess.Popen(
+        [sys.executable, "-m", "hdeeprm_like", "slurm", *words],
+        # an empty folder of machine code: the policy has to be compiled
+        env=os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(stands.folder / "cache")},
+        cwd=stands.folder, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while sum("show config" in line for line in stands.lines("asked")) < 2:  # at the beginning, and at the first look
+        assert time.monotonic() < deadline
+        assert watch.poll() is None
+        time.sleep(0.05)
+    time.sleep(1.0)
+    assert watch.poll() is None
+    begun = time.monotonic()
+    watch.send_signal(number)
+    _, error = watch.communicate(timeout=120)
+    assert time.monotonic() - begun < PATIENCE
+    assert "Traceback" not in error
+    if number != signal.SIGKILL:
+        assert watch.returncode == 0, error
+        events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+        assert events[-1] == "end"
+        assert "look" not in events  # else nothing was compiled
+    assert not stands.lines("set")

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.inputs import read_bytes, read_text
+from hdeeprm_like.results.html.drawings import check_drawing, without_notes
 
 KINDS_OF_PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
 
@@ -114,10 +116,7 @@ def data_uri(path: Path) -> str:
     kind = KINDS_OF_PICTURES.get(path.suffix.lower())
     if kind is None:
         raise ResultsError(f"{path}: only .png and .svg can be put into a page")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error.strerror or error}") from error
+    data = read_bytes(path, ResultsError)
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
@@ -140,18 +139,15 @@ def inline_svg(path: Path, caption: object = "") -> Html:
     """Return the ``<svg>`` element of a file; its ids get the file's name in front, since a page may hold several.
 
     Raises:
-        ResultsError: the file cannot be read, or holds no picture.
+        ResultsError: the file cannot be read, or holds no picture that this program has drawn.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    found = re.search(r"<svg\b.*</svg>", text, re.DOTALL)
-    if not found or "<script" in found[0].lower():
+    found = re.search(r"<svg\b.*</svg>", read_text(path, ResultsError), re.DOTALL)
+    if not found:
         raise ResultsError(f"{path}: holds no picture that can be put into a page")
+    drawn = without_notes(found[0])
+    check_drawing(drawn, path)
     own = re.sub(r"\W", "-", f"{path.parent.name}-{path.stem}")
-    drawn = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{own}-", found[0])
-    drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{own}-", drawn)
     label = html.escape(plain(caption) or path.stem)
     return Html(drawn.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1))
 

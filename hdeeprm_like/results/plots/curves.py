@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.inputs import read_text
+from hdeeprm_like.inputs import read_object, read_text
 from hdeeprm_like.results.pictures import COLOURS
 from hdeeprm_like.results.run_reader import Run
 from hdeeprm_like.types import Floats
@@ -41,7 +41,7 @@ def alike(runs: Mapping[str, Run]) -> dict[str, list[Run]]:
     names: dict[str, str] = {}
     found: dict[str, list[Run]] = {}
     for name, run in runs.items():
-        options = json.loads(read_text(run.path(OPTIONS), ResultsError))
+        options = read_object(run.path(OPTIONS), ResultsError)
         said = json.dumps(options | {"seed": None}, sort_keys=True)
         found.setdefault(names.setdefault(said, name), []).append(run)
     return found
@@ -74,12 +74,15 @@ def columns_of(run: Run, panel: Panel) -> tuple[Floats, Floats] | None:
     if not run.has(panel.log):
         return None
     path = run.path(panel.log)
-    rows = list(csv.DictReader(read_text(path, ResultsError).splitlines()))
-    if not rows or panel.column not in rows[0]:
+    names, *rows = [*csv.reader(read_text(path, ResultsError).splitlines())] or [[]]
+    if not rows or panel.column not in names:
         return None
     try:
-        columns = [np.array([float(row[name]) for row in rows]) for name in ("episode", panel.column)]
-    except (TypeError, ValueError) as error:
+        columns = [
+            np.array([float(row[names.index(name)]) for row in filter(None, rows)])
+            for name in ("episode", panel.column)
+        ]
+    except (csv.Error, IndexError, ValueError) as error:
         raise ResultsError(f"{path}: column {panel.column}: {error}; numbers are needed") from error
     if panel.log == PROGRESS and len(rows) > 2 * POINTS:
         columns = [smoothed(values) for values in columns]

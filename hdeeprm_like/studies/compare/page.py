@@ -1,7 +1,7 @@
 """A comparison as one HTML page, from the files in its folder."""
 
-import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,15 @@ import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.inputs import read_object, read_rows
 from hdeeprm_like.results import html
 from hdeeprm_like.results.html import Html
 from hdeeprm_like.results.report import labelled
 from hdeeprm_like.studies.compare.run import BOXES, POLICY, RANKING, RECORD, SUMMARY, TESTS
+from hdeeprm_like.studies.compare.statistics import RANKED_BY
 from hdeeprm_like.studies.compare.text import difference_lines, known, p_value, records, summary_lines
+
+SHOWN = (RANKED_BY, f"{RANKED_BY}_difference", f"{RANKED_BY}_ratio", "wait_difference")  # with bounds, see `text`
 
 
 def is_comparison(folder: Path) -> bool:
@@ -30,8 +34,8 @@ def write_comparison_page(folder: Path, save: Path) -> None:
     missing = [name for name in (RECORD, SUMMARY, TESTS, BOXES, RANKING) if not (folder / name).exists()]
     if missing:
         raise ResultsError(f"{folder}: has no {missing[0]}; end the comparison with `hdeeprm-like compare`")
-    summary, tests = pd.read_csv(folder / SUMMARY), pd.read_csv(folder / TESTS)
-    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    summary, tests = read_summary(folder / SUMMARY), read_tests(folder / TESTS)
+    record = read_record(folder / RECORD)
     energy = "platform" in record
     html.write_page(
         save,
@@ -51,6 +55,77 @@ def write_comparison_page(folder: Path, save: Path) -> None:
             html.section("Tests", html.details("All tests of all pairs", tests_as_table(tests))),
         ),
     )
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Return the record of a comparison.
+
+    Raises:
+        ResultsError: it is none.
+    """
+    record = read_object(path, ResultsError)
+    for name, kind in (("trace", str), ("clock", str), ("cores", int), ("jobs", int)):
+        if type(record.get(name)) is not kind:
+            raise ResultsError(f"{path}: {name}: is {record.get(name)!r:.40}; this is no record of a comparison")
+    return record
+
+
+def read_summary(path: Path) -> pd.DataFrame:
+    """Return the summary of a comparison, whose figures may be unknown.
+
+    Raises:
+        ResultsError: it is none.
+    """
+    bounds = [f"{name}{end}" for name in SHOWN for end in ("_low", "_high")]
+    columns = (
+        POLICY,
+        "windows",
+        "reference",
+        *FIGURES,
+        *SHOWN,
+        *bounds,
+        f"{RANKED_BY}_std",
+        f"{RANKED_BY}_p",
+        "wait_p",
+    )
+    frame = read_frame(path, columns, words=(POLICY, "reference"))
+    if frame.empty or frame["windows"].isna().any() or frame[[POLICY, "reference"]].isna().any(axis=None):
+        raise ResultsError(f"{path}: has no row, or a row without a policy; run the comparison again")
+    return frame.astype({"windows": int})
+
+
+def read_tests(path: Path) -> pd.DataFrame:
+    """Return the tests of a comparison.
+
+    Raises:
+        ResultsError: they are none.
+    """
+    words = ("figure", "first", "second", "test")
+    frame = read_frame(path, (*words, "difference", "p", "p_holm"), words)
+    unknown = next((name for name in frame["figure"] if name not in FIGURES), None)
+    if unknown is not None:
+        raise ResultsError(f"{path}: figure {unknown!r:.60} is not known; this is no table of tests")
+    return frame
+
+
+def read_frame(path: Path, columns: Sequence[str], words: Sequence[str]) -> pd.DataFrame:
+    """Return a table of a comparison: words as text, or NaN where there is none; all else as numbers, or NaN.
+
+    Raises:
+        ResultsError: a column is missing, or something is no number.
+    """
+    rows = read_rows(path, columns, ResultsError)
+    found: dict[str, list[Any]] = {}
+    for name in rows[0] if rows else columns:
+        texts = [row[name] for row in rows]
+        if name in words:
+            found[name] = [text or math.nan for text in texts]
+        else:
+            try:
+                found[name] = [float(text) if text else math.nan for text in texts]
+            except ValueError as cause:
+                raise ResultsError(f"{path}: column {name}: {cause}; numbers are needed") from cause
+    return pd.DataFrame(found)
 
 
 def windows_told(summary: pd.DataFrame, record: Mapping[str, Any]) -> str:

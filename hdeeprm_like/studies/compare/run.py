@@ -20,7 +20,7 @@ from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.windows import Window
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.compare.inputs import AnyInputs, Comparison, description, inputs_of
@@ -189,15 +189,23 @@ def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], 
     path = output / RESULTS
     if not path.exists():
         return {}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = [
-                {POLICY: row[POLICY], WINDOW: int(row[WINDOW]), **{name: float(row[name]) for name in FIGURES}}
-                for row in csv.DictReader(file)
-            ]
-    except (KeyError, ValueError, TypeError) as error:
-        raise ResultsError(f"{path}: is no table of results ({error}); delete it to begin anew") from error
+    rows = rows_in(path)
     return {(str(row[POLICY]), int(row[WINDOW])): row for row in rows if row[POLICY] not in changed}
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a table of results.
+
+    Raises:
+        ResultsError: it cannot be read, or is another table.
+    """
+    try:
+        return [
+            {POLICY: row[POLICY], WINDOW: int(row[WINDOW]), **{name: float(row[name]) for name in FIGURES}}
+            for row in read_rows(path, (POLICY, WINDOW, *FIGURES), ResultsError)
+        ]
+    except ValueError as error:
+        raise ResultsError(f"{path}: is no table of results ({error}); delete it to begin anew") from error
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_bytes, read_json
 from hdeeprm_like.options import explain
 
 OBJECTIVE = {"bounded_slowdown": 1.0, "bounded_slowdown_p95": 0.1, "wait": 0.3, "wait_max": 0.3, "utilization": 1.0}
@@ -106,6 +106,6 @@ def read_evolution(path: Path) -> EvolutionOptions:
     if not isinstance(content, dict):
         raise OptionsError(f"{path}: an object with the options of an evolution is needed")
     try:
-        return EvolutionOptions.model_validate_json(path.read_bytes())
+        return EvolutionOptions.model_validate_json(read_bytes(path, OptionsError))
     except ValidationError as error:
         raise OptionsError(f"{path}: {explain(error.errors()[0])}") from None

@@ -28,7 +28,7 @@ from hdeeprm_like.decision.score_files import SCORED, read_scored
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.run.loop import FOREVER, OVER, advance
 from hdeeprm_like.run.runs import arrays_of
 from hdeeprm_like.run.schedules import schedule_of
@@ -258,13 +258,16 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     """Return what is known of each generation; a line that was being written when the process ended is dropped."""
     if not path.exists():
         return []
-    whole = path.read_text(encoding="utf-8").split("\n")[:-1]
-    with replacing(path) as file:
-        file.writelines(f"{line}\n" for line in whole)
+    whole = read_text(path, ResultsError).split("\n")[:-1]
     try:
-        return [json.loads(line) for line in whole]
+        found = [json.loads(line) for line in whole]
     except ValueError as error:
         raise ResultsError(f"{path}: is no table of costs ({error}); begin anew in another folder") from error
+    if not all(isinstance(line, dict) and isinstance(line.get("costs"), list) for line in found):
+        raise ResultsError(f"{path}: is no table of costs (a line has none); begin anew in another folder")
+    with replacing(path) as file:
+        file.writelines(f"{line}\n" for line in whole)
+    return found
 
 
 def left_in(output: Path) -> tuple[EvolutionOptions, Path]:

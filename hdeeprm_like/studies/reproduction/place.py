@@ -15,7 +15,7 @@ from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.examples import examples_folder
 from hdeeprm_like.formats.archive import TRACES, fetch_trace, trace_folder
 from hdeeprm_like.formats.files import replacing, replacing_bytes, write_json
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_json, read_packed, sha256
 from hdeeprm_like.studies.reproduction.experiment import Experiment
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Place:
         source = examples_folder() / name
         if not target.exists() or target.stat().st_size != source.stat().st_size:
             with replacing_bytes(target) as file:
-                file.write(source.read_bytes())
+                file.write(read_packed(source, source.stat().st_size, ResultsError))
         return target
 
     def pool(self, name: str) -> Path:
@@ -183,7 +183,7 @@ def measure_of(experiment: Experiment) -> Callable[[Place], Findings]:
 def code_of(experiment: Experiment) -> str:
     """Return the SHA-256 of the code that measures an experiment."""
     source = Path(inspect.getfile(measure_of(experiment)))
-    return hashlib.sha256(source.read_bytes()).hexdigest()
+    return sha256(source)
 
 
 def kept_result(folder: Path) -> Mapping[str, Any] | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.inputs import sha256
 from hdeeprm_like.results import html
 from hdeeprm_like.results.html import Html
 from hdeeprm_like.studies.reproduction import claims
@@ -169,7 +170,7 @@ def details_of(result: Result, folder: Path) -> Html:
     pictures = [
         html.picture_of(path, caption)
         for name, caption in one.pictures.items()
-        if (path := folder / one.id / name).exists()
+        if (path := folder / one.id / name).exists() and sha256(path) == result.get("pictures", {}).get(name)
     ]
     repetitions = "1 repetition" if result["seeds"] == 1 else f"{result['seeds']} repetitions"
     cost = f"{result['cpu_seconds'] / 60:.1f} CPU minutes, budget {result['scale']}, {repetitions}. {origin_of(result)}"

@@ -12,6 +12,7 @@ from typing import Any
 from hdeeprm_like import __version__
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
+from hdeeprm_like.inputs import sha256
 from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.reproduction.claims import CONTRADICTED, DIFFERS, judged
 from hdeeprm_like.studies.reproduction.experiment import Experiment, Number, known_ids
@@ -95,6 +96,7 @@ def result_of(experiment: Experiment, settings: Settings) -> Result:
         "numbers": rows_of(place, findings),
         "note": findings.notes.get("", ""),
         "tables": findings.tables,
+        "pictures": {name: sha256(path) for name in experiment.pictures if (path := place.folder / name).exists()},
     }
     write_json(place.folder / RESULT, result)
     return result

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.inputs import reading
+from hdeeprm_like.inputs import check_regular, opened_as_it_is, read_bytes, read_from
 
 RESULTS = "results"  # the folder of the files
 LINES = "*.jsonl"
@@ -52,16 +52,35 @@ def appending(path: Path) -> Iterator[Lines]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b") as file:
+        if path.exists():
+            check_regular(path, ResultsError)
+        with path.open("ab") as file:
             with suppress(OSError):  # file systems that know no locks
                 fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
-            whole = file.read()
+            whole = read_bytes(path, ResultsError)
             whole = whole[: whole.rfind(b"\n") + 1]
             file.truncate(len(whole))
-            yield Lines(file, {json.loads(line)["key"] for line in whole.splitlines()})
+            yield Lines(file, keys_in(path, whole))
     except OSError as error:
         raise ResultsError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def keys_in(path: Path, content: bytes) -> set[str]:
+    """Return the keys of the tasks that the whole lines of a file tell of.
+
+    Raises:
+        ResultsError: a line is of no sweep.
+    """
+    try:
+        return {str(json.loads(line)["key"]) for line in content[: content.rfind(b"\n") + 1].splitlines()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ResultsError(f"{path}: has a line that no sweep has written") from error
+
+
+def wait_for_writer(path: Path) -> None:
+    """Wait until nobody appends to a file of lines."""
+    with opened_as_it_is(path) as file, suppress(OSError):  # file systems that know no locks
+        fcntl.flock(file, fcntl.LOCK_SH)
 
 
 class Ledger:
@@ -89,13 +108,10 @@ class Ledger:
             ResultsError: a file cannot be read, or was written by somebody else.
         """
         for path in sorted((self.folder / RESULTS).glob(LINES)):
-            with reading(path, ResultsError), path.open("rb") as file:
-                if wait:
-                    with suppress(OSError):
-                        fcntl.flock(file, fcntl.LOCK_SH)
-                begin = self._read.get(path, 0)
-                file.seek(begin)
-                new = file.read()
+            begin = self._read.get(path, 0)
+            if wait:
+                wait_for_writer(path)
+            new = read_from(path, begin, ResultsError)
             new = new[: new.rfind(b"\n") + 1]
             self._read[path] = begin + len(new)
             for line in new.splitlines():
@@ -118,8 +134,7 @@ class Ledger:
         path = file_of(self.folder, name)
         if not path.exists():
             return set()
-        lines = path.read_bytes().split(b"\n")[:-1]
-        return {json.loads(line)["key"] for line in lines}
+        return keys_in(path, read_bytes(path, ResultsError))
 
     def next_name(self) -> str:
         """Return how the files of a new beginning are called, unlike all that are there."""

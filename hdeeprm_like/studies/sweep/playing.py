@@ -1,6 +1,5 @@
 """Running tasks: one simulation or training each, in chunks that take some minutes."""
 
-import csv
 import logging
 import time
 import traceback
@@ -9,10 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.errors import HDeepRMError
+from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
-from hdeeprm_like.plugins import function_at, trusting
+from hdeeprm_like.inputs import read_rows, read_text
+from hdeeprm_like.plugins import Place, function_at, trusting
+from hdeeprm_like.results.run_values import number_of
 from hdeeprm_like.studies.sweep.ledger import appending, file_of
 from hdeeprm_like.studies.sweep.tasks import COMPARE, GO_ON, LAUNCH, REPRODUCE, TRAIN, Task
 
@@ -26,7 +27,7 @@ platform_at = lru_cache(maxsize=8)(load_platform)
 
 
 def run_chunk(
-    folder: Path, name: str, tasks: Sequence[Task], seconds: float, measure: bool, trusted: tuple[Path, ...]
+    folder: Path, name: str, tasks: Sequence[Task], seconds: float, measure: bool, trusted: tuple[Place, ...]
 ) -> int:
     """Run tasks one after the other, and write a line for each as soon as it is over; return how many were run.
 
@@ -35,7 +36,7 @@ def run_chunk(
         seconds: after which no further task is begun, the first one apart: the rest waits for another chunk.
         measure: whether to run each task twice and tell the time of the second run, for the first reads and compiles;
             but for those that would go on where they are.
-        trusted: files and folders whose Python code may be run, as of `plugins.trusting`.
+        trusted: what code may be run, as of `plugins.trusting`.
 
     Raises:
         ResultsError: the file cannot be written.
@@ -93,15 +94,24 @@ def trained(task: Task, folder: Path) -> Figures:
         learner = Learner(load_experiment(file), AgentChoice(task.content["agent"]))
         how = training_options(learner.experiment, None, None)
     episodes = train_learner(learner, output, how, begun, progress=False)
-    rewards = [float(line) for line in (output / "rewards.log").read_text(encoding="utf-8").splitlines()]
+    rewards = numbers_in(output / "rewards.log")
     tenth = rewards[-max(1, len(rewards) // 10) :]
     found = {"episodes": float(episodes), "reward": sum(tenth) / len(tenth)}
     for file, row, prefix in ((output / EVALUATIONS, -1, "evaluation_"), (output / HELD_OUT, 0, "held_out_")):
         if file.exists():
-            with file.open(encoding="utf-8", newline="") as lines:
-                told = list(csv.DictReader(lines))[row]
-            found |= {prefix + key: float(value) for key, value in told.items() if key not in ("episode", "name")}
+            told = read_rows(file, (), ResultsError)[row]
+            found |= {
+                prefix + key: number_of(value, f"{file}: {key}")
+                for key, value in told.items()
+                if key not in ("episode", "name")
+            }
     return found
+
+
+def numbers_in(path: Path) -> list[float]:
+    """Return the numbers of a log with one on each line."""
+    lines = enumerate(read_text(path, ResultsError).splitlines(), start=1)
+    return [number_of(text, f"{path}:{line}") for line, text in lines]
 
 
 PLAYED = {

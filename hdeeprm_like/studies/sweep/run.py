@@ -19,6 +19,7 @@ from tqdm import tqdm
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json, read_text
+from hdeeprm_like.plugins import Place
 from hdeeprm_like.studies.sweep.engine import Engine, Lost, Where, engine_named, opened
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
 from hdeeprm_like.studies.sweep.playing import run_chunk
@@ -42,7 +43,7 @@ class Settings:
 
     where: Where
     chunk: float = CHUNK
-    trusted: tuple[Path, ...] = ()
+    trusted: tuple[Place, ...] = ()
 
 
 def sweep(file: Path, settings: Settings, progress: bool = True) -> tuple[list[Task], Ledger]:

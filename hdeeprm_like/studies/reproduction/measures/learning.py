@@ -1,6 +1,5 @@
 """What the experiments with learning agents share: training that goes on when it was killed, and what it leaves."""
 
-import csv
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from hdeeprm_like.examples import examples_folder
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.results.run_values import columns_of
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.policies import Trained
@@ -90,15 +90,13 @@ def is_complete(folder: Path) -> bool:
 
 def progress(agent: Trained, column: str) -> np.ndarray:
     """Return (E,) a column of the log of a training, one value for each episode."""
-    with (agent.folder / "progress.csv").open(newline="") as file:
-        return np.array([float(row[column]) for row in csv.DictReader(file)])
+    return columns_of(agent.folder / "progress.csv", [column])[0]
 
 
 def evaluations(agent: Trained, column: str) -> tuple[np.ndarray, np.ndarray]:
     """Return after how many episodes a training was evaluated, and a column of what was found then."""
-    with (agent.folder / "evaluations.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    return np.array([float(row["episode"]) for row in rows]), np.array([float(row[column]) for row in rows])
+    episodes, values = columns_of(agent.folder / "evaluations.csv", ["episode", column])
+    return episodes, values
 
 
 def played(agent: Trained, machine: Platform, jobs: Workload, clock: Clock = "textbook") -> Schedule:

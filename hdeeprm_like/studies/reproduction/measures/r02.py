@@ -1,6 +1,5 @@
 """R02: examples that can be worked out on paper, sizes of networks, and percentages of the documents' own tables."""
 
-import csv
 import subprocess
 import sys
 from math import prod
@@ -22,6 +21,7 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import jobs_in
 from hdeeprm_like.formats.any_platform import platform_from
+from hdeeprm_like.inputs import read_rows
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.studies.compare.policies import policy_named
@@ -179,8 +179,7 @@ def events(place: Place) -> dict[str, object]:
 
 def rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a table."""
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return read_rows(path, (), ResultsError)
 
 
 def void_action(place: Place) -> float:

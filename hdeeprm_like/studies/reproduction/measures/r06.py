@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.examples import examples_folder
 from hdeeprm_like.experiment import Overrides, load_experiment
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, ORANGE, legend_above, picture
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
@@ -68,7 +69,7 @@ def trained(place: Place, name: str, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         how = training_options(experiment, None, None)
         train(learner.agent, remembered, learner.actions.names, Path(folder), how, quiet=True, tensorboard=False)
-        rewards = [round(float(line), 6) for line in (Path(folder) / "rewards.log").read_text().split()]
+        rewards = [round(float(line), 6) for line in read_text(Path(folder) / "rewards.log", ResultsError).split()]
         probabilities = read_json(Path(folder) / "probs.json", RuntimeError)["probs"]  # type: ignore[arg-type]
     taken = Counter(int(action) for play in chosen for action in play.episode.actions)
     names = list(learner.actions.names)

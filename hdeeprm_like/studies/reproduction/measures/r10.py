@@ -5,8 +5,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import Experiment, JobsOf, episodes_of, load_experiment
 from hdeeprm_like.formats.windows import Window
+from hdeeprm_like.inputs import read_rows
 from hdeeprm_like.results.pictures import COLOURS, picture
 from hdeeprm_like.studies.compare.policies import Trained, policy_named
 from hdeeprm_like.studies.compare.windows import schedule
@@ -116,8 +118,8 @@ def better(
 
 def share_of_one_action(agent: Trained) -> float:
     """Return the share of the most frequent action in the last part of a training."""
-    with (agent.folder / "progress.csv").open() as file:
-        names = [name for name in file.readline().rstrip("\n").split(",") if name.startswith("p:")]
+    first = read_rows(agent.folder / "progress.csv", (), ResultsError)[0]
+    names = [name for name in first if name.startswith("p:")]
     last = [progress(agent, name) for name in names]
     count = max(1, round(LAST * len(last[0])))
     return float(np.mean([column[-count:] for column in last], axis=1).max())

@@ -1,0 +1,156 @@
+"""Folders of comparisons, trainings and sweeps whose files are empty, damaged, of another kind or devices: one line."""
+
+import json
+import os
+
+import pytest
+from robust_inputs import refused, told, write_inputs
+
+DAMAGES = ("empty", "garbage", "half", "half a line", "device", "folder", "list", "words")
+
+
+def damage(path, how):
+    """Put something else into the place of a file; return whether that can be."""
+    data = path.read_bytes()
+    path.unlink()
+    if how == "empty":
+        path.write_bytes(b"")
+    elif how == "garbage":
+        path.write_bytes(b"\x00\xff\x13garbage\n" * 9)
+    elif how == "half":
+        path.write_bytes(data[: len(data) // 2])
+    elif how == "half a line":
+        path.write_bytes(data[: data.find(b"\n", len(data) // 3) - 3])
+    elif how == "device":
+        os.symlink("/dev/zero", path)
+    elif how == "folder":
+        path.mkdir()
+    elif how == "list":
+        path.write_text("[1, 2]\n")
+    else:
+        lines = data.decode(errors="replace").splitlines()
+        path.write_text("\n".join(lines[:1] + [",".join("x" for _ in line.split(",")) for line in lines[1:]]) + "\n")
+
+
+def fine_or_one_line(*arguments):
+    """Run a command, which may do its work or refuse in one line; return whether it has refused."""
+    status, _ = told(*arguments)
+    if status:
+        refused(*arguments)
+    return status != 0
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    folder = write_inputs(tmp_path_factory.mktemp("inputs"))
+    line = ("compare", "--trace", folder / "trace.swf", "--policies", "fcfs,sjf+easy", "--windows", "3x10",
+            "--output", folder / "out", "--processes", "1")  # fmt: skip
+    assert told(*line)[0] == 0
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = write_inputs(tmp_path_factory.mktemp("inputs"))
+    content = json.loads((folder / "learning.json").read_text())
+    content["training"] = {"checkpoint_every": 2, "evaluate_every": 2, "evaluation_episodes": 1}
+    (folder / "learning.json").write_text(json.dumps(content))
+    line = ("train", "-q", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--episodes", "4",
+            "--output", folder / "out")  # fmt: skip
+    assert told(*line)[0] == 0
+    return folder / "out"
+
+
+def copy(source, target):
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        if path.is_file():
+            (target / path.name).write_bytes(path.read_bytes())
+    return target
+
+
+OF_COMPARISON = ("summary.csv", "tests.csv", "compare.json")
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("name", [*OF_COMPARISON, "boxplot.png", "ranking.png"])
+def test_the_page_of_a_damaged_comparison_is_one_line(compared, tmp_path, name, how):
+    folder = copy(compared, tmp_path / "out")
+    damage(folder / name, how)
+    was_refused = fine_or_one_line("report", folder, "--output", tmp_path / "page.html")
+    assert was_refused or name.endswith(".png")
+
+
+def test_a_whole_comparison_has_a_page(compared, tmp_path):
+    assert told("report", compared, "--output", tmp_path / "page.html")[0] == 0
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_comparison_with_damaged_results_does_not_go_on(compared, tmp_path, how):
+    inputs = write_inputs(tmp_path)
+    folder = copy(compared, tmp_path / "out")
+    damage(folder / "results.csv", how)
+    fine_or_one_line("compare", "--trace", inputs / "trace.swf", "--policies", "fcfs,sjf+easy", "--windows", "3x10",
+                     "--output", folder, "--processes", "1")  # fmt: skip
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize(
+    "name",
+    ["options.json", "progress.csv", "evaluations.csv", "rewards.log", "losses.log", "probs.json", "run.json"],
+)
+def test_the_page_of_a_damaged_training_is_one_line(trained, tmp_path, name, how):
+    folder = copy(trained, tmp_path / "out")
+    damage(folder / name, how)
+    fine_or_one_line("report", folder, "--output", tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize(
+    "name",
+    ["options.json", "run.json", "workload.json", "platform.xml", "checkpoint.pt", "progress.csv", "evaluations.csv"],
+)
+def test_a_damaged_training_goes_on_or_is_refused_in_one_line(trained, tmp_path, name, how):
+    folder = copy(trained, tmp_path / "out")
+    damage(folder / name, how)
+    fine_or_one_line("train", "-q", "--resume", folder, "--episodes", "4")
+
+
+VALUES = ([], {}, None, True, 1.5, -1, 10**30, "", "\0", ["a.json"])
+
+
+@pytest.mark.parametrize("key", ["options", "platform", "workload", "agent", "device", "episodes", "envs", "code",
+                                 "input_model", "output_model"])  # fmt: skip
+def test_something_else_in_the_record_of_a_training_is_one_line(trained, tmp_path, key):
+    folder = copy(trained, tmp_path / "out")
+    record = json.loads((trained / "run.json").read_text())
+    for value in VALUES:
+        changed = record | {"resumable": record["resumable"] | {key: value}}
+        (folder / "run.json").write_text(json.dumps(changed))
+        was_refused = fine_or_one_line("train", "-q", "--resume", folder, "--episodes", "4")
+        assert was_refused or (value in (None, "") and key in ("input_model", "output_model")), value
+
+
+@pytest.mark.parametrize("key", ["options", "seed", "resumable"])
+def test_something_else_in_the_place_of_an_entry_of_the_record_is_one_line(trained, tmp_path, key):
+    folder = copy(trained, tmp_path / "out")
+    record = json.loads((trained / "run.json").read_text())
+    for value in VALUES:
+        (folder / "run.json").write_text(json.dumps(record | {key: value}))
+        assert fine_or_one_line("train", "-q", "--resume", folder, "--episodes", "4"), value
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("name", ["sweep.json", "tasks.jsonl", "results/0001.jsonl"])
+def test_a_damaged_sweep_is_one_line(tmp_path, name, how):
+    folder = tmp_path / "out"
+    (folder / "results").mkdir(parents=True)
+    task = {"key": "a" * 16, "do": "launch", "content": {}, "values": {"seed": 1}}
+    (folder / "sweep.json").write_text(json.dumps({"engine": "local", "begun": 1.0, "done": 0}, indent=1))
+    (folder / "tasks.jsonl").write_text(json.dumps(task) + "\n" + json.dumps(task) + "\n")
+    line = {"key": "a" * 16, "seconds": 1.0, "figures": {"wait": 2.0}}
+    (folder / "results" / "0001.jsonl").write_text(json.dumps(line) + "\n" + json.dumps(line) + "\n")
+    assert told("sweep", "status", folder)[0] == 0
+    damage(folder / name, how)
+    fine_or_one_line("sweep", "status", folder)
+    fine_or_one_line("sweep", "collect", folder, "--output", tmp_path / "table.csv")

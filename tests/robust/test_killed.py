@@ -1,0 +1,241 @@
+"""Every verb that writes, struck by a signal at any moment: it goes on to the same results and leaves no process.
+
+`VERBS` is the one table: the words of a command, the words that go on where it was left, and what is compared then.
+`make test-more` tries one moment of each verb, `make test-all` twenty of each signal.
+"""
+
+import importlib.util
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from robust_inputs import ROOT, trace, write_inputs
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+MOMENTS = 20
+ORPHANS = 5.0  # s that processes may take to see that they are alone
+MARK = "HDEEPRM_LIKE_TEST_MARK"  # an environment variable by which the processes of a command are found
+AGENT = ROOT / "agents" / "reinforce.py"
+
+
+def text_of(*names):
+    """Return what compares files as they are."""
+    return lambda folder: {name: (folder / name).read_text() for name in names}
+
+
+def lines_of_sweep(folder):
+    """Return the figures of each task of a sweep, which must have been played once."""
+    files = sorted((folder / "results").glob("*.jsonl"))
+    lines = [json.loads(line) for path in files for line in path.read_text().split("\n")[:-1]]
+    found = {line["key"]: line["figures"] for line in lines}
+    assert len(found) == len(lines)
+    return found
+
+
+def numbers_of_reproduction(folder):
+    """Return what a reproduction has found."""
+    found = json.loads((folder / "results.json").read_text())["results"]
+    return {result["id"]: (result["numbers"], result["tables"]) for result in found}
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command that writes into the folder ``out``, in a folder with the `inputs`.
+
+    Attributes:
+        words: of the command. resume: what goes on once the file ``needs`` is there; the same words if empty.
+        left: what is the same however often the command was struck. module: that it needs; empty for none.
+    """
+
+    words: str
+    left: Callable[[Path], object]
+    resume: str = ""
+    needs: str = "run.json"
+    module: str = ""
+
+
+SWEEP = "sweep -q grid.json --output out"
+VERBS = {
+    "launch": Verb("launch -q --runs 200 --options options.json --output out", text_of("out_jobs.csv")),
+    "train": Verb(
+        f"train -q --episodes 16 --options learning.json --agent {AGENT} --output out",
+        text_of("rewards.log", "losses.log", "evaluations.csv", "probs.json"),
+        resume="train -q --resume out",
+        module="torch",
+    ),
+    "train, evolution": Verb(
+        "train -q --method evolution --processes 2 --options evolution.json --output out",
+        text_of("costs.jsonl", "best.json"),
+        resume="train -q --processes 2 --resume out",
+        module="cmaes",
+    ),
+    "compare with processes": Verb(
+        "compare -q --processes 2 --windows 20x100 --policies fcfs,sjf+easy --trace trace.swf --output out",
+        text_of("results.csv", "summary.csv", "tests.csv"),
+    ),
+    "sweep, local": Verb(f"{SWEEP} --workers 2", lines_of_sweep),
+    "sweep, ray": Verb(f"{SWEEP} --engine ray", lines_of_sweep, module="ray"),
+    "reproduce": Verb("reproduce -q --resume --seeds 2 R01 R07 --output out", numbers_of_reproduction),
+    "stream": Verb(
+        "stream -q --policy sjf+easy --trace long.swf --output out", text_of("out_jobs.csv", "figures.json")
+    ),
+    "whatif": Verb(
+        "whatif -q --jobs trace.swf --cores 4 --now fcfs+easy --policies sjf+easy --change load=1.2 --output out",
+        lambda folder: sorted((path.name, path.read_text()) for path in folder.glob("*.csv")),
+    ),
+}
+EVOLUTION = {
+    "seed": 1,
+    "policy": str(ROOT / "agents" / "zoo" / "balanced.json"),
+    "reference": "saf+easy",
+    "objective": {"bounded_slowdown": 1.0},
+    "generations": 6,
+    "population": 4,
+    "validate_every": 2,
+    "windows": {"jobs": 64, "per_generation": 2, "validation": 2, "sources": [{"model": "lublin", "cores": 64}]},
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = write_inputs(tmp_path_factory.mktemp("inputs"))
+    learning = json.loads((folder / "learning.json").read_text())
+    learning["training"] = {"checkpoint_every": 2, "evaluate_every": 4, "evaluation_episodes": 1}
+    grid = {"compare": "trace.swf", "policies": ["fcfs", "sjf+easy"], "windows": "60x100"}
+    more = {"learning.json": learning, "evolution.json": EVOLUTION, "grid.json": grid}
+    return write_inputs(folder, **more, **{"trace.swf": trace(1000), "long.swf": trace(100_000)})
+
+
+def start(words, folder, mark="none"):
+    """Start a command in a folder; all its processes have the mark in their environment."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "hdeeprm_like", *words.split()], cwd=folder, text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT), MARK: mark},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+
+
+def wait_until_at_work(process):
+    """Wait until a command has read its command line and loads what it works with, or has ended."""
+    while process.poll() is None:
+        try:
+            if "numpy" in Path(f"/proc/{process.pid}/maps").read_text():
+                return
+        except OSError:
+            return
+        time.sleep(0.005)
+
+
+def processes_with(mark):
+    """Return the processes that have a mark in their environment and have not ended."""
+    found, told = [], f"{MARK}={mark}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if told in path.read_bytes() and "State:\tZ" not in (path.parent / "status").read_text():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def assert_no_orphans(mark):
+    deadline = time.monotonic() + ORPHANS
+    while (left := processes_with(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left, [Path(f"/proc/{number}/cmdline").read_bytes() for number in left]
+
+
+@pytest.fixture(scope="module")
+def whole(inputs, tmp_path_factory):
+    """Return what gives the results of a verb that nobody strikes, and the s that it works; each is found once."""
+    found = {}
+
+    def of(name):
+        verb = VERBS[name]
+        if name not in found:
+            for last in (False, True):  # the first one compiles
+                folder = tmp_path_factory.mktemp("whole")
+                copy(inputs, folder)
+                with start(verb.words, folder) as process:
+                    wait_until_at_work(process)
+                    begun = time.monotonic()
+                    error = process.stderr.read()
+                assert process.returncode == 0, error
+                seconds = time.monotonic() - begun
+                if last or seconds < 5.0:
+                    break
+            found[name] = verb.left(folder / "out"), seconds
+        return found[name]
+
+    return of
+
+
+def copy(source, target):
+    for path in source.iterdir():
+        if path.is_file():
+            shutil.copy(path, target)
+
+
+def needs(module):
+    if module and importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed, so nothing is tried of it here")
+
+
+def moments():
+    """Yield all moments of all signals for all verbs; the first of one signal for each verb is not slow."""
+    for place, name in enumerate(VERBS):
+        for moment in range(MOMENTS):
+            for number in SIGNALS:
+                short = moment == 0 and number == SIGNALS[place % len(SIGNALS)]
+                yield pytest.param(name, number, moment, marks=pytest.mark.more if short else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "number", "moment"), [*moments()])
+def test_a_struck_command_goes_on_to_the_same_and_leaves_no_process(inputs, whole, tmp_path, name, number, moment):
+    verb = VERBS[name]
+    needs(verb.module)
+    reference, seconds = whole(name)
+    copy(inputs, tmp_path)
+    mark = uuid.uuid4().hex
+    process = start(verb.words, tmp_path, mark)
+    wait_until_at_work(process)
+    time.sleep(random.Random(f"{name} {number} {moment}").random() * seconds)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode in (0, 130, -number), error
+    assert "Traceback" not in error
+    assert_no_orphans(mark)
+    out = tmp_path / "out"
+    words = verb.resume if verb.resume and (out / verb.needs).exists() else verb.words
+    with start(words, tmp_path) as again:
+        error = again.stderr.read()
+    assert again.returncode == 0, error
+    assert verb.left(out) == reference
+    if name in ("launch", "stream"):  # the others write small files, which are whole or not there
+        assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.more
+def test_what_a_killed_stream_was_writing_is_tidied_up_and_nothing_else(inputs, tmp_path):
+    copy(inputs, tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    mine = {".out_jobs.csv.mine", ".out_jobs.csv.ABCDEFGH", ".other.csv.abcd1234", "out_jobs.csv.abcd1234"}
+    for name in (".out_jobs.csv.abcd1234", ".figures.json.wxyz_890", *mine):
+        (out / name).write_text("half")
+    (out / ".out_jobs.csv.folder12").mkdir()
+    with start("stream -q --policy sjf+easy --trace trace.swf --cores 4 --output out", tmp_path) as process:
+        error = process.stderr.read()
+    assert process.returncode == 0, error
+    assert {path.name for path in out.iterdir()} == {*mine, ".out_jobs.csv.folder12", "out_jobs.csv", "figures.json"}
