@@ -36,11 +36,17 @@ def content(q, room=5000):
     return out.jobs[: copied(q, out)].tolist()
 
 
+@compiled
+def write_next(q: JobLists, place: int, i: int, free: int, out: np.ndarray) -> None:
+    out[0], out[1] = next_fitting(q, 0, place, i, free)
+
+
 def fitting(q, free):
     """The jobs that next_fitting finds one after the other."""
-    found, place, i = [], 0, 0
+    found, place, i, out = [], 0, 0, np.zeros(2, np.int64)
     while True:
-        place, i = next_fitting(q, 0, place, i, free)
+        write_next(q, place, i, free, out)
+        place, i = out.tolist()
         if place >= q.lists["blocks"][0]:
             return found
         found.append(job_at(q, 0, place, i))

@@ -80,13 +80,25 @@ def test_the_available_ones_of_a_stretch_are_counted():
 
 
 @compiled
-def looked_at(word: int) -> tuple[int, int, int]:
-    return count_bits(word), lowest_bit(word), highest_bit(word)
+def look_at(word: int, out: np.ndarray) -> None:
+    out[0], out[1], out[2] = count_bits(word), lowest_bit(word), highest_bit(word)
 
 
 @compiled
-def stretch(first: int, count: int, at: int) -> tuple[int, int]:
-    return bits(first, count), stretch_at(bits(first, count), at)
+def write_stretch(first: int, count: int, at: int, out: np.ndarray) -> None:
+    out[0], out[1] = bits(first, count), stretch_at(bits(first, count), at)
+
+
+def looked_at(word):
+    out = np.zeros(3, np.int64)
+    look_at(word, out)
+    return tuple(out.tolist())
+
+
+def stretch(first, count, at):
+    out = np.zeros(2, np.int64)
+    write_stretch(first, count, at, out)
+    return out.tolist()
 
 
 @pytest.mark.parametrize("first", [0, 1, 31, 62, 63])
