@@ -16,15 +16,6 @@ from hdeeprm_like.decision.names import baseline
 NEARLY = 1e-9  # by which quotients of MB and GPUs may miss a whole number
 OVERDUE, JUST = 1.0, 0.1  # s: an overdue job is taken to end in a second, one that should have ended just now at once
 
-# What the reference knows; `test_reference.py` compares these with the fields that there are.
-KNOWN = {
-    "Workload": {"submit", "size", "requested_time", "ops", "delay", "memory", "bandwidth", "gpus"},
-    "Platform": {
-        *("node_memory", "node_gpus", "processor_node", "processor_bandwidth", "processor_flops", "processor_watts"),
-        *("core_processor", "power_cap", "partitions"),
-    },
-}
-
 KEYS = {  # what orders minimize: time in s, cores, s waited, s since the trace's beginning, number, real s
     "fcfs": lambda time, size, wait, at, j, real: j,
     "lcfs": lambda time, size, wait, at, j, real: -j,
@@ -34,10 +25,10 @@ KEYS = {  # what orders minimize: time in s, cores, s waited, s since the trace'
     "saf": lambda time, size, wait, at, j, real: time * size,
     "laf": lambda time, size, wait, at, j, real: -time * size,
     "oracle": lambda time, size, wait, at, j, real: real,
-    "f1": lambda time, size, wait, at, j, real: math.log10(time) * size + 870.0 * math.log10(at),
-    "f2": lambda time, size, wait, at, j, real: math.sqrt(time) * size + 25600.0 * math.log10(at),
-    "f3": lambda time, size, wait, at, j, real: time * size + 6860000.0 * math.log10(at),
-    "f4": lambda time, size, wait, at, j, real: time * math.sqrt(size) + 530000.0 * math.log10(at),
+    "f1": lambda time, size, wait, at, j, real: math.log10(time) * size + 870.0 * math.log10(at or 0.1),
+    "f2": lambda time, size, wait, at, j, real: math.sqrt(time) * size + 25600.0 * math.log10(at or 0.1),
+    "f3": lambda time, size, wait, at, j, real: time * size + 6860000.0 * math.log10(at or 0.1),
+    "f4": lambda time, size, wait, at, j, real: time * math.sqrt(size) + 530000.0 * math.log10(at or 0.1),
     "wfp3": lambda time, size, wait, at, j, real: -((wait / max(time, 1.0)) ** 3.0) * size,
     "unicep": lambda time, size, wait, at, j, real: (
         -(wait + 1e-15) / ((math.log2(size + 1e-15) if size > 1 else 1e-12) * max(time, 1.0))
@@ -76,7 +67,10 @@ class Reference:
 
     def left(self, holds):
         """What each node has left of [cores, MB, GPUs] beside some jobs, told as (job, cores by node)."""
-        free = [[self.node.count(n), float(self.platform.node_memory[n]), float(self.platform.node_gpus[n])] for n in self.nodes]
+        free = [
+            [self.node.count(n), float(self.platform.node_memory[n]), float(self.platform.node_gpus[n])]
+            for n in self.nodes
+        ]
         for j, by_node in holds:
             self.give(free, j, by_node, -1)
         return free
@@ -140,18 +134,24 @@ class Reference:
             used = [0.0] * platform.processors
             for other, core in [(i, c) for i, (_, cs) in self.running.items() for c in cs] + [(j, c) for c in taken]:
                 used[self.processor[core]] += asked[other]
-            value = {
-                "high_gflops": lambda p: platform.processor_flops[p][0],
-                "high_cores": lambda p: idle.count(p),
-                "high_mem": lambda p: free[platform.processor_node[p]][1],
-                "high_mem_bw": lambda p: platform.processor_bandwidth[p] - used[p],
-                "low_power": lambda p: -platform.processor_watts[p][0],
-                "first_fit": lambda p: 0,
-            }[placement]
-            best = max(cores, key=lambda core: (value(self.processor[core]), -core))
+            best = max(
+                cores, key=lambda core, at=(free, idle, used): (self.worth(placement, self.processor[core], *at), -core)
+            )
             taken.append(best)
             self.give(free, j, {self.node[best]: 1}, -1)
         return taken
+
+    def worth(self, placement, p, free, idle, used):
+        """What a placement looks at in a processor; *idle* are the processors of the free cores, *used* their GB/s."""
+        platform = self.platform
+        return {
+            "high_gflops": platform.processor_flops[p][0],
+            "high_cores": idle.count(p),
+            "high_mem": free[platform.processor_node[p]][1],
+            "high_mem_bw": platform.processor_bandwidth[p] - used[p],
+            "low_power": -platform.processor_watts[p][0],
+            "first_fit": 0,
+        }[placement]
 
     def score(self, j, free, n, wanted, placement):
         """How well a job and a node go together (`engine.packing`): whether it takes all, and what remains there."""
@@ -162,7 +162,9 @@ class Reference:
         totals = self.node.count(n), self.platform.node_memory[n], self.platform.node_gpus[n]
         for total, had, asked in zip(totals, free[n], (1, self.jobs.memory[j], self.jobs.gpus[j]), strict=True):
             if total > 0:
-                found += -(had - taken * asked) / total if placement == "best_fit" else taken * asked / total * had / total
+                found += (
+                    -(had - taken * asked) / total if placement == "best_fit" else taken * asked / total * had / total
+                )
         return taken == wanted, round(found, 9), -n
 
     def best(self, j, free, wanted, placement):
@@ -201,8 +203,9 @@ class Reference:
 
     def key(self, j):
         time, wait = self.time(j, self.name.order_times), self.now - self.jobs.submit[j]
-        at = self.jobs.submit[j] or 0.1
-        return KEYS[self.name.order](time, int(self.jobs.size[j]), wait, at, j, self.real(j))
+        return KEYS["sjf" if self.name.learned else self.name.order](
+            time, int(self.jobs.size[j]), wait, self.jobs.submit[j], j, self.real(j)
+        )
 
     def queue(self):
         return sorted(self.waiting, key=lambda j: (self.key(j), j))
@@ -217,7 +220,9 @@ class Reference:
     def releases(self, overdue=True):
         """Running jobs by expected ends, of those that end together the smallest first, then the first started."""
         order = list(self.running)
-        return sorted(order, key=lambda j: (self.end(j, overdue), self.end(j, False), self.jobs.size[j], order.index(j)))
+        return sorted(
+            order, key=lambda j: (self.end(j, overdue), self.jobs.size[j], self.end(j, False), order.index(j))
+        )
 
     # --- what happens
 
@@ -274,7 +279,9 @@ class Reference:
             price = sum(found for _, found, _ in scores.values()) / sum(work.values())
             if placement != "tetris_srtf" or price <= 0:
                 price = 0.0
-            best = max(fitting, key=lambda j: (scores[j][0], round(scores[j][1] - price * work[j], 8), -fitting.index(j)))
+            best = max(
+                fitting, key=lambda j: (scores[j][0], round(scores[j][1] - price * work[j], 8), -fitting.index(j))
+            )
             self.start_if_fits(best)
 
     def commit(self):
@@ -344,13 +351,24 @@ class Reference:
         """The same, the shortest of the others first."""
         self.easy(lambda j: (self.time(j), self.jobs.submit[j], self.key(j), j))
 
-    def conservative(self):
-        """Each job in order gets the first date from which on there is room for it for its time beside all before it."""
-        nodes = any(self.needs_nodes(j) for j in self.waiting)
+    def scored(self):
+        """By a score that is the requested time: so many reservations as the policy has, at most."""
+        if self.name.learned.reservations == 1:
+            self.easy()
+        else:
+            self.conservative(self.name.learned.reservations)
+
+    def conservative(self, most=math.inf):
+        """Each job in order gets the first date from which on there is room for it for its time beside all before it.
+
+        Only *most* of those that do not start are so reserved for.
+        """
+        nodes, held = any(self.needs_nodes(j) for j in self.waiting), 0
         self.reserved = []  # (begin, end, job, cores by node)
         for j in self.queue():
             begin, least = self.earliest(j, int(self.jobs.size[j]), nodes)
-            if begin == math.inf:
+            held += begin > self.now
+            if begin == math.inf or (held > most and begin > self.now):
                 continue
             picked, cores = self.lowest(j, least), None
             if begin == self.now:

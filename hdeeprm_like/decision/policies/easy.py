@@ -114,6 +114,8 @@ def price_of_work(tables: Tables, plans: Plans, k: int, count: int) -> float:
         j = plans.queue[i]
         if fits(tables, j):
             _, found = best_node(tables, plans.plans[k].core_policy, j, tables.jobs[j].size)
+            if tables.clock[0].whole and not is_whole(found):
+                continue
             scores += found - WHOLE if is_whole(found) else found
             works += work(tables, plans, k, j)
     return scores / works if works > 0.0 else 0.0

@@ -11,7 +11,8 @@ cores for now is looked at: it cannot start, and what is reserved for it nobody 
 
 import numpy as np
 
-from hdeeprm_like.decision.names import COMMIT, CONSERVATIVE, GREEDY, PACKING, SCORED, STRICT
+from hdeeprm_like.decision.names import COMMIT, CONSERVATIVE, GREEDY, PACKING, RESERVE, SCORED, STRICT
+from hdeeprm_like.decision.policies.easy import sort_ties
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, look_now
@@ -123,7 +124,7 @@ def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
         later = next_end(plans, start)
         if found <= start:
             return float(start)
-        if later < found:
+        if later <= found and later < np.inf:  # nodes that are let go at that very date may be lighter ones
             start = later
         elif found == np.inf:
             return np.inf
@@ -199,6 +200,20 @@ def start_strictly(tables: Tables, plans: Plans, k: int, most: int) -> None:
 
 
 @compiled
+def start_beside_kept(tables: Tables, plans: Plans, k: int) -> None:
+    """Start every job that fits, in order; but only short ones on the kept cores, unless nothing runs."""
+    forget_reservations(tables, plans)
+    plan, clock = plans.plans[k], tables.clock[0]
+    count = copy_jobs(tables.waiting, plan.list, plans.queue)
+    last = last_with_cores(tables, plans, count)
+    for i in range(last + 1):
+        j = plans.queue[i]
+        may = clock.running == 0 or clock.free_cores - tables.jobs[j].size >= plan.kept
+        if (may or planned_time(tables, plans, k, j) <= plan.short) and has_cores(tables, plans, j):
+            start_if_fits(tables, plans, k, j)
+
+
+@compiled
 def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) -> None:
     """Start jobs in order that run into no reservation, and reserve nodes for *depth* others of each partition."""
     forget_reservations(tables, plans)
@@ -224,6 +239,7 @@ def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) 
 def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs that run into no reservation in the order of the candidates, behind the heads of EASY."""
     count = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)
+    sort_ties(tables, plans, k, count)
     for i in range(count):
         j = plans.queue[i]
         if tables.jobs[j].status == WAITING and has_cores(tables, plans, j):
@@ -258,6 +274,8 @@ def start_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
         start_strictly(tables, plans, k, tables.clock[0].waiting)
     elif plan.mode == GREEDY or plan.mode == PACKING:
         start_around_reservations(tables, plans, k, 0)
+    elif plan.mode == RESERVE:
+        start_beside_kept(tables, plans, k)
     elif plan.mode == CONSERVATIVE:
         start_around_reservations(tables, plans, k, len(plans.queue))
     elif plan.candidates == plan.list:

@@ -51,7 +51,7 @@ def begin_dates(tables: Tables, plans: Plans, k: int) -> None:
 @inlined
 def copy_row(plans: Plans, source: int, target: int) -> None:
     """Copy what nodes have from one row to another."""
-    profile, count = plans.node_profile, plans.node_profile.cores.shape[1]
+    profile, count = plans.node_profile, len(plans.node_profile.picked)
     profile.usable[target] = profile.usable[source]
     copy_entries(profile.cores[target], 0, profile.cores[source], 0, count)
     copy_entries(profile.memory[target], 0, profile.memory[source], 0, count)
