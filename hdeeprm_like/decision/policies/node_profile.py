@@ -129,23 +129,26 @@ def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, t
     Args:
         need: cores that must be free for it, no fewer than its own. most: dates that are tried.
     """
-    profile, points = plans.node_profile, plans.plans[k].points
-    for i in range(min(most, points)):
+    profile, points, i = plans.node_profile, plans.plans[k].points, 0
+    while i < min(most, points):
         row = profile.rows[i]
-        if profile.usable[row] < need:
+        end, last = profile.dates[row] + time, i
+        while last == i or (last < points and profile.dates[profile.rows[last]] < end):
+            if profile.usable[profile.rows[last]] < need:
+                break
+            last += 1
+        if last == i or (last < points and profile.dates[profile.rows[last]] < end):
+            i = last + 1  # whoever begins until then meets it, too
             continue
         begin_least(plans, row)
-        end, n = profile.dates[row] + time, i + 1
-        while n < points and profile.dates[profile.rows[n]] < end and profile.usable[profile.rows[n]] >= need:
+        for n in range(i + 1, last):
             lower_least(plans, profile.rows[n])
-            n += 1
-        if n < points and profile.dates[profile.rows[n]] < end:
-            continue
         room = 0.0
-        for node in range(len(tables.nodes)):
-            room += least_room(tables, plans, node, j)
+        for n in range(len(tables.nodes)):
+            room += least_room(tables, plans, n, j)
         if room >= tables.jobs[j].size:
             return float(profile.dates[row])
+        i += 1
     return np.inf
 
 

@@ -125,7 +125,7 @@ def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
 def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """Tell whether a job whose cores are booked, and which outlives the reservation, leaves enough to the head.
 
-    If so it is noted that it takes them; else they are to be given back.
+    If so it is noted that it takes them; else they are to be given back. It asks for no more than the spare cores.
     """
     plan = plans.plans[k]
     if plan.on_nodes == 0:
@@ -133,7 +133,7 @@ def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
         return True
     begin = tables.clock[0].placed
     give(tables, plans, k, begin, j, plan.head, -1)
-    if plan.spare >= 0 and plan.room >= tables.jobs[plan.head].size:
+    if plan.room >= tables.jobs[plan.head].size:
         return True
     give(tables, plans, k, begin, j, plan.head, 1)
     return False
