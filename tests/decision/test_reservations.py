@@ -59,14 +59,12 @@ def test_conservative_reserves_memory_for_every_job():
 
 
 def test_conservative_starts_a_job_on_other_cores_than_the_fastest_if_these_are_reserved():
-    # the fast node has 8 MB, which 1 needs when 0 ends at 4; 2 has room on either, and gets a core of the slow one
-    cluster = platform((8.0, [(2, 2.0, 100.0, 1e6)]), (8.0, [(2, 1.0, 100.0, 1e6)]))
-    workload = jobs(
-        submit=[0, 0, 0, 1], delay=[4, 4, 4, 9], estimate=[4, 4, 4, 9], size=[1, 1, 2, 1], memory=[6, 6, 6, 2]
-    )
+    # 0 has 6 of the 8 MB of the fast node until 4, when 1 needs them all; 2 finds 2 MB there, and gets a slow core
+    cluster = platform((8.0, [(2, 2.0, 100.0, 1e6)]), (4.0, [(2, 1.0, 100.0, 1e6)]))
+    workload = jobs(submit=[0, 0, 1], delay=[4, 4, 9], estimate=[4, 4, 9], size=1, memory=[6, 8, 2])
     simulator = step_baseline(cluster, workload, "fcfs+conservative")
-    assert simulator.simulation.tasks["start"].tolist() == [0, 0, 4, 1]
-    assert simulator.state.cores_of(2).tolist() == [0, 2]
+    assert simulator.simulation.tasks["start"].tolist() == [0, 4, 1]
+    assert simulator.state.cores_of(2).tolist() == [2]
 
 
 def test_a_committed_pick_waits_for_memory_as_for_cores():
