@@ -210,10 +210,10 @@ def run_baseline(platform, workload, name, clock="textbook", **state):
     return simulator
 
 
-def step_baseline(platform, workload, name, clock="textbook"):
+def step_baseline(platform, workload, name, clock="textbook", **state):
     """The same, the baseline asked at each decision from Python: quick to compile, also where each index is checked."""
     actions = PolicyActions([baseline(name)])
-    state = State(platform, workload, needs=actions.needs)
+    state = State(platform, workload, needs=actions.needs, **state)
     simulator = Simulator(state, workload, clock)
     play(simulator, DecisionSystem(state, actions), ClassicAgent(0))
     return simulator

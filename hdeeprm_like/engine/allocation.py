@@ -37,6 +37,7 @@ from hdeeprm_like.engine.processor_index import (
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import draw
 from hdeeprm_like.engine.words import BITS, bits, stretch_at
+from hdeeprm_like.types import Ints
 
 check_numbers(
     "placements",
@@ -182,14 +183,25 @@ def choose_on_nodes(tables: Tables, policy: int, j: int) -> int:
 @compiled
 def book_picked(tables: Tables, j: int) -> None:
     """Book the cores in ``NodeSets.picked`` for a job."""
-    picks, sets, size = 0, tables.node_sets, 0
+    size = 0
     for n in range(len(tables.nodes)):
-        size += sets.picked[n]
+        size += tables.node_sets.picked[n]
     tables.jobs[j].size = size
     note_holds(tables, j)
     book_gpus(tables, j)
+    book_on(tables, tables.node_sets.picked, j)
+
+
+@compiled
+def book_on(tables: Tables, cores: Ints, j: int) -> None:
+    """Book the lowest free cores of some nodes for a job.
+
+    Args:
+        cores: (N,) how many of each node, where so many are free.
+    """
+    picks = 0
     for n in range(len(tables.nodes)):
-        p, left = tables.nodes[n].first_processor, sets.picked[n]
+        p, left = tables.nodes[n].first_processor, cores[n]
         while left > 0:
             taken = min(left, tables.loads[p].free)
             if taken > 0:

@@ -5,17 +5,27 @@ the next point. While jobs end when they are expected to, the reservations befor
 planning them anew would give the same. Otherwise all are planned anew, and in either case no further down the queue
 than a job may start.
 
-Reservations are for cores; memory and GPUs are looked at when a job starts (one that lacks them then goes on waiting).
+Where a waiting job asks for memory or GPUs, or jobs run whole on a node, the profile is of what each node has, and all
+is planned anew at each decision, see `node_profile`.
 Source: Mu'alem and Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
 SP2 with backfilling", 2001.
 """
 
 import numpy as np
 
+from hdeeprm_like.decision.policies.node_profile import (
+    begin_dates,
+    earliest_on_nodes,
+    end_dates,
+    needs_nodes,
+    occupy_picked,
+    pick_lowest,
+)
 from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, pass_changes, planned_time, read_changes
 from hdeeprm_like.decision.policies.releases import is_overdue, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
@@ -165,6 +175,10 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
     plan, now = plans.plans[k], tables.clock[0].now
     read_changes(tables, plans, k)
     count = copy_jobs(tables.waiting, plan.list, plans.queue)
+    if needs_nodes(tables):
+        start_on_profile(tables, plans, k, count)
+        pass_changes(tables, plans, k)
+        return
     refresh(tables, plans, k)
     if plan.soonest <= now:
         start_planned(tables, plans, k)
@@ -190,6 +204,42 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
         i -= 1
     plan.last_planned = plans.queue[i - 1] if i > 0 else -1
     pass_changes(tables, plans, k)
+
+
+@compiled
+def start_on_profile(tables: Tables, plans: Plans, k: int, count: int) -> None:
+    """Start the jobs whose reservation is for now, by what nodes have.
+
+    Args:
+        count: waiting jobs in ``Plans.queue``.
+    """
+    begin_dates(tables, plans, k)
+    i, last = 0, count - 1  # no job behind the last one can start
+    while True:
+        while last >= i and not fits(tables, plans.queue[last]):
+            last -= 1
+        if i > last:
+            break
+        j = plans.queue[i]
+        start_or_reserve(tables, plans, k, j, tables.jobs[j].size, planned_time(tables, plans, k, j))
+        i += 1
+    end_dates(plans, k)
+
+
+@compiled
+def start_or_reserve(tables: Tables, plans: Plans, k: int, j: int, need: int, time: float) -> float:
+    """Start a job if it can start now beside all that is reserved, else reserve for it; return when it starts.
+
+    Args:
+        need: cores that must be free for it, no fewer than its own. time: s that it is taken to run.
+    """
+    begin = earliest_on_nodes(tables, plans, k, j, need, time, plans.plans[k].points)
+    if begin == np.inf:
+        return begin
+    if begin > tables.clock[0].now or start_if_fits(tables, plans, k, j) != NOTHING:
+        pick_lowest(tables, plans, j)
+    occupy_picked(tables, plans, k, j, begin, begin + time)
+    return begin
 
 
 @compiled

@@ -1,27 +1,23 @@
 """How an order is applied: strictly, greedily, beside a reserve of cores, committed, or with backfilling.
 
-A job never starts where it does not fit, by cores, memory and GPUs. EASY reserves cores for the head of the queue. If
-the head asks for memory or GPUs, the reservation waits for these too, and a job that would outlive it may start only
-where it leaves enough on the nodes for the head.
+Whether a job may start now is answered by `starting.start_if_fits` alone. EASY reserves for the head of the queue
+whatever that asks for, see `reservations`; a job that would outlive the reservation may start only where it leaves
+that to the head.
 """
 
 import numpy as np
 
-from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.decision.names import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
-from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time, read_changes
-from hdeeprm_like.decision.policies.releases import are_sorted, expected_finish, sort_releases
+from hdeeprm_like.decision.policies.plans import NOBODY, Plans, pass_changes, planned_time, read_changes
+from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
+from hdeeprm_like.decision.policies.reservations import find_room, give, looks_at_nodes, reserve
 from hdeeprm_like.decision.policies.starting import start_if_fits
-from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.cores import available_in, begin_stretch, cores_from
 from hdeeprm_like.engine.fitting import fits
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at, key_at, next_fitting, nth_job, place_with
-from hdeeprm_like.engine.lifecycle import start_job
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting, nth_job
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
 from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
-from hdeeprm_like.engine.processor_index import places
-from hdeeprm_like.engine.tables import CORES, NOTHING, WAITING, Tables
+from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
 
 @compiled
@@ -118,6 +114,8 @@ def price_of_work(tables: Tables, plans: Plans, k: int, count: int) -> float:
         j = plans.queue[i]
         if fits(tables, j):
             _, found = best_node(tables, plans.plans[k].core_policy, j, tables.jobs[j].size)
+            if tables.clock[0].whole and not is_whole(found):
+                continue
             scores += found - WHOLE if is_whole(found) else found
             works += work(tables, plans, k, j)
     return scores / works if works > 0.0 else 0.0
@@ -133,18 +131,20 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
     Source: Lifka, "The ANL/IBM SP scheduling system", 1995; Tsafrir et al., 2007, for other orders of the candidates.
     """
     plan, clock, head = plans.plans[k], tables.clock[0], job_at(tables.waiting, plans.plans[k].list, 0, 0)
-    shadow, spare = reservation(tables, plans, k, head, tables.jobs[head].size)
+    reserve(tables, plans, k, head, tables.jobs[head].size)
+    shadow, spare = plan.shadow, plan.spare
     tried = 0
     no_more = clock.free_cores <= plan.tried_cores and spare <= plan.tried_spare and shadow <= plan.tried_shadow
     if no_more and plan.times < FIRST_PREDICTED:  # a job that is predicted to run more briefly now may start
         tried = plan.tried
     if tried == clock.submitted:
+        plan.reserved = NOBODY
         return
     # 1 where only cores may lack, for all that is tried
     plan.tried_cores = 1 if tables.jobs[head].size > clock.free_cores else -1
     if clock.submitted == tried + 1:
         if tables.jobs[tried].status == WAITING and tables.jobs[tried].size <= clock.free_cores:
-            spare -= backfill_one(tables, plans, k, tried, head, shadow, spare)
+            backfill_one(tables, plans, k, tried)
     elif plan.mode == EASY_FCFS or plan.mode == EASY_SJF:
         count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
         sort_ties(tables, plans, k, count)
@@ -153,7 +153,7 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
                 break
             j = plans.queue[i]
             if j >= tried and tables.jobs[j].size <= clock.free_cores:
-                spare -= backfill_one(tables, plans, k, j, head, shadow, spare)
+                backfill_one(tables, plans, k, j)
     else:
         v, place, i = plan.list, 0, 1
         while clock.free_cores > 0:
@@ -162,141 +162,17 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
                 break
             j, before = job_at(tables.waiting, v, place, i), clock.waiting
             if j >= tried:
-                spare -= backfill_one(tables, plans, k, j, head, shadow, spare)
+                backfill_one(tables, plans, k, j)
             i += before == clock.waiting
-    plan.tried, plan.tried_shadow, plan.tried_spare = clock.submitted, shadow, spare
+    plan.tried, plan.tried_shadow, plan.tried_spare, plan.reserved = clock.submitted, shadow, plan.spare, NOBODY
     plan.tried_cores = clock.free_cores if plan.tried_cores >= 0 else -1
 
 
 @compiled
-def backfill_one(tables: Tables, plans: Plans, k: int, j: int, head: int, shadow: float, spare: int) -> int:
-    """Start a job for which there are enough cores unless it delays the head; return how many spare cores it takes."""
-    plan, job, other = plans.plans[k], tables.jobs[head], tables.jobs[j]
-    if j == head:
-        return 0
-    in_time = tables.clock[0].now + planned_time(tables, plans, k, j) <= shadow
-    if not in_time and other.size > spare:
-        return 0
-    if not in_time and (job.memory > 0.0 or job.gpus > 0.0):
-        lacks = start_beside(tables, plans, k, j, head)
-    else:
-        lacks = start_if_fits(tables, plans, k, j)
-    if lacks != NOTHING:
-        plan.tried_cores = -1
-        return 0
-    return 0 if in_time else int(other.size)
-
-
-@compiled
-def start_beside(tables: Tables, plans: Plans, k: int, j: int, head: int) -> int:
-    """Start a job that outlives the reservation of a head that asks for memory or GPUs, if it leaves these to it.
-
-    Returns:
-        NOTHING, or CORES or what else lacks.
-    """
-    plan, clock, job = plans.plans[k], tables.clock[0], tables.jobs[head]
-    clock.decisions += 1
-    lacks = choose_cores(tables, plan.core_policy, j)
-    if lacks != NOTHING:
-        return int(lacks)
-    left = plan.room + take_at_shadow(tables, plans, job.memory, job.gpus, j, 1.0)
-    if left < job.size:
-        take_at_shadow(tables, plans, job.memory, job.gpus, j, -1.0)
-        return_cores(tables, j)
-        return CORES
-    plan.room = left
-    start_job(tables, j)
-    return NOTHING
-
-
-@compiled
-def take_at_shadow(tables: Tables, plans: Plans, memory: float, gpus: float, j: int, share: float) -> float:
-    """Take what a job is about to hold from what its nodes will have when the reservation begins; give back with -1.
-
-    Args:
-        memory, gpus: what each core of the head asks for.
-
-    Returns:
-        How many more of the head's cores have room then.
-    """
-    job, begin, change = tables.jobs[j], tables.clock[0].placed, 0.0
-    for place in range(begin, begin + job.stretches):
-        first, left, p = begin_stretch(tables, place)
-        while left > 0:
-            n, count = tables.processors[p].node, min(left, cores_from(tables, p, first))
-            change -= places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus)
-            for _ in range(count):  # one after the other, as they are given back: without a rest
-                plans.node_cores[n] -= int(share)
-                plans.node_memory[n] -= share * job.memory
-                plans.node_gpus[n] -= share * job.gpus
-            change += places(float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], memory, gpus)
-            first, left, p = first + count, left - count, p + 1
-    return change
-
-
-@compiled
-def reservation(tables: Tables, plans: Plans, k: int, j: int, size: int) -> tuple[float, int]:
-    """Return when a job that does not fit is expected to, and how many cores are left over then.
-
-    Cores that are released at that very time, but not needed for it, are not left over.
-
-    Args:
-        size: cores that must be free for it.
-    """
-    free = tables.clock[0].free_cores
-    if tables.jobs[j].memory > 0.0 or tables.jobs[j].gpus > 0.0:
-        return reservation_on_nodes(tables, plans, k, j, sort_releases(tables, plans, k))
-    if are_sorted(tables, plans, k):
-        v = plans.plans[k].ends
-        place, i, spare = place_with(tables.running, v, size - free)
-        return (key_at(tables.running, v, place, i) if place < tables.running.lists[v].blocks else np.inf), spare
-    for i in range(sort_releases(tables, plans, k)):
-        free += tables.jobs[plans.releases[i]].size
-        if free >= size:
-            return float(plans.release_ends[i]), int(free - size)
-    return np.inf, 0
-
-
-@compiled
-def reservation_on_nodes(tables: Tables, plans: Plans, k: int, j: int, releases: int) -> tuple[float, int]:
-    """Return the same for a job that asks for memory or GPUs, of which its nodes must have enough besides cores.
-
-    What the nodes have then stays in ``Plans``, and how many of its cores have room on them in ``Plan.room``.
-
-    Args:
-        releases: running jobs in ``Plans.releases``.
-    """
-    job, cores, memory, gpus = tables.jobs[j], plans.node_cores, plans.node_memory, plans.node_gpus
-    for n in range(len(tables.nodes)):
-        node, left = tables.nodes[n], tables.node_loads[n]
-        cores[n] = 0
-        memory[n] = left.free_memory + node.memory * ROUNDING
-        gpus[n] = left.free_gpus + node.gpus * ROUNDING
-    for processor in range(len(tables.processors)):
-        cores[tables.processors[processor].node] += tables.loads[processor].free
-    found, free = 0.0, 0
-    for n in range(len(tables.nodes)):
-        found += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
-        free += cores[n]
-    for i in range(releases):
-        other = tables.jobs[plans.releases[i]]
-        for place in range(other.first, other.first + other.stretches):
-            first, left, p = begin_stretch(tables, place)
-            while left > 0:
-                n, count = tables.processors[p].node, min(left, cores_from(tables, p, first))
-                found -= places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
-                released = available_in(tables, first, count)
-                cores[n] += released
-                free += released
-                for _ in range(count):
-                    memory[n] += other.memory
-                    gpus[n] += other.gpus
-                found += places(float(cores[n]), memory[n], gpus[n], job.memory, job.gpus)
-                first, left, p = first + count, left - count, p + 1
-        if found >= job.size:
-            plans.plans[k].room = found
-            return float(plans.release_ends[i]), int(free - job.size)
-    return np.inf, 0
+def backfill_one(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Start a job for which there are enough cores unless it delays the head."""
+    if start_if_fits(tables, plans, k, j) > NOTHING:
+        plans.plans[k].tried_cores = -1
 
 
 @compiled
@@ -365,15 +241,21 @@ def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
 
 @compiled
 def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when the cores of a job are expected to be free, by the requested ends even where these are over."""
-    v, time = plans.plans[k].ends, tables.clock[0].now
-    free, predicted = tables.clock[0].free_cores, plans.plans[k].times >= FIRST_PREDICTED
+    """Return when a job is expected to fit, by the requested ends even where these are over."""
+    plan, time, size = plans.plans[k], tables.clock[0].now, tables.jobs[j].size
+    predicted, on_nodes = plan.times >= FIRST_PREDICTED, looks_at_nodes(tables, j)
+    plan.spare = tables.clock[0].free_cores - size
+    if on_nodes:
+        find_room(tables, plans, k, j)
     if predicted:  # the list is in the order of the requested ends
         sort_releases(tables, plans, k)
-    for n in range(tables.running.lists[v].jobs):
-        if free >= tables.jobs[j].size:
+    for n in range(tables.running.lists[plan.ends].jobs):
+        if plan.spare >= 0 and (not on_nodes or plan.room >= size):
             break
-        other = plans.releases[n] if predicted else nth_job(tables.running, v, n)
-        free += tables.jobs[other].size
+        other = plans.releases[n] if predicted else nth_job(tables.running, plan.ends, n)
+        if on_nodes:
+            give(tables, plans, k, tables.jobs[other].first, other, j, 1)
+        else:
+            plan.spare += tables.jobs[other].size
         time = expected_finish(tables, plans, k, other)
     return float(time)

@@ -11,80 +11,15 @@ cores for now is looked at: it cannot start, and what is reserved for it nobody 
 
 import numpy as np
 
+from hdeeprm_like.decision.policies.easy import sort_ties
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
-from hdeeprm_like.engine.allocation import book_picked
-from hdeeprm_like.engine.bundles import copy_entries
+from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores
+from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
 from hdeeprm_like.engine.job_lists import copy_jobs
-from hdeeprm_like.engine.lifecycle import start_job
-from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
-from hdeeprm_like.engine.tables import WAITING, Tables
-
-
-@compiled
-def look_now(tables: Tables, plans: Plans) -> None:
-    """Write what is free now on each node, and how many cores in each set, on all nodes and on idle ones."""
-    sets, nodes = tables.node_sets, plans.node_plans
-    look_at_nodes(tables)
-    count = len(tables.nodes)
-    copy_entries(plans.node_cores, 0, sets.cores, 0, count)
-    copy_entries(plans.node_memory, 0, sets.memory, 0, count)
-    copy_entries(plans.node_gpus, 0, sets.gpus, 0, count)
-    for s in range(len(nodes.free)):
-        free, idle = 0, 0
-        for n in range(count):
-            if sets.members[s, n] == 1:
-                free += sets.cores[n]
-                if sets.cores[n] == tables.nodes[n].cores:
-                    idle += sets.cores[n]
-        nodes.free[s], nodes.idle[s] = free, idle
-    nodes.state[0].releases = -1
-
-
-@inlined
-def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
-    """Tell whether the nodes of a job's set have enough free cores now, wherever they are."""
-    demand = tables.node_sets.demands[j]
-    if demand.exclusive == 1:
-        return bool(demand.asked <= plans.node_plans.idle[demand.set])
-    return bool(demand.asked <= plans.node_plans.free[demand.set])
-
-
-@compiled
-def allow_until(tables: Tables, plans: Plans, j: int, begin: float, end: float) -> None:
-    """Allow a job the nodes of its set that are not reserved at any time between two dates."""
-    sets, nodes = tables.node_sets, plans.node_plans
-    words = len(nodes.bits)
-    copy_entries(nodes.bits, 0, sets.member_bits[sets.demands[j].set], 0, words)
-    for r in range(nodes.state[0].reservations):
-        if nodes.begins[r] < end and nodes.ends[r] > begin:
-            for w in range(words):
-                nodes.bits[w] &= ~nodes.reserved[r, w]
-    for n in range(len(tables.nodes)):
-        sets.allowed[n] = (nodes.bits[n >> 6] >> (n & 63)) & 1
-
-
-@inlined
-def as_now(tables: Tables, plans: Plans) -> None:
-    """Look at what is free on the nodes now."""
-    sets, count = tables.node_sets, len(tables.nodes)
-    copy_entries(sets.cores, 0, plans.node_cores, 0, count)
-    copy_entries(sets.memory, 0, plans.node_memory, 0, count)
-    copy_entries(sets.gpus, 0, plans.node_gpus, 0, count)
-
-
-@compiled
-def start_on_allowed(tables: Tables, plans: Plans, j: int) -> bool:
-    """Start a job on the allowed nodes if there is room for it."""
-    tables.clock[0].decisions += 1
-    as_now(tables, plans)
-    if not pick_nodes(tables, j):
-        return False
-    book_picked(tables, j)
-    start_job(tables, j)
-    look_now(tables, plans)
-    return True
+from hdeeprm_like.engine.node_places import pick_nodes
+from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
 
 @compiled
@@ -185,7 +120,7 @@ def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
         later = next_end(plans, start)
         if found <= start:
             return float(start)
-        if later < found:
+        if later <= found and later < np.inf:  # nodes that are let go at that very date may be lighter ones
             start = later
         elif found == np.inf:
             return np.inf
@@ -255,18 +190,30 @@ def start_strictly(tables: Tables, plans: Plans, k: int, most: int) -> None:
         q = tables.node_sets.demands[j].partition
         if plans.node_plans.taken[q] == 1:
             continue
-        allow_until(tables, plans, j, 0.0, np.inf)
-        if not (has_cores(tables, plans, j) and start_on_allowed(tables, plans, j)):
+        if not (has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING):
             plans.node_plans.taken[q] = 1
             close_partition(tables, plans, q)
+
+
+@compiled
+def start_beside_kept(tables: Tables, plans: Plans, k: int) -> None:
+    """Start every job that fits, in order; but only short ones on the kept cores, unless nothing runs."""
+    forget_reservations(tables, plans)
+    plan, clock = plans.plans[k], tables.clock[0]
+    count = copy_jobs(tables.waiting, plan.list, plans.queue)
+    last = last_with_cores(tables, plans, count)
+    for i in range(last + 1):
+        j = plans.queue[i]
+        may = clock.running == 0 or clock.free_cores - tables.jobs[j].size >= plan.kept
+        if (may or planned_time(tables, plans, k, j) <= plan.short) and has_cores(tables, plans, j):
+            start_if_fits(tables, plans, k, j)
 
 
 @compiled
 def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) -> None:
     """Start jobs in order that run into no reservation, and reserve nodes for *depth* others of each partition."""
     forget_reservations(tables, plans)
-    plan, now = plans.plans[k], tables.clock[0].now
-    count = copy_jobs(tables.waiting, plan.list, plans.queue)
+    count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
     last = last_with_cores(tables, plans, count)
     for i in range(last + 1):
         j = plans.queue[i]
@@ -274,12 +221,10 @@ def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) 
         cores, wants = has_cores(tables, plans, j), plans.node_plans.taken[q] < depth
         if not cores and not wants:
             continue
-        time = planned_time(tables, plans, k, j)
-        if cores:
-            allow_until(tables, plans, j, now, now + time)
-            if start_on_allowed(tables, plans, j):
-                continue
+        if cores and start_if_fits(tables, plans, k, j) == NOTHING:
+            continue
         if wants:
+            time = planned_time(tables, plans, k, j)
             begin = soonest(tables, plans, k, j, time)
             if begin < np.inf:
                 plans.node_plans.taken[q] += 1
@@ -289,13 +234,12 @@ def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) 
 @compiled
 def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs that run into no reservation in the order of the candidates, behind the heads of EASY."""
-    plan, now = plans.plans[k], tables.clock[0].now
-    count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
+    count = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)
+    sort_ties(tables, plans, k, count)
     for i in range(count):
         j = plans.queue[i]
         if tables.jobs[j].status == WAITING and has_cores(tables, plans, j):
-            allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
-            start_on_allowed(tables, plans, j)
+            start_if_fits(tables, plans, k, j)
 
 
 @compiled
@@ -308,9 +252,8 @@ def reserve_heads(tables: Tables, plans: Plans, k: int) -> None:
         q = tables.node_sets.demands[j].partition
         if plans.node_plans.taken[q] == 1:
             continue
-        time, now = planned_time(tables, plans, k, j), tables.clock[0].now
-        allow_until(tables, plans, j, now, now + time)
-        if not start_on_allowed(tables, plans, j):
+        if start_if_fits(tables, plans, k, j) != NOTHING:
+            time = planned_time(tables, plans, k, j)
             begin = soonest(tables, plans, k, j, time)
             plans.node_plans.taken[q] = 1
             if begin < np.inf:

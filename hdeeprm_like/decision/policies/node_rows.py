@@ -10,9 +10,11 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.node_sets import NodeSets
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
 
 MOST_RESERVATIONS = 1000  # at once; whoever would get one more goes without
+MOST_ENTRIES, LEAST_DATES = 2**17, 64  # of NodeProfile: dates by nodes, and dates; they bound the memory that it takes
 
 NODE_STATE = np.dtype(
     [
@@ -43,6 +45,28 @@ class NodePlans(Bundle):
     taken: Ints
     free: Ints
     idle: Ints
+
+
+class NodeProfile(Bundle):
+    """What nodes have left from some dates on; M dates, N nodes.
+
+    Attributes:
+        rows: (M,) the row of each date, in their order. dates: (M,) s, of each row.
+        usable: (M,) cores that may serve jobs. cores, memory, gpus: (M, N) what nodes have, MB.
+        least_cores, least_memory, least_gpus: (N,) scratch: what they have at least over a span of time.
+        picked: (N,) scratch: cores of a job on each node.
+    """
+
+    rows: Ints
+    dates: Floats
+    usable: Ints
+    cores: Ints
+    memory: Floats
+    gpus: Floats
+    least_cores: Ints
+    least_memory: Floats
+    least_gpus: Floats
+    picked: Ints
 
 
 SLURM = np.dtype(
@@ -138,6 +162,29 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
         taken=np.zeros(partitions, np.int64),
         free=np.zeros(count, np.int64),
         idle=np.zeros(count, np.int64),
+    )
+
+
+def new_node_profile(state: State, jobs: int, wanted: bool) -> NodeProfile:
+    """Return room for what nodes have left; none with partitions, and where it is not *wanted*.
+
+    Args:
+        jobs: 0 where nobody knows.
+    """
+    needless = not wanted or isinstance(state.tables.node_sets, NodeSets)
+    nodes, most = 0 if needless else state.platform.nodes, MOST_ENTRIES
+    dates = 0 if needless or not state.named else min(2 * (jobs or most) + 3, max(most // nodes, LEAST_DATES))
+    return NodeProfile(
+        rows=np.zeros(dates, np.int64),
+        dates=np.zeros(dates),
+        usable=np.zeros(dates, np.int64),
+        cores=np.zeros((dates, nodes), np.int64),
+        memory=np.zeros((dates, nodes)),
+        gpus=np.zeros((dates, nodes)),
+        least_cores=np.zeros(nodes, np.int64),
+        least_memory=np.zeros(nodes),
+        least_gpus=np.zeros(nodes),
+        picked=np.zeros(nodes, np.int64),
     )
 
 

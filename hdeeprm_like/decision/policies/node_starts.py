@@ -16,13 +16,14 @@ from hdeeprm_like.decision.names import (
     STRICT,
 )
 from hdeeprm_like.decision.policies.node_plans import (
-    look_now,
     reserve_heads,
     start_around_reservations,
+    start_beside_kept,
     start_candidates,
     start_strictly,
 )
 from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.scored import sort_by_score
 from hdeeprm_like.decision.policies.scores import STAGES
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -76,7 +77,7 @@ STARTS_ON_NODES: dict[int, Callable[[Tables, Plans, int], None]] = {
     EASY_SJF: start_around_heads,
     COMMIT_BACKFILL: start_around_heads,
     SCORED: start_around_heads,
-    RESERVE: start_around_heads,
+    RESERVE: start_beside_kept,
 }
 """How each mode starts jobs where there are partitions, that of `slurm.start_like_slurm` apart."""
 

@@ -26,7 +26,15 @@ from hdeeprm_like.decision.names import (
 from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
 from hdeeprm_like.decision.policies.lookahead import Ahead, let_run, new_ahead
-from hdeeprm_like.decision.policies.node_rows import NodePlans, SlurmRows, new_node_plans, new_slurm_rows, no_slurm_rows
+from hdeeprm_like.decision.policies.node_rows import (
+    NodePlans,
+    NodeProfile,
+    SlurmRows,
+    new_node_plans,
+    new_node_profile,
+    new_slurm_rows,
+    no_slurm_rows,
+)
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
 from hdeeprm_like.decision.score_files import ScoredPolicy
@@ -50,6 +58,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats, Ints, Records
 
 NONE_RESERVED = -1.0  # s, in Plans.reserved
+NOBODY, HEAD, ALL = 0, 1, 2  # for whom cores are reserved, in Plan.reserved
 # Lists by predicted times are sorted again at each decision, so one serves all predictors: FIRST_PREDICTED stands for
 # the queue's, and the next number for the one of the candidates, whose times may be others.
 OF_CANDIDATES = FIRST_PREDICTED + 1
@@ -69,12 +78,16 @@ PLAN = np.dtype(
         ("cursor", "i8"),  # changes of the cluster that it has seen, where it looks at them
         ("held", "i8"),  # the job that commit blocks on, -1 for none
         ("held_at", "i8"),  # jobs submitted when it was picked
-        ("shadow", "f8"),  # s, when it is expected to start
+        ("shadow", "f8"),  # s, when it, or the head of the queue, is expected to start
+        ("reserved", "i8"),  # for whom cores are reserved in this decision: NOBODY, HEAD or ALL;
+        ("head", "i8"),  # the head of the queue,
+        ("on_nodes", "i8"),  # 1 where it matters on which nodes cores are free for it, or for any,
+        ("spare", "i8"),  # cores that it leaves over when it starts,
+        ("room", "f8"),  # and for how many of its cores nodes have room then
         ("tried", "i8"),  # jobs submitted when jobs were last backfilled,
         ("tried_cores", "i8"),  # how many cores that left free, -1 if jobs may lack something else,
         ("tried_spare", "i8"),  # how many of these were left over,
         ("tried_shadow", "f8"),  # s, and until when jobs could end
-        ("room", "f8"),  # cores of a head that asks for memory or GPUs which will have room when its reservation begins
         ("points", "i8"),  # used entries of Plans.point_time
         ("planned", "i8"),  # jobs at the front of the queue that have a reservation,
         ("last_planned", "i8"),  # the last of these,
@@ -99,7 +112,8 @@ class Plans(Bundle):
         release_ends: (J + 1,) s, when these are expected to end.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
         history: what is known of users. scores: of learned policies. ahead: what these play.
-        node_plans: reservations of nodes. slurm: its priorities. Absent where nobody looks.
+        node_plans: reservations of nodes. node_profile: what they have left from date to date. slurm: its priorities.
+            Absent where nobody looks.
     """
 
     plans: Records
@@ -117,6 +131,7 @@ class Plans(Bundle):
     scores: Scores
     ahead: Ahead
     node_plans: NodePlans
+    node_profile: NodeProfile
     slurm: SlurmRows
 
 
@@ -133,7 +148,7 @@ def needs_of(baseline: Baseline) -> Needs:
     by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
     shortest = (SJF, min(times, OF_CANDIDATES))
     candidates = shortest if mode == EASY_SJF else by_submission.get(mode, own)
-    looks_at_ends = mode not in (STRICT, GREEDY, PACKING) or baseline.looks_back  # RESERVE does so on partitions
+    looks_at_ends = mode not in (STRICT, GREEDY, PACKING, RESERVE) or baseline.looks_back
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
 
@@ -184,6 +199,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         scores=new_scores(learned, jobs, DEMANDS) if looks_back else absent(Scores),
         ahead=new_ahead(jobs, *played_by(learned)) if looks_back else absent(Ahead),
         node_plans=new_node_plans(state.tables.node_sets, jobs),
+        node_profile=new_node_profile(state, jobs, bool(plans_ahead or any(learned))),
         slurm=slurm_rows_of(state, baselines),
     )
 

@@ -2,12 +2,19 @@
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.conservative import earliest, is_free_now, new_profile, occupy
-from hdeeprm_like.decision.policies.easy import backfill_one, reservation
+from hdeeprm_like.decision.policies.conservative import earliest, is_free_now, new_profile, occupy, start_or_reserve
 from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
-from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.node_profile import (
+    begin_dates,
+    earliest_on_nodes,
+    end_dates,
+    needs_nodes,
+    occupy_picked,
+)
+from hdeeprm_like.decision.policies.plans import NOBODY, Plans, planned_time
+from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
     GATE,
@@ -90,7 +97,7 @@ def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
     """Start jobs behind the head that pass the gate and do not delay it, in the order of their own score (EASY)."""
     scores, v, clock = plans.scores, plans.plans[k].list, tables.clock[0]
     head = job_at(tables.waiting, v, 0, 0)
-    shadow, spare = reservation(tables, plans, k, head, needed_cores(tables, plans.history, scores, s, head))
+    reserve(tables, plans, k, head, needed_cores(tables, plans.history, scores, s, head))
     count, place, i = 0, 0, 1
     while True:
         place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
@@ -98,29 +105,28 @@ def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
             break
         j = job_at(tables.waiting, v, place, i)
         i += 1
-        count += add_candidate(tables, plans, s, j, head, shadow, count)
+        count += add_candidate(tables, plans, s, j, head, plans.plans[k].shadow, count)
     for n in range(count):
         j = plans.queue[n]
         if needed_cores(tables, plans.history, scores, s, j) <= clock.free_cores:
-            spare -= backfill_one(tables, plans, k, j, head, shadow, spare)
+            start_if_fits(tables, plans, k, j)
+    plans.plans[k].reserved = NOBODY
 
 
 @compiled
 def start_with_reservations(tables: Tables, plans: Plans, k: int, s: int) -> None:
-    """Start jobs in order, reserve cores for the first that do not fit, and start others that delay none of these."""
-    scores, now = plans.scores, tables.clock[0].now
+    """Start jobs in order, reserve for the first that do not fit, and start others that delay none of these."""
+    scores, now, on_nodes = plans.scores, tables.clock[0].now, needs_nodes(tables)
     waiting = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
-    new_profile(tables, plans, k)
+    if on_nodes:
+        begin_dates(tables, plans, k)
+    else:
+        new_profile(tables, plans, k)
     held, i, head, shadow = 0, 0, -1, 0.0
     while i < waiting and held < scores.params[s].reservations:
         j = plans.queue[i]
-        need, time = needed_cores(tables, plans.history, scores, s, j), planned_time(tables, plans, k, j)
-        begin = earliest(plans, k, need, time)
-        if begin < np.inf:
-            occupy(plans, k, begin, begin + time, tables.jobs[j].size)
-        if begin == now:
-            start_if_fits(tables, plans, k, j)
-        else:
+        begin = start_or_hold(tables, plans, k, s, j, on_nodes)
+        if begin > now:
             held += 1
             if head < 0:
                 head, shadow = j, begin
@@ -131,10 +137,35 @@ def start_with_reservations(tables: Tables, plans: Plans, k: int, s: int) -> Non
         i += 1
         count += add_candidate(tables, plans, s, j, head, shadow, count)
     for n in range(count):
-        j = plans.queue[n]
-        need, time = needed_cores(tables, plans.history, scores, s, j), planned_time(tables, plans, k, j)
-        if is_free_now(plans, k, need, time) and start_if_fits(tables, plans, k, j) == NOTHING:
-            occupy(plans, k, now, now + time, tables.jobs[j].size)
+        start_between(tables, plans, k, s, plans.queue[n], on_nodes)
+    end_dates(plans, k)
+
+
+@compiled
+def start_or_hold(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes: bool) -> float:
+    """Start a job if it can start now beside all that is reserved, else reserve for it; return when it starts."""
+    need, time = needed_cores(tables, plans.history, plans.scores, s, j), planned_time(tables, plans, k, j)
+    if on_nodes:
+        return float(start_or_reserve(tables, plans, k, j, need, time))
+    begin = float(earliest(plans, k, need, time))
+    if begin < np.inf:
+        occupy(plans, k, begin, begin + time, tables.jobs[j].size)
+    if begin == tables.clock[0].now:
+        start_if_fits(tables, plans, k, j)
+    return begin
+
+
+@compiled
+def start_between(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes: bool) -> None:
+    """Start a job if it can start now beside all that is reserved."""
+    now, time = tables.clock[0].now, planned_time(tables, plans, k, j)
+    need = needed_cores(tables, plans.history, plans.scores, s, j)
+    if on_nodes:
+        may = earliest_on_nodes(tables, plans, k, j, need, time, 1) == now
+        if may and start_if_fits(tables, plans, k, j) == NOTHING:
+            occupy_picked(tables, plans, k, j, now, now + time)
+    elif is_free_now(plans, k, need, time) and start_if_fits(tables, plans, k, j) == NOTHING:
+        occupy(plans, k, now, now + time, tables.jobs[j].size)
 
 
 @compiled

@@ -19,26 +19,23 @@ Source: documentation and source text of Slurm 22.05.8, and what it did with rec
 import numpy as np
 
 from hdeeprm_like.decision.policies.node_plans import (
-    allow_until,
-    as_now,
     close_partition,
     first_to_end,
     forget_reservations,
-    has_cores,
     last_with_cores,
-    look_now,
     release,
     reserve_picked,
     runs_into,
-    start_on_allowed,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, look_now, start_on_allowed
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
+from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
-from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.types import Floats, Ints
 
 JUST = 1e-5  # s within which two dates are one
@@ -124,9 +121,9 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         demand = tables.node_sets.demands[j]
         if plans.node_plans.taken[demand.partition] == 1:
             continue
-        allow_until(tables, plans, j, 0.0, np.inf)
-        if has_cores(tables, plans, j) and start_on_allowed(tables, plans, j):
+        if has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING:
             continue
+        allow_until(tables, plans, j, 0.0, np.inf)
         if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
             continue
         plans.node_plans.taken[demand.partition] = 1

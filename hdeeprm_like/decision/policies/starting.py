@@ -1,31 +1,84 @@
-"""Starting a job that a baseline has chosen."""
+"""Starting a job that a baseline has chosen: the one place that answers whether it may start now.
 
-from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.engine.allocation import choose_cores
-from hdeeprm_like.engine.compiled import compiled
+It may if it fits, by cores, memory, GPUs and nodes, and moves no reservation that the mode has made: that of the head
+of the queue (`reservations`), those of all jobs before it (`node_profile`), or those of nodes (`reserved_nodes`).
+"""
+
+from hdeeprm_like.decision.policies.node_profile import keep_to_profile
+from hdeeprm_like.decision.policies.plans import HEAD, NOBODY, Plans, planned_time
+from hdeeprm_like.decision.policies.reservations import leaves_to_head
+from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
+from hdeeprm_like.engine.allocation import choose_cores, return_cores
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.lifecycle import start_job
+from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import BEST_FIT
 from hdeeprm_like.engine.packing import best_node, is_whole
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
+RESERVED = -1  # what a job lacks that would take cores which are reserved
+
+
+@by_type
+def start_by_kind(tables: BundleType, plans: BundleType, k: object, j: object) -> object:
+    """Start a job anywhere, or on nodes of its partition."""
+    return start_anywhere if no_partitions(tables) else start_in_partition
+
 
 @compiled
 def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
-    """Start a job on the cores that baseline *k* takes for it; return NOTHING, or what it lacks.
+    """Start a job now if it fits and moves no reservation of baseline *k*, on the cores that this takes for it.
 
     Where nodes take jobs whole, the job goes to the node that it fits best, unless the placement scores nodes itself.
+
+    Returns:
+        NOTHING, or what it lacks: RESERVED where that is told by the number of cores, else CORES, MEMORY or GPUS.
     """
-    clock = tables.clock[0]
+    return int(start_by_kind(tables, plans, k, j))
+
+
+@compiled
+def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
+    """Start a job on nodes of its partition that are not reserved while it is taken to run."""
+    now = tables.clock[0].now
+    allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
+    return NOTHING if start_on_allowed(tables, plans, j) else CORES
+
+
+@inlined
+def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
+    """Start a job where it may run on all nodes."""
+    clock, plan, asks = tables.clock[0], plans.plans[k], False
+    if plan.reserved != NOBODY:
+        asks = plan.reserved != HEAD or clock.now + planned_time(tables, plans, k, j) > plan.shadow
+        if plan.reserved == HEAD and (j == plan.head or (asks and tables.jobs[j].size > plan.spare)):
+            return RESERVED
     clock.decisions += 1
     if tables.jobs[j].size > clock.free_cores:
         return CORES
-    policy = plans.plans[k].core_policy
+    policy = plan.core_policy
     if clock.whole:
         _, found = best_node(tables, BEST_FIT, j, tables.jobs[j].size)
         if not is_whole(found):
             return CORES
         policy = max(policy, BEST_FIT)
     lacks = choose_cores(tables, policy, j)
+    if lacks == NOTHING and asks and not keeps_reservations(tables, plans, k, j):
+        return_cores(tables, j)
+        return CORES
     if lacks == NOTHING:
         start_job(tables, j)
     return int(lacks)
+
+
+@compiled
+def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Tell whether a job whose cores are booked moves no reservation.
+
+    Where there are reservations of many jobs, cores that are reserved are changed for others.
+    """
+    if plans.plans[k].reserved == HEAD:
+        return leaves_to_head(tables, plans, k, j)
+    keep_to_profile(tables, plans, j)
+    return True

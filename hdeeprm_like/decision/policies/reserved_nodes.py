@@ -1,0 +1,74 @@
+"""What is free on nodes where there are partitions, and which of them a job may have beside reservations of nodes."""
+
+from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.engine.allocation import book_picked
+from hdeeprm_like.engine.bundles import copy_entries
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.lifecycle import start_job
+from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
+from hdeeprm_like.engine.tables import Tables
+
+
+@compiled
+def look_now(tables: Tables, plans: Plans) -> None:
+    """Write what is free now on each node, and how many cores in each set, on all nodes and on idle ones."""
+    sets, nodes = tables.node_sets, plans.node_plans
+    look_at_nodes(tables)
+    count = len(tables.nodes)
+    copy_entries(plans.node_cores, 0, sets.cores, 0, count)
+    copy_entries(plans.node_memory, 0, sets.memory, 0, count)
+    copy_entries(plans.node_gpus, 0, sets.gpus, 0, count)
+    for s in range(len(nodes.free)):
+        free, idle = 0, 0
+        for n in range(count):
+            if sets.members[s, n] == 1:
+                free += sets.cores[n]
+                if sets.cores[n] == tables.nodes[n].cores:
+                    idle += sets.cores[n]
+        nodes.free[s], nodes.idle[s] = free, idle
+    nodes.state[0].releases = -1
+
+
+@inlined
+def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
+    """Tell whether the nodes of a job's set have enough free cores now, wherever they are."""
+    demand = tables.node_sets.demands[j]
+    if demand.exclusive == 1:
+        return bool(demand.asked <= plans.node_plans.idle[demand.set])
+    return bool(demand.asked <= plans.node_plans.free[demand.set])
+
+
+@compiled
+def allow_until(tables: Tables, plans: Plans, j: int, begin: float, end: float) -> None:
+    """Allow a job the nodes of its set that are not reserved at any time between two dates."""
+    sets, nodes = tables.node_sets, plans.node_plans
+    words = len(nodes.bits)
+    copy_entries(nodes.bits, 0, sets.member_bits[sets.demands[j].set], 0, words)
+    for r in range(nodes.state[0].reservations):
+        if nodes.begins[r] < end and nodes.ends[r] > begin:
+            for w in range(words):
+                nodes.bits[w] &= ~nodes.reserved[r, w]
+    for n in range(len(tables.nodes)):
+        sets.allowed[n] = (nodes.bits[n >> 6] >> (n & 63)) & 1
+
+
+@inlined
+def as_now(tables: Tables, plans: Plans) -> None:
+    """Look at what is free on the nodes now."""
+    sets, count = tables.node_sets, len(tables.nodes)
+    copy_entries(sets.cores, 0, plans.node_cores, 0, count)
+    copy_entries(sets.memory, 0, plans.node_memory, 0, count)
+    copy_entries(sets.gpus, 0, plans.node_gpus, 0, count)
+
+
+@compiled
+def start_on_allowed(tables: Tables, plans: Plans, j: int) -> bool:
+    """Start a job on the allowed nodes if there is room for it."""
+    tables.clock[0].decisions += 1
+    as_now(tables, plans)
+    if not pick_nodes(tables, j):
+        return False
+    book_picked(tables, j)
+    start_job(tables, j)
+    look_now(tables, plans)
+    return True

@@ -1,0 +1,145 @@
+"""The engine decides what a slow scheduler in plain Python decides, which knows the definitions alone.
+
+Each world is compared instant by instant: which jobs start, in which order, on which cores. A difference is shrunk to a
+world that one can draw on paper. Not covered: the random placement and order, predicted run times and multifactor,
+learned policies that keep cores or look ahead, Slurm's mode (recorded queues of real ones are, `test_golden_slurm`),
+and on partitions the modes that have no rule of their own there (commit, commitbackfill, packing).
+"""
+
+import dataclasses
+import json
+import os
+
+import numpy as np
+import pytest
+from reference_scheduler import Reference
+from small_worlds import CLOCKS, CONSTRAINTS, MODES, PARTITIONED, PARTITIONED_MODES, difference, draw, shrunk
+
+from hdeeprm_like.cluster.partitions import Demand, Partitions
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.engine import node_sets, tables
+
+FEW = 100  # worlds of each mode in `make test`, which are 1,000
+SCALE = int(os.environ.get("HDEEPRM_LIKE_WORLDS", "50000")) / 50_000  # of the worlds of `make test-all`
+MANY, MANY_PARTITIONED, MANY_SCORED = (round(count * SCALE) for count in (4_000, 1_300, 500))
+
+
+# All fields that there are: those that the reference reads, and behind them those that bind nothing. A resource that is
+# added anywhere is in neither, and a test below fails until it is known here.
+KNOWN = {
+    "Workload": (
+        "submit size requested_time ops delay memory bandwidth gpus demands",
+        "ids profiles requested_ops walltime capacity user",  # names, limits that no world has, who asks
+    ),
+    "Platform": (
+        "node_memory node_gpus processor_node processor_bandwidth processor_flops processor_watts core_processor "
+        "power_cap partitions",
+        "name cluster_names node_cluster node_types processor_types core_names network",
+    ),
+    "Demand": ("partition constraint nodes task exclusive gpus_per_node", "account qos nice"),
+    "Partitions": (
+        "names nodes exclusive features weights default",
+        "tiers factors settings",
+    ),  # for Slurm's priorities
+    "NODE": ("memory gpus cores", "first_processor processors"),
+    "NODE_LOAD": ("free_memory free_gpus", "ranked_memory busy"),
+    "PROCESSOR": ("bandwidth flops watts node cores", "first_core first_word words"),
+    "LOAD": ("used_bandwidth free", "busy oversubscribed picked"),
+    "JOB": (
+        "submit requested_time memory gpus bandwidth start run_time size",
+        "requested_ops finish done speed as_of user first status place lacks stretches",
+    ),
+    "DEMAND": ("set partition nodes task exclusive asked gpus", "held first_hold"),
+    "CLOCK": (
+        "now free_cores most_cores whole",
+        "watts joules wake_at random epoch submitted waiting demanding running completed rejected placed places "
+        "changes first_start started_now rejected_now touched blocked blocked_job blocked_before "
+        "arrivals_over logged decisions",
+    ),
+}
+
+
+def compare(mode, constraints, seeds, learned=""):
+    """Play worlds with all clocks and constraints in turn; a difference is told as small as it gets."""
+    for seed in seeds:
+        constraint = constraints[seed // len(CLOCKS) % len(constraints)]
+        world = draw(mode, CLOCKS[seed % len(CLOCKS)], constraint, seed, learned)
+        if difference(world):
+            small = shrunk(world)
+            raise AssertionError(f"{mode}, {constraint}, seed {seed}: {difference(small)}\n{small}")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_decides_as_the_reference(mode):
+    compare(mode, CONSTRAINTS, range(FEW))
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("mode", PARTITIONED_MODES)
+def test_so_it_does_with_partitions(mode):
+    compare(mode, PARTITIONED, range(FEW))
+
+
+@pytest.fixture
+def learned(tmp_path):
+    """Writes a learned policy whose score is the requested time, with so many reservations."""
+
+    def write(reservations):
+        path = tmp_path / f"reserves{reservations}.json"
+        path.write_text(json.dumps({"queue": {"log_time": 1.0}, "reservations": reservations}))
+        return str(path)
+
+    return write
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("reservations", [1, 2, 3])
+def test_so_do_learned_policies_with_reservations(reservations, learned):
+    compare("scored", CONSTRAINTS, range(FEW), learned(reservations))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_thousands_of_worlds_decide_as_the_reference(mode):
+    compare(mode, CONSTRAINTS, range(FEW, MANY))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", PARTITIONED_MODES)
+def test_so_do_thousands_with_partitions(mode):
+    compare(mode, PARTITIONED, range(FEW, MANY_PARTITIONED))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reservations", [1, 2, 3])
+def test_so_do_hundreds_with_learned_policies(reservations, learned):
+    compare("scored", CONSTRAINTS, range(FEW, MANY_SCORED), learned(reservations))
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_the_reference_knows_every_resource(kind):
+    own = {"Workload": Workload, "Platform": Platform, "Partitions": Partitions}
+    if kind in own:
+        there = {column.name for column in dataclasses.fields(own[kind])}
+    else:
+        there = set(
+            Demand._fields if kind == "Demand" else getattr(node_sets if kind == "DEMAND" else tables, kind).names
+        )
+    known, no_resource = (set(names.split()) for names in KNOWN[kind])
+    unknown = there - known - no_resource
+    assert not unknown, f"{kind}: the reference scheduler does not know {sorted(unknown)}; see KNOWN"
+    assert (known | no_resource) - there == set()
+
+
+def test_a_difference_is_shrunk_to_what_one_can_draw_on_paper(monkeypatch):
+    def forgetful(self, free, j):  # a reference that forgets GPUs, as an engine might
+        asked = self.jobs.memory[j]
+        return min(free[0], max(np.floor(free[1] / asked + 1e-9), 0)) if asked > 0 else free[0]
+
+    monkeypatch.setattr(Reference, "room_on", forgetful)
+    found = next(world for seed in range(100) if difference(world := draw("easy", "textbook", "gpus", seed)))
+    small = shrunk(found)
+    assert difference(small)
+    assert len(small.jobs) <= 2
+    assert len(small.nodes) == 1
