@@ -25,6 +25,7 @@ from hdeeprm_like.engine.batsim_actors import (
     SUBMIT,
     BatsimClock,
     ask,
+    first_message,
     look_at_all,
     look_at_lowest,
     put,
@@ -55,7 +56,11 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
                 goes_on = end_sleep(tables, simulation, timing)
             else:
                 goes_on = submit_alone(tables, simulation, timing)
-        elif talk.messages > 0 or pace.answer < np.inf or pace.message != 1.0:
+        elif pace.answer < np.inf or pace.message != 1.0:
+            return False
+        elif kind == NO_MORE:
+            goes_on = hear_no_more(tables, simulation, timing)
+        elif talk.messages > 0:
             return False
         elif kind == END:
             goes_on = hear_end(tables, simulation, timing)
@@ -91,10 +96,12 @@ def tell(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
         talk.server_waits = 1
         return
     talk.scheduler_ready, talk.answerer_stage = 0, ASK
-    deliver(tables, simulation, timing)
-    talk.asked, talk.asking, talk.requests = 0, 1, 1
-    ask(timing, ANSWERER, NOTHING)
-    ask(timing, SERVER, GET)
+    if deliver(tables, simulation, timing):
+        talk.asked, talk.asking, talk.requests = 0, 1, 1
+        ask(timing, ANSWERER, NOTHING)
+        ask(timing, SERVER, GET)
+    else:
+        send_first(tables, simulation, timing)
 
 
 # --- jobs end, and come
@@ -184,6 +191,23 @@ def hear_submission(tables: Tables, simulation: Simulation, timing: BatsimClock)
     return True
 
 
+@inlined
+def hear_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Let the server hear that no more jobs come, while an answer is under way; False if more may happen."""
+    talk = timing.talk[0]
+    if talk.scheduler_ready or not pass_message(timing):
+        return False
+    simulation.sim[0].over = 1
+    if talk.messages == 0:
+        talk.server_waits = 1
+    else:
+        message = first_message(timing)
+        transfer(
+            tables, timing, message, simulation.tasks[message // KINDS].lowest if message % KINDS == END else 0, True
+        )
+    return True
+
+
 # --- answers
 
 
@@ -266,17 +290,16 @@ def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j
 
 @inlined
 def hear_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Let the server hear that all is applied, and tell of changed P-states if there is nothing else; False if not yet.
+    """Let the server hear that all of an answer is applied; False if that is not the next to happen.
 
-    Those are answered with nothing.
+    It tells of changed P-states, or that no more jobs come, if there is anything; mostly that is answered with nothing.
     """
     talk, sim = timing.talk[0], simulation.sim[0]
-    if sim.completed + sim.submitted + sim.called > 0 or sim.over == 1 or not pass_message(timing):
+    if sim.completed + sim.submitted + sim.called > 0 or not pass_message(timing):
         return False
-    if talk.acknowledged:
-        talk.scheduler_ready = 0
-        deliver(tables, simulation, timing)
-        send_first(tables, simulation, timing)
+    talk.scheduler_ready = 1
+    if talk.acknowledged or sim.over == 1:
+        tell(tables, simulation, timing)
     else:
-        talk.scheduler_ready, talk.server_waits = 1, 1
+        talk.server_waits = 1
     return True
