@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo library test test-more test-all bench docs package zoo format clean hashed
+.PHONY: demo library test test-more test-all bench bench-against docs package zoo format clean hashed
 
 demo: .venv/installed
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --overwrite --quiet
@@ -32,6 +32,11 @@ test-all: library
 
 bench: .venv/tested
 	$(BIN)/python -m pytest tests/bench/bench_*.py -m bench -s -p no:warnings
+
+# The speed beside that of another version, as git names it, by alternating runs.
+REF ?= 62f3f59
+bench-against: .venv/tested
+	$(BIN)/python tests/bench/against.py $(REF)
 
 docs: .venv/tested
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -156,7 +156,7 @@ def cores_chosen(tables: BundleType, policy: object, j: object) -> object:
     return choose_anywhere if no_partitions(tables) else choose_on_nodes
 
 
-@compiled
+@inlined
 def choose_cores(tables: Tables, policy: int, j: int) -> int:
     """Book the cores that a job gets.
 
@@ -216,22 +216,31 @@ def book_on(tables: Tables, cores: Ints, j: int) -> None:
         tables.loads[tables.picks[i].processor].picked = 0
 
 
-@compiled
+@inlined
 def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
+    """Book the cores that a policy takes for a job.
+
+    Returns:
+        As of `choose_cores`.
+    """
+    size = tables.jobs[j].size
+    if size > tables.clock[0].free_cores:
+        return CORES
+    if counts_cores(tables) and policy != RANDOM_CORE:  # which draws nonetheless, once for each core
+        tables.loads[0].free -= size
+        rank(tables, 0)
+        return NOTHING
+    return choose_by_policy(tables, policy, j)
+
+
+@compiled
+def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
     """Book the cores that a policy takes for a job, one after the other as each changes what the next finds.
 
     Returns:
-        NOTHING and the cores in ``allocation[placed : placed + stretches]``, or what the job lacks (CORES, MEMORY or
-        GPUS) and nothing booked.
+        As of `choose_cores`.
     """
-    clock = tables.clock[0]
     job = tables.jobs[j]
-    if job.size > clock.free_cores:
-        return CORES
-    if counts_cores(tables) and policy != RANDOM_CORE:  # which draws nonetheless, once for each core
-        tables.loads[0].free -= job.size
-        rank(tables, 0)
-        return NOTHING
     picks, ranked, wanted, p, rival = 0, 0, job.size, -1, -1
     only_cores = job.memory <= 0.0 and job.gpus <= 0.0 and policy in (HIGH_GFLOPS, LOW_POWER, FIRST_FIT)
     while wanted > 0:

@@ -26,7 +26,6 @@ from hdeeprm_like.engine.batsim_actors import (
     KILLS_DONE,
     KINDS,
     NO_MORE,
-    NOTHING,
     PUT,
     READY,
     REQUESTS,
@@ -44,46 +43,29 @@ from hdeeprm_like.engine.batsim_actors import (
     first_message,
     look_at_lowest,
     put,
-    say,
     sender_of,
     transfer,
     wake,
 )
+from hdeeprm_like.engine.batsim_answers import ASK, begin_answer, bring_next, run_answerer, wire_time
+from hdeeprm_like.engine.batsim_at_once import job_ends_alone, run_at_once, send_first
 from hdeeprm_like.engine.batsim_helpers import CHOOSE, run_caller, run_killer, run_submitter, stop
 from hdeeprm_like.engine.batsim_jobs import (
     BEGIN,
     apply_pstate,
     end_action,
     end_work,
-    find_changes,
     run_job,
     set_timer,
     start_work,
 )
 from hdeeprm_like.engine.compiled import inlined
-from hdeeprm_like.engine.cores import forget_touched
-from hdeeprm_like.engine.lifecycle import forget_starts, started_job
+from hdeeprm_like.engine.lifecycle import started_job
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, Simulation
 
 # Stages of the actors: what each does when it runs next
 HEAR, LOOK, LISTEN = 0, 1, 2  # the server
-ASK, NEXT, COME, SENT = 0, 1, 2, 3  # the answerer
-
-
-@inlined
-def wire_time(time: float) -> float:
-    """Return a time as the wire carries it, rounded to the microsecond exactly as printf and a parser would."""
-    scaled = time * 1e6
-    big = time * 134217729.0  # Dekker's product: error is what the multiplication rounded away
-    high = big - (big - time)
-    low = time - high
-    error = (high * 1e6 - scaled) + low * 1e6
-    whole = np.floor(scaled)
-    rest = (scaled - whole) + error
-    if rest > 0.5 or (rest == 0.5 and whole % 2.0 == 1.0):
-        whole += 1.0
-    return float(whole / 1e6)
 
 
 # --- the server
@@ -163,86 +145,6 @@ def carry_out(tables: Tables, simulation: Simulation, timing: BatsimClock, comma
     else:
         talk.spawned = CALLER
     return True
-
-
-# --- the answerer
-
-
-@inlined
-def run_answerer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the answerer bring the next decision."""
-    talk = timing.talk[0]
-    if talk.answerer_stage == ASK:
-        if deliver(tables, simulation, timing):
-            talk.asking = talk.asked + 1
-            ask(timing, ANSWERER, NOTHING)  # until the answer is known
-            return
-        begin_answer(tables, simulation, timing)
-    elif talk.answerer_stage == SENT:
-        talk.command += 1
-        talk.answerer_stage = NEXT
-    bring_next(tables, simulation, timing)
-
-
-@inlined
-def bring_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Bring the next decision of the answer, when its time has come, or tell that all of it is applied.
-
-    The decisions of an answer: each rejection, each start, the four P-states, the kills, the call.
-    """
-    talk, sim, clock = timing.talk[0], simulation.sim[0], tables.clock[0]
-    if talk.answerer_stage != COME and talk.answer_date > timing.actions.pace[0].now:
-        talk.answerer_stage = COME
-        ask(timing, ANSWERER, SLEEP)
-        return
-    simple = clock.rejected_now + clock.started_now
-    while talk.command >= simple and talk.command < simple + 4 and talk.changes[talk.command - simple] == 0:
-        talk.command += 1
-    if talk.command == simple + 4 and sim.kills == 0:
-        talk.command += 1
-    if talk.command == simple + 5 and sim.call_asked == np.inf:
-        talk.command += 1
-    talk.answerer_stage = SENT
-    if talk.command < simple + 6:
-        say(timing, ANSWERER, COMMAND, talk.command)
-    else:
-        say(timing, ANSWERER, READY, 0)
-
-
-@inlined
-def deliver(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Send the message; False when it holds nothing to decide on.
-
-    Acknowledged P-states are nothing to decide on, nor is the end of submissions unless jobs wait and none runs: then
-    nothing but a decision can go on.
-    """
-    sim, clock = simulation.sim[0], tables.clock[0]
-    timing.talk[0].acknowledged = 0
-    forget_decisions(tables)
-    last_chance = False
-    if sim.over == 1:
-        sim.over = 2
-        clock.arrivals_over = 1
-        last_chance = clock.running == 0 and clock.waiting > 0
-    return bool(last_chance or sim.completed + sim.submitted + sim.called > 0)
-
-
-@inlined
-def forget_decisions(tables: Tables) -> None:
-    """Clear what was decided in the last instant, once the simulator has applied it."""
-    clock = tables.clock[0]
-    forget_touched(tables)
-    clock.rejected_now = 0
-    forget_starts(tables)
-
-
-@inlined
-def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Begin an answer; it is dated as the message was, which rounding may put a little ahead."""
-    talk = timing.talk[0]
-    find_changes(tables, timing)
-    talk.answer_date = wire_time(timing.actions.pace[0].now)
-    talk.answerer_stage, talk.command = NEXT, 0
 
 
 # --- rounds
@@ -360,7 +262,12 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     """Run until the server tells the decision system something to decide on; False when nothing can happen any more."""
     sim = simulation.sim[0]
     while True:
-        if take_turns(tables, simulation, timing):
+        wanted = False
+        if not job_ends_alone(simulation, timing):
+            wanted = take_turns(tables, simulation, timing)
+        if not wanted:
+            wanted = run_at_once(tables, simulation, timing)
+        if wanted:
             sim.clock = timing.actions.pace[0].now
             sim.now, sim.no_more = wire_time(sim.clock), sim.over == 2
             return True
@@ -373,6 +280,10 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 def apply_decisions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin to apply what was decided."""
     talk = timing.talk[0]
+    if talk.asked == 2 and talk.asking == 1 and talk.messages == 0 and timing.asked[1] == SERVER * REQUESTS + GET:
+        talk.asked = talk.asking = talk.requests = 0
+        send_first(tables, simulation, timing)
+        return
     begin_answer(tables, simulation, timing)
     others, talk.asked = talk.asked, talk.asking - 1
     bring_next(tables, simulation, timing)

@@ -57,12 +57,19 @@ def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
         return
     if sim.next_job == 0:
         look_at_all(timing)
+    gather(simulation, timing)
+    say(timing, SUBMITTER, SUBMIT, 0)
+
+
+@inlined
+def gather(simulation: Simulation, timing: BatsimClock) -> None:
+    """Gather the jobs of the time that the submitter has reached; it puts them together."""
+    talk, sim = timing.talk[0], simulation.sim[0]
     talk.batch = 1
     while sim.next_job + talk.batch < sim.jobs and simulation.submit[sim.next_job + talk.batch] <= talk.reached:
         talk.batch += 1
     sim.next_job += talk.batch
     talk.submitter_stage = SUBMITTED
-    say(timing, SUBMITTER, SUBMIT, 0)
 
 
 # --- who waits for a time, and who kills

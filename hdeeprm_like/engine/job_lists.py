@@ -203,17 +203,31 @@ def split(lists: JobLists, v: int, place: int) -> None:
     find_least(lists, v, new)
 
 
-@compiled
+@inlined
 def insert(lists: JobLists, v: int, j: int, key: float, rank: int, cores: int) -> None:
-    """Put a job into a list."""
+    """Put a job into a list; most come behind all others, or are alone."""
     row = lists.lists[v]
     lists.key_of[v, j], lists.rank_of[v, j] = key, rank
-    b = 0
+    at, b = 0, 0
     if row.jobs == 0:
         row.blocks, row.made = 1, 1
-        lists.directory[v, 0], lists.begins[v, 0], lists.sizes[v, 0], lists.least[v, 0] = 0, 0, 0, 2**31 - 1
+        lists.directory[v, 0], lists.begins[v, 0], lists.sizes[v, 0], lists.least[v, 0] = 0, 0, 1, cores
     else:
-        b = room_for(lists, v, key, rank)
+        b = lists.directory[v, row.blocks - 1]
+        at = lists.begins[v, b] + lists.sizes[v, b]
+        if at == b * BLOCK + BLOCK or comes_before(key, rank, lists.keys[v, at - 1], lists.ranks[v, at - 1]):
+            insert_between(lists, v, j, key, rank, cores)
+            return
+        lists.sizes[v, b] += 1
+        lists.least[v, b] = min(lists.least[v, b], cores)
+    lists.jobs[v, at], lists.cores[v, at], lists.keys[v, at], lists.ranks[v, at] = j, cores, key, rank
+    row.jobs += 1
+
+
+@compiled
+def insert_between(lists: JobLists, v: int, j: int, key: float, rank: int, cores: int) -> None:
+    """Put a job into a list of some where it belongs."""
+    b = room_for(lists, v, key, rank)
     begin, size = lists.begins[v, b], lists.sizes[v, b]
     at = end = begin + size
     if size > 0 and comes_before(key, rank, lists.keys[v, end - 1], lists.ranks[v, end - 1]):
@@ -227,7 +241,7 @@ def insert(lists: JobLists, v: int, j: int, key: float, rank: int, cores: int) -
     lists.jobs[v, at], lists.cores[v, at], lists.keys[v, at], lists.ranks[v, at] = j, cores, key, rank
     lists.sizes[v, b] = size + 1
     lists.least[v, b] = min(lists.least[v, b], cores)
-    row.jobs += 1
+    lists.lists[v].jobs += 1
 
 
 @inlined
@@ -256,14 +270,26 @@ def block_beside(lists: JobLists, v: int, place: int, key: float, rank: int) -> 
     return int(lists.directory[v, block_of(lists, v, key, rank)])
 
 
-@compiled
+@inlined
 def remove(lists: JobLists, v: int, j: int) -> None:
-    """Take a job out of a list that it is in."""
+    """Take a job out of a list that it is in; most are the first one, or alone."""
     row = lists.lists[v]
     row.jobs -= 1
     if row.jobs == 0:
         row.blocks = 0
         return
+    b = lists.directory[v, 0]
+    if lists.jobs[v, lists.begins[v, b]] == j and lists.sizes[v, b] > 1:
+        lists.begins[v, b] += 1
+        lists.sizes[v, b] -= 1
+    else:
+        remove_between(lists, v, j)
+
+
+@compiled
+def remove_between(lists: JobLists, v: int, j: int) -> None:
+    """Take a job out of a list in which others stay, and which no longer counts it."""
+    row = lists.lists[v]
     place, b = 0, lists.directory[v, 0]
     at = lists.begins[v, b]
     if lists.jobs[v, at] != j:

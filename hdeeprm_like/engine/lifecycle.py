@@ -293,7 +293,7 @@ def lacks_when_idle(tables: BundleType, j: object) -> object:
     return lacking_anywhere if no_partitions(tables) else lacking_on_nodes
 
 
-@compiled
+@inlined
 def lacking_when_idle(tables: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform: NOTHING, CORES, MEMORY or GPUS alone."""
     if tables.jobs[j].size > tables.clock[0].most_cores:
@@ -320,12 +320,16 @@ def lacking_anywhere(tables: Tables, j: int) -> int:
     return GPUS
 
 
-@compiled
+@inlined
 def lacking_beside_cores(tables: Tables, j: int, cores: int) -> int:
     """Return why so many more cores of a job do not fit now: MEMORY, or GPUS where free cores have memory for them."""
+    return MEMORY if tables.jobs[j].gpus <= 0.0 else lacking_memory_or_gpus(tables, j, cores)
+
+
+@compiled
+def lacking_memory_or_gpus(tables: Tables, j: int, cores: int) -> int:
+    """Return the same for a job that asks for GPUs."""
     job = tables.jobs[j]
-    if job.gpus <= 0.0:
-        return MEMORY
     n, left, wanted = -1, 0.0, float(cores)
     for p in range(len(tables.processors)):
         if tables.processors[p].node != n:

@@ -112,7 +112,7 @@ def node_fits(tables: Tables, n: int, memory: float, gpus: float) -> bool:
     return bool(gpus <= 0.0 or room.free_gpus >= gpus - node.gpus * ROUNDING)
 
 
-@compiled
+@inlined
 def rank_processor(tables: Tables, p: int) -> None:
     """Write the place of a processor."""
     group, i, load, n = tables.tree[p // WIDTH], p % WIDTH, tables.loads[p], tables.processors[p].node
@@ -190,7 +190,7 @@ def rank_all(tables: Tables) -> None:
     tables.node_loads["ranked_memory"] = tables.node_loads["free_memory"]
 
 
-@compiled
+@inlined
 def rank(tables: Tables, p: int) -> None:
     """Bring the tree up to date after what is free on a processor, or on its node, has changed.
 
@@ -198,7 +198,13 @@ def rank(tables: Tables, p: int) -> None:
     """
     if counts_cores(tables):
         tables.tree[0].cores[0] = tables.loads[0].free
-        return
+    else:
+        rank_in_tree(tables, p)
+
+
+@compiled
+def rank_in_tree(tables: Tables, p: int) -> None:
+    """Bring the tree up to date after what is free on a processor, or on its node, has changed."""
     low, high = rank_leaves(tables, p)
     for level in range(1, len(tables.levels)):
         low, high = low // WIDTH, high // WIDTH
@@ -206,7 +212,7 @@ def rank(tables: Tables, p: int) -> None:
             rank_group(tables, level, place)
 
 
-@compiled
+@inlined
 def rank_leaves(tables: Tables, p: int) -> tuple[int, int]:
     """Write the place of a processor, or of all of its node if memory there has changed; return the first and last."""
     n, low, high = tables.processors[p].node, p, p

@@ -101,7 +101,7 @@ class Batch(Bundle):
     figures: Floats
 
 
-@compiled
+@inlined
 def restore(block: NDArray[np.uint8], fresh: NDArray[np.uint8]) -> None:
     """Give the arrays of a run the content that they have before one, but for those by job."""
     copy_entries(block, 0, fresh, 0, len(fresh))
@@ -124,7 +124,7 @@ def take_nodes(tables: Tables, j: int, stock: Stock, row: int) -> None:
     tables.node_sets.demands[j] = stock.demands[row]
 
 
-@compiled
+@inlined
 def take_jobs(tables: Tables, simulation: Simulation, stock: Stock, first: int, origin: float) -> None:
     """Take the jobs of an episode from the stock, and let the clock begin with *origin* (s)."""
     for j in range(simulation.sim[0].jobs):

@@ -80,6 +80,33 @@ def with_arrays(bundle: Any, arrays: Iterator[NDArray[Any]]) -> Any:
     return type(bundle)(**parts)
 
 
+def bundles_of(bundle: Bundle) -> Iterator[Bundle]:
+    """Yield the bundles within a run, and the run behind them."""
+    for _, content in bundle.fields():
+        if isinstance(content, Bundle):
+            yield from bundles_of(content)
+    yield bundle
+
+
+def put_notes_together(runs: list[Run]) -> None:
+    """Let the notes of each run, where its arrays are, lie side by side in lines of the cache.
+
+    Every decision reads most of them, and scattered ones take some 6 % of the time of many environments.
+    """
+    words = sum(len(bundle._words) for bundle in bundles_of(runs[0]))
+    for run, line in zip(runs, in_lines(len(runs), words * 8).view(np.int64), strict=True):
+        at = 0
+        for bundle in bundles_of(run):
+            notes = line[at : at + len(bundle._words)]
+            notes[:] = bundle._words
+            at += len(notes)
+            object.__setattr__(bundle, "_words", notes)
+            object.__setattr__(bundle, "address", notes.ctypes.data)
+            for name, content in bundle.fields():
+                if isinstance(content, Bundle):
+                    bundle._note(name, content)
+
+
 class Runs:
     """B runs of one decision space on one platform, advanced together.
 
@@ -304,6 +331,7 @@ class Runs:
             stacked.append(many)
         self._stacked = stacked = [*stacked, self.observations.reshape(self.count, -1), self.masks]
         self._runs = [with_arrays(fresh, iter([many[place] for many in stacked])) for place in range(self.count)]
+        put_notes_together(self._runs)
         return Batch(
             first=self._runs[0],
             runs=np.array([run.address for run in self._runs]),

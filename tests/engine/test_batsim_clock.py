@@ -17,6 +17,7 @@ from hdeeprm_like.engine.batsim_clock import wire_time
 @example(0.0000015)
 @example(0.5000005)
 @example(2.5e-6)
+@example(77.5 * 1e-6)  # a little less than half, by less than what is lost when 0.5 is added to it
 @example(999999999.9999995)
 @example(134217728.0000005)
 def test_a_time_on_the_wire_is_what_printf_and_a_parser_make_of_it(time):

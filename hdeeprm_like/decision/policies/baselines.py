@@ -33,7 +33,7 @@ from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import start_scored
 from hdeeprm_like.decision.policies.slurm import start_like_slurm
 from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
@@ -42,7 +42,7 @@ from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
 
-@compiled
+@inlined
 def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     """Bring baseline *k* to the present instant; False if nothing waits."""
     plan, clock = plans.plans[k], tables.clock[0]
@@ -57,7 +57,7 @@ def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     return bool(clock.waiting > 0)
 
 
-@compiled
+@inlined
 def close_decision(tables: Tables, plans: Plans, k: int) -> None:
     """Let baseline *k* take note of what it has started, and tell what the head of the queue lacks."""
     follow(tables, plans.history)
@@ -74,7 +74,7 @@ def start_by_partitions(tables: Tables, plans: Plans, k: int, mode: int) -> None
         start_on_nodes(tables, plans, k)
 
 
-@compiled
+@inlined
 def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
     """Tell what the head of the queue lacks."""
     clock = tables.clock[0]

@@ -18,6 +18,7 @@ from hdeeprm_like.decision.names import (
     ORDERS,
     PACKING,
     PLACEMENTS,
+    RESERVE,
     SLURM,
     STRICT,
     Baseline,

@@ -63,7 +63,7 @@ def copy_ends(tables: Tables, window: Window, until: float) -> int:
     return count
 
 
-@compiled
+@inlined
 def note_submission(tables: Tables, window: Window, j: int) -> None:
     """Take note of a job that has come, and of what it finds."""
     params, job = window.params[0], tables.jobs[j]
@@ -84,7 +84,7 @@ def note_submission(tables: Tables, window: Window, j: int) -> None:
     params.sum_of_submissions += job.submit
 
 
-@compiled
+@inlined
 def note_start(tables: Tables, window: Window, j: int) -> None:
     """Take note of a job that has started."""
     params, job = window.params[0], tables.jobs[j]
@@ -100,7 +100,7 @@ def note_start(tables: Tables, window: Window, j: int) -> None:
     params.running += 1
 
 
-@compiled
+@inlined
 def read_changes(tables: Tables, window: Window) -> None:
     """Take in what has happened to jobs since the last look."""
     params, clock = window.params[0], tables.clock[0]

@@ -1,0 +1,119 @@
+"""Answers on Batsim's clock: the answerer brings one decision after the other to the server.
+
+Each is a message of 1e-10 s, and so is the last one, which says that all of the answer is applied.
+"""
+
+import numpy as np
+
+from hdeeprm_like.engine.batsim_actors import ANSWERER, COMMAND, NOTHING, READY, SLEEP, BatsimClock, ask, say
+from hdeeprm_like.engine.batsim_jobs import find_changes
+from hdeeprm_like.engine.compiled import inlined
+from hdeeprm_like.engine.cores import forget_touched
+from hdeeprm_like.engine.lifecycle import forget_starts
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.tasks import Simulation
+
+# Stages of the answerer: what it does when it runs next
+ASK, NEXT, COME, SENT = 0, 1, 2, 3
+
+
+@inlined
+def wire_time(time: float) -> float:
+    """Return a time as the wire carries it, rounded to the microsecond exactly as printf and a parser would."""
+    scaled = time * 1e6
+    big = time * 134217729.0  # Dekker's product: error is what the multiplication rounded away
+    high = big - (big - time)
+    low = time - high
+    error = (high * 1e6 - scaled) + low * 1e6
+    whole = np.floor(scaled)
+    rest = scaled - whole
+    # the error may be too small to change a half when added to it
+    if rest > 0.5 or (rest == 0.5 and (error > 0.0 or (error == 0.0 and whole % 2.0 == 1.0))):
+        whole += 1.0
+    return float(whole / 1e6)
+
+
+# --- the answerer
+
+
+@inlined
+def run_answerer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Let the answerer bring the next decision."""
+    talk = timing.talk[0]
+    if talk.answerer_stage == ASK:
+        if deliver(tables, simulation, timing):
+            talk.asking = talk.asked + 1
+            ask(timing, ANSWERER, NOTHING)  # until the answer is known
+            return
+        begin_answer(tables, simulation, timing)
+    elif talk.answerer_stage == SENT:
+        talk.command += 1
+        talk.answerer_stage = NEXT
+    bring_next(tables, simulation, timing)
+
+
+@inlined
+def bring_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Bring the next decision of the answer, when its time has come, or tell that all of it is applied.
+
+    The decisions of an answer: each rejection, each start, the four P-states, the kills, the call.
+    """
+    talk = timing.talk[0]
+    if talk.answerer_stage != COME and talk.answer_date > timing.actions.pace[0].now:
+        talk.answerer_stage = COME
+        ask(timing, ANSWERER, SLEEP)
+    elif find_next(tables, simulation, timing):
+        say(timing, ANSWERER, COMMAND, talk.command)
+    else:
+        say(timing, ANSWERER, READY, 0)
+
+
+@inlined
+def find_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Pass over what the answer does not hold; False if all of it is applied."""
+    talk, sim, clock = timing.talk[0], simulation.sim[0], tables.clock[0]
+    simple = clock.rejected_now + clock.started_now
+    while talk.command >= simple and talk.command < simple + 4 and talk.changes[talk.command - simple] == 0:
+        talk.command += 1
+    if talk.command == simple + 4 and sim.kills == 0:
+        talk.command += 1
+    if talk.command == simple + 5 and sim.call_asked == np.inf:
+        talk.command += 1
+    talk.answerer_stage = SENT
+    return bool(talk.command < simple + 6)
+
+
+@inlined
+def deliver(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Send the message; False when it holds nothing to decide on.
+
+    Acknowledged P-states are nothing to decide on, nor is the end of submissions unless jobs wait and none runs: then
+    nothing but a decision can go on.
+    """
+    sim, clock = simulation.sim[0], tables.clock[0]
+    timing.talk[0].acknowledged = 0
+    forget_decisions(tables)
+    last_chance = False
+    if sim.over == 1:
+        sim.over = 2
+        clock.arrivals_over = 1
+        last_chance = clock.running == 0 and clock.waiting > 0
+    return bool(last_chance or sim.completed + sim.submitted + sim.called > 0)
+
+
+@inlined
+def forget_decisions(tables: Tables) -> None:
+    """Clear what was decided in the last instant, once the simulator has applied it."""
+    clock = tables.clock[0]
+    forget_touched(tables)
+    clock.rejected_now = 0
+    forget_starts(tables)
+
+
+@inlined
+def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Begin an answer; it is dated as the message was, which rounding may put a little ahead."""
+    talk = timing.talk[0]
+    find_changes(tables, timing)
+    talk.answer_date = wire_time(timing.actions.pace[0].now)
+    talk.answerer_stage, talk.command = NEXT, 0

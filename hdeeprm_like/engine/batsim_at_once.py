@@ -1,0 +1,305 @@
+"""Batsim's clock without turns, where what happens next is known.
+
+As a rule one thing happens at a time: a job ends, its message crosses the network, the server hears of it and tells the
+decision system; the answerer brings one decision after the other, and the server starts a job or changes P-states
+before it waits for the next one. Who takes which turn is known then, so `run_at_once` does what the actors would do
+(`batsim_clock`), in the same order and with the same steps of the clock, without looking at who is ready. Wherever
+anything else may happen at the same moment, it leaves the moment to the turns: both end in the same state.
+"""
+
+import numpy as np
+
+from hdeeprm_like.engine.actions import WORK_PRECISION, number, take_short_step
+from hdeeprm_like.engine.batsim_actors import (
+    ANSWERER,
+    COMMAND,
+    END,
+    GET,
+    JOBS,
+    KINDS,
+    LOOPBACK,
+    NO_MORE,
+    NOTHING,
+    READY,
+    SERVER,
+    SUBMIT,
+    BatsimClock,
+    ask,
+    first_message,
+    look_at_all,
+    look_at_lowest,
+    put,
+    transfer,
+)
+from hdeeprm_like.engine.batsim_answers import ASK, COME, begin_answer, deliver, find_next
+from hdeeprm_like.engine.batsim_helpers import ARRIVED, SUBMITTED, gather
+from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, apply_pstate, begin, end_work, finish, set_timer, start_work
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.lifecycle import started_job, write_log
+from hdeeprm_like.engine.tables import LOG_START, Tables
+from hdeeprm_like.engine.tasks import KILLED, Simulation
+
+
+@compiled
+def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Go on for as long as it is known what happens next; True as soon as the decision system is to be asked.
+
+    Nobody may be ready but a job that `job_ends_alone`.
+    """
+    talk, pace = timing.talk[0], timing.actions.pace[0]
+    if talk.ready == 1:
+        end_alone(tables, simulation, timing)
+    while True:
+        kind = talk.on_the_way % KINDS
+        if pace.message == np.inf:
+            if pace.answer < np.inf:
+                goes_on = end_sleep(tables, simulation, timing)
+            else:
+                goes_on = submit_alone(tables, simulation, timing)
+        elif pace.answer < np.inf or pace.message != 1.0:
+            return False
+        elif kind == NO_MORE:
+            goes_on = hear_no_more(tables, simulation, timing)
+        elif talk.messages > 0:
+            return False
+        elif kind == END:
+            goes_on = hear_end(tables, simulation, timing)
+        elif kind == COMMAND:
+            goes_on = hear_command(tables, simulation, timing)
+        elif kind == READY:
+            goes_on = hear_ready(tables, simulation, timing)
+        elif kind == SUBMIT:
+            goes_on = hear_submission(tables, simulation, timing)
+        else:
+            return False
+        if not goes_on:
+            return False
+        if talk.asking > 0:
+            return True
+
+
+@inlined
+def pass_message(timing: BatsimClock) -> bool:
+    """Move the clock until a message on the loopback has arrived; False, and nothing is moved, if more may happen."""
+    if not take_short_step(timing.actions, 1.0 / LOOPBACK):
+        return False
+    timing.talk[0].received = timing.talk[0].on_the_way
+    timing.actions.pace[0].message = np.inf
+    return True
+
+
+@inlined
+def tell(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Let the server tell the decision system what has happened, if the last answer is applied, and wait again."""
+    talk = timing.talk[0]
+    if not talk.scheduler_ready:
+        talk.server_waits = 1
+        return
+    talk.scheduler_ready, talk.answerer_stage = 0, ASK
+    if deliver(tables, simulation, timing):
+        talk.asked, talk.asking, talk.requests = 0, 1, 1
+        ask(timing, ANSWERER, NOTHING)
+        ask(timing, SERVER, GET)
+    else:
+        send_first(tables, simulation, timing)
+
+
+# --- jobs end, and come
+
+
+@inlined
+def job_ends_alone(simulation: Simulation, timing: BatsimClock) -> bool:
+    """Tell whether a job that has ended is the only actor who is ready, at the beginning of a round."""
+    talk = timing.talk[0]
+    if talk.ready != 1 or talk.requests or timing.ready[0] < JOBS:
+        return False
+    task = simulation.tasks[timing.ready[0] - JOBS]
+    return bool(task.stage == AWAKE and task.outcome != KILLED)
+
+
+@inlined
+def end_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Let the job that is ready tell that it has ended."""
+    j = timing.ready[0] - JOBS
+    timing.talk[0].ready = 0
+    finish(tables, simulation, timing, j)
+    look_at_all(timing)
+    simulation.tasks[j].stage, simulation.tasks[j].rounds = GONE, 0
+    put(tables, timing, j * KINDS + END, simulation.tasks[j].lowest)
+
+
+@inlined
+def hear_end(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Let the server hear that a job has ended; False if more may happen on the way."""
+    talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
+    if pace.latency < np.inf:
+        if not take_short_step(timing.actions, pace.latency):
+            return False
+        pace.latency, pace.speed = np.inf, pace.speed_then
+    step = 1.0 / pace.speed
+    if 1.0 - pace.speed * step >= WORK_PRECISION or not take_short_step(timing.actions, step):
+        return False
+    pace.message, talk.received = np.inf, talk.on_the_way
+    j = talk.on_the_way // KINDS
+    look_at_lowest(tables, timing, simulation.tasks[j].lowest)
+    end_work(tables, timing, j)
+    simulation.completed[sim.completed] = j
+    sim.completed += 1
+    tell(tables, simulation, timing)
+    return True
+
+
+@inlined
+def submit_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Let the submitter wake up and put the jobs of one time; False if it does not sleep, or more may happen."""
+    talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
+    step = pace.submission
+    if step == np.inf or sim.next_job == 0:
+        return False
+    pace.submission = np.inf
+    if not take_short_step(timing.actions, step):
+        pace.submission = step
+        return False
+    talk.reached = pace.now
+    gather(simulation, timing)
+    put(tables, timing, SUBMIT, 0)
+    return True
+
+
+@inlined
+def hear_submission(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Let the server hear that jobs have come, and the submitter wait for the next ones; False if more may happen."""
+    talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
+    more = sim.next_job < sim.jobs
+    if talk.sender_first or talk.submitter_stage != SUBMITTED:
+        return False
+    if more and simulation.submit[sim.next_job] <= talk.reached:
+        return False
+    if not pass_message(timing):
+        return False
+    sim.submitted += talk.batch
+    if not talk.scheduler_ready:
+        talk.server_waits = 1
+    if more:
+        talk.submitter_stage = ARRIVED
+        pace.submission = simulation.submit[sim.next_job] - talk.reached
+        pace.submission_made = number(timing.actions)
+    else:
+        put(tables, timing, NO_MORE, 0)
+    if talk.scheduler_ready:
+        tell(tables, simulation, timing)
+    return True
+
+
+@inlined
+def hear_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Let the server hear that no more jobs come, while an answer is under way; False if more may happen."""
+    talk = timing.talk[0]
+    if talk.scheduler_ready or not pass_message(timing):
+        return False
+    simulation.sim[0].over = 1
+    if talk.messages == 0:
+        talk.server_waits = 1
+    else:
+        message = first_message(timing)
+        transfer(
+            tables, timing, message, simulation.tasks[message // KINDS].lowest if message % KINDS == END else 0, True
+        )
+    return True
+
+
+# --- answers
+
+
+@inlined
+def send_next(tables: Tables, simulation: Simulation, timing: BatsimClock, sender_first: bool) -> None:
+    """Let the next decision begin its way, or the message that all of the answer is applied."""
+    if find_next(tables, simulation, timing):
+        transfer(tables, timing, timing.talk[0].command * KINDS + COMMAND, 0, sender_first)
+    else:
+        transfer(tables, timing, READY, 0, sender_first)
+
+
+@inlined
+def send_first(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Begin an answer: its first decision begins its way, or the answerer sleeps until its date."""
+    talk, pace = timing.talk[0], timing.actions.pace[0]
+    begin_answer(tables, simulation, timing)
+    if talk.answer_date > pace.now:
+        talk.answerer_stage, talk.server_waits = COME, 1
+        pace.answer, pace.answer_made = talk.answer_date - pace.now, number(timing.actions)
+    else:
+        send_next(tables, simulation, timing, True)
+
+
+@inlined
+def end_sleep(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """End the sleep of the answerer and let it put the next decision; False if more may happen."""
+    talk, pace, step = timing.talk[0], timing.actions.pace[0], timing.actions.pace[0].answer
+    if talk.answerer_stage != COME or not talk.server_waits or not take_short_step(timing.actions, step):
+        return False
+    pace.answer = np.inf
+    send_next(tables, simulation, timing, False)
+    return True
+
+
+@inlined
+def hear_command(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Let the server hear of a rejection, a start or P-states, and the next decision begin its way; False if not yet.
+
+    The next decision waits in the mailbox until the server has done what needs a turn, and its sender goes on first
+    then; only after a rejection it is as it was before.
+    """
+    talk, clock = timing.talk[0], tables.clock[0]
+    start = talk.on_the_way // KINDS - clock.rejected_now
+    pstate = start - clock.started_now
+    if pstate >= 4 or talk.answer_date > timing.actions.pace[0].now or not pass_message(timing):
+        return False
+    talk.command += 1
+    if start < 0:
+        send_next(tables, simulation, timing, talk.sender_first == 1)
+    elif pstate < 0:
+        start_at_once(tables, simulation, timing, started_job(tables, start))
+    else:
+        apply_pstate(tables, simulation, timing, pstate)
+        talk.server_rounds = 0
+        send_next(tables, simulation, timing, True)
+    return True
+
+
+@inlined
+def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
+    """Let a job begin to run; meanwhile the next decision begins its way, before the work if energy is looked at."""
+    task = simulation.tasks[j]
+    begin(tables, simulation, timing, j)
+    looks = task.rounds > 0
+    if looks:
+        send_next(tables, simulation, timing, True)
+    look_at_all(timing)
+    write_log(tables, timing.actions.pace[0].now, LOG_START, j, 0)
+    if task.delay < 0.0:
+        start_work(tables, simulation, timing, j)
+    else:
+        set_timer(simulation, timing, j)
+    if not looks:
+        send_next(tables, simulation, timing, True)
+    if task.delay < 0.0:
+        set_timer(simulation, timing, j)
+    task.stage, task.rounds = AWAKE, 0
+
+
+@inlined
+def hear_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Let the server hear that all of an answer is applied; False if that is not the next to happen.
+
+    It tells of changed P-states, or that no more jobs come, if there is anything; mostly that is answered with nothing.
+    """
+    talk, sim = timing.talk[0], simulation.sim[0]
+    if sim.completed + sim.submitted + sim.called > 0 or not pass_message(timing):
+        return False
+    talk.scheduler_ready = 1
+    if talk.acknowledged or sim.over == 1:
+        tell(tables, simulation, timing)
+    else:
+        talk.server_waits = 1
+    return True
