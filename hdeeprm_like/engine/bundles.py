@@ -109,11 +109,9 @@ class Bundle:
         put(self, "layout", kind)
         put(self, "type_id", id(kind))  # kinds are kept for ever, and quick to tell apart by this
         put(self, "_words", words)
-        put(self, "address", words.ctypes.data)
+        self.move_notes(words)
         for name in self._names:
             self._note(name, content[name])
-        if plain.ENABLED:
-            _by_address[self.address] = self
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._names:
@@ -132,6 +130,14 @@ class Bundle:
             if plain.ENABLED:
                 value = plain.column(value)
         object.__setattr__(self, name, value)
+
+    def move_notes(self, place: NDArray[np.int64]) -> None:
+        """Let the notes lie in other words, as many as they are; a bundle that holds this one is to be noted anew."""
+        place[:] = self._words
+        object.__setattr__(self, "_words", place)
+        object.__setattr__(self, "address", place.ctypes.data)
+        if plain.ENABLED:
+            _by_address[self.address] = self
 
     def fields(self) -> Iterator[tuple[str, Any]]:
         """Yield the name and the content of each field."""

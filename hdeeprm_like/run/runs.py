@@ -98,10 +98,8 @@ def put_notes_together(runs: list[Run]) -> None:
         at = 0
         for bundle in bundles_of(run):
             notes = line[at : at + len(bundle._words)]
-            notes[:] = bundle._words
             at += len(notes)
-            object.__setattr__(bundle, "_words", notes)
-            object.__setattr__(bundle, "address", notes.ctypes.data)
+            bundle.move_notes(notes)
             for name, content in bundle.fields():
                 if isinstance(content, Bundle):
                     bundle._note(name, content)
