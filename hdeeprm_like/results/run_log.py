@@ -35,13 +35,16 @@ from hdeeprm_like.results.batsim_files import (
     write_job_lines,
     write_schedule,
 )
-from hdeeprm_like.results.core_intervals import CoreIntervals, interval_text, joined
+from hdeeprm_like.results.core_intervals import CoreIntervals, interval_text, joined, spread
 from hdeeprm_like.results.job_lines import JobColumns, intervals, job_lines, rows_of, strings_of, texts_of
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
+from hdeeprm_like.results.run_files import SCHEDULE
+from hdeeprm_like.results.run_reader import DIGIT, Requests, Run, RunJobs
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Floats, Ints, Records
 
 AT_ONCE = 20_000  # lines of ``out_jobs.csv``
+DECIMALS = 6  # that it has of each time
 
 
 @dataclass(frozen=True)
@@ -231,9 +234,34 @@ class Record:
         second[1:] = lines[1:] == lines[:-1]
         letter = np.select([entries["kind"] == LOG_START, requests], ["s", "p"], "e")[lines]
         watts = self.idle_watts + steps[np.where(second, after[lines], before[lines])]
-        between = ["NA" if value != value else "%f" % value for value in np.where(second, np.nan, mean[lines]).tolist()]
+        between = ["NA" if value != value else f"{value:f}" for value in np.where(second, np.nan, mean[lines]).tolist()]
         columns = (column.tolist() for column in (times[lines], joules[lines], letter, watts))
         write_columns(path, CONSUMED_ENERGY_COLUMNS, "%f,%f,%s,%f,%s", *columns, between)
+
+    def as_run(self, folder: Path, schedule: Mapping[str, str | int | float]) -> Run:
+        """Return what would be read of the run in the folder that it was written into, without what was asked for."""
+        jobs, begins = self.columns(self.order), self.intervals.begins
+        submit, _, start, run, _ = np.where(jobs.outcome == 0, np.nan, jobs.times)
+        finish, wait = np.round(start + run, DECIMALS), np.round(start - submit, DECIMALS)
+        submit, start, run = (np.round(times, DECIMALS) for times in (jobs.times[0], start, run))
+        counts = begins[self.order + 1] - begins[self.order]
+        which = spread(begins[self.order], counts)
+        found = Run(folder, folder / SCHEDULE)
+        found.__dict__["schedule"] = {name: value for name, value in schedule.items() if not isinstance(value, str)}
+        found.__dict__["cores"], found.__dict__["requests"] = self.platform.cores, Requests()
+        found.__dict__["jobs"] = RunJobs(
+            ids=tuple(self.workload.ids[j] for j in self.order.tolist()),
+            size=self.workload.size[self.order],
+            submit=np.where((start < submit) & (start > submit - 2.0 * DIGIT), start, submit),
+            start=start,
+            finish=finish,
+            wait=wait,
+            run=run,
+            blocks=np.transpose(
+                [np.repeat(np.arange(len(counts)), counts), self.intervals.first[which], self.intervals.last[which]]
+            ),
+        )
+        return found
 
     def blocked_spans(self, lack: int) -> Spans:
         """Return the spans in which the selected job lacked something."""
