@@ -129,11 +129,11 @@ class Schedule(schedules.Schedule):
 
     def _write_jobs(self, record: "Record", folder: Path) -> None:
         """Write the two files that need no P-states."""
-        from hdeeprm_like.results.batsim_files import schedule_summary, write_schedule
+        from hdeeprm_like.results.batsim_files import summary_of_ended, write_schedule
 
         record.write_jobs(folder / "out_jobs.csv", energy=False)
-        summary = schedule_summary(
-            record.job_rows,
+        summary = summary_of_ended(
+            record.ended,
             machines=self.cores,
             consumed_joules=self.energy,
             machine_seconds=record.machine_seconds(),

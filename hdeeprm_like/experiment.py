@@ -13,8 +13,6 @@ import numpy as np
 from pydantic import ValidationError
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
-from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
@@ -292,6 +290,9 @@ def load_jobs(
     )
     check_demands(source, workload, platform)
     if how.estimates is not None:
+        from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
+        from hdeeprm_like.cluster.synthetic.models import estimates_named
+
         estimates = estimates_named(how.estimates, where=f"{path}: workload.estimates")
         workload = estimate_workload(workload, estimates, generator(options.seed, ESTIMATES))
     if skipped:
@@ -362,6 +363,8 @@ def made_jobs(path: Path, options: Options, platform: Platform, episode: int = 0
     Args:
         path: of the options file, for messages.
     """
+    from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
+
     how = options.workload
     where = f"{path}: workload.parameters"
     assert how.model is not None

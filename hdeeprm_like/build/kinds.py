@@ -147,7 +147,7 @@ def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False) 
         simulator = run_to_end(platform, jobs, PolicyActions([policy_named(name)]), clock, log=clock == "batsim")
         if clock == "batsim":
             with TemporaryDirectory() as folder:
-                Record(simulator, jobs).write_jobs(Path(folder) / "out_jobs.csv", many=0)
+                Record(simulator, jobs).write_jobs(Path(folder) / "out_jobs.csv")
 
 
 def stream(policies: tuple[str, ...]) -> None:

@@ -1,12 +1,8 @@
 """The command ``doctor``, and what ``--version`` tells."""
 
 import argparse
-import platform
-import shutil
 import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 
 from hdeeprm_like import __version__
@@ -23,6 +19,8 @@ PROGRAMS = {
 
 def version_of(package: str) -> str:
     """Return the version of an installed package, or that it is missing."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:
@@ -31,6 +29,8 @@ def version_of(package: str) -> str:
 
 def version_line() -> str:
     """Return the versions that decide whether two computers compute the same."""
+    import platform
+
     return f"{PROGRAM} {__version__} (numpy {version_of('numpy')}, Python {platform.python_version()})"
 
 
@@ -46,6 +46,10 @@ def run_doctor(options: argparse.Namespace) -> None:
 
 def findings() -> Iterator[tuple[str, str]]:
     """Yield what was looked at and what was found."""
+    import platform
+    import shutil
+    from importlib.util import find_spec
+
     yield PROGRAM, f"{__version__} in {Path(__file__).parents[1]}"
     yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     for package in NEEDED:

@@ -89,14 +89,15 @@ def run_launch(options: argparse.Namespace) -> int | None:
             f"{options.options}: pybatsim.agent.type: --log-decisions of a CLASSIC agent needs --simulator embedded "
             "without network"
         )
-    from hdeeprm_like.launch.in_process import launch_classic
+    from hdeeprm_like.launch.in_process import launched
 
+    last_run = None
     if not with_batsim:
         refuse_batsim_flags(options)
     if not (with_batsim or experiment.options.network):
         how = {"progress": not options.quiet, "log_decisions": options.log_decisions}
         if learner is None:
-            run = launch_classic(experiment, output, options.runs, **how)
+            run, last_run = launched(experiment, output, options.runs, **how)
         else:
             from hdeeprm_like.launch.learned import launch_learner
 
@@ -111,9 +112,12 @@ def run_launch(options: argparse.Namespace) -> int | None:
             "%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason
         )
     if not options.quiet:
-        from hdeeprm_like.results.report import SHORT, format_table, metrics_table
+        from hdeeprm_like.results.report import SHORT, figures_of_run, format_figures
+        from hdeeprm_like.results.run_reader import open_run
 
-        sys.stdout.write(format_table(metrics_table([output]), SHORT) if run["metrics"] else "")
+        if run["metrics"]:
+            read = last_run or open_run(output)
+            sys.stdout.write(format_figures(read.name, figures_of_run(read), SHORT))
         sys.stdout.write(f"\n{len(run['files'])} files in {output}\n")
         sys.stdout.write(next_command("report", output, "--output", output / "report.html"))
     return 0

@@ -1,18 +1,20 @@
 """The command ``slurm``: a policy's order in the priorities of a real Slurm."""
 
 import argparse
-import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from hdeeprm_like.cli.arguments import Commands, at_most, command, positive_seconds
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import JOBS, SITE_FACTOR
+
+if TYPE_CHECKING:
+    import subprocess
 
 FILE = Path("slurm-factors.json")
 NEEDED = ("squeue", "sinfo", "scontrol")
@@ -146,6 +148,8 @@ def _run_watch(options: argparse.Namespace) -> None:
 def start_guard(path: Path) -> "subprocess.Popen[bytes]":
     """Start the process that puts factors back when this one is gone without having done so, as after kill -9."""
     words = ("slurm", "restore", "--when-closed", "--quiet", "--state", str(path))
+    import subprocess
+
     return subprocess.Popen(
         [sys.executable, "-m", "hdeeprm_like", *words],
         stdin=subprocess.PIPE,
@@ -193,6 +197,8 @@ def _run_status(options: argparse.Namespace) -> None:
 
 
 def _need_programs(needed: Sequence[str]) -> None:
+    import shutil
+
     missing = [program for program in needed if shutil.which(program) is None]
     if missing:
         raise OptionsError(f"{', '.join(missing)}: not found in PATH; Slurm's client programs are needed here")

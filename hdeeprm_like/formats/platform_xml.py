@@ -16,12 +16,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from xml.etree.ElementTree import Element, ParseError
-from xml.sax.saxutils import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
-from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import fromstring
 
 from hdeeprm_like.cluster.platform import Network, Platform
 from hdeeprm_like.cluster.pstates import P3
@@ -41,6 +38,9 @@ from hdeeprm_like.formats.platform_properties import (
     properties_of,
 )
 from hdeeprm_like.inputs import read_document
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 __all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "write_platform_xml"]
 
@@ -171,7 +171,10 @@ def _zone_routes(cluster: int) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return text if text.isidentifier() else escape(text, {'"': "&quot;"})  # the names of cores are, and are many
+    """Return a text as the value of an attribute; the library's `escape` would load all that talks to servers."""
+    if text.isidentifier():  # the names of cores are, and are many
+        return text
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def read_platform_xml(path: Path) -> Platform:
@@ -210,7 +213,12 @@ def read_platform_xml(path: Path) -> Platform:
     return replace(platform, partitions=read_partitions(value, platform.nodes))
 
 
-def _parsed(path: Path) -> Element:
+def _parsed(path: Path) -> "Element":
+    from xml.etree.ElementTree import ParseError
+
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
     try:
         root: Element = fromstring(read_document(path, PlatformError))
     except ParseError as error:
@@ -222,7 +230,7 @@ def _parsed(path: Path) -> Element:
     return root
 
 
-def _network(root: Element) -> Network | None:
+def _network(root: "Element") -> Network | None:
     """Return the links of each cluster, None when they are not those of `write_platform_xml`."""
     links = []
     for zone in root.iterfind("./zone/zone"):

@@ -1,9 +1,12 @@
 """Workloads as Batsim's JSON: one job, and one profile, per line."""
 
 import json
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from json.encoder import encode_basestring_ascii as as_json
 from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
 
 from hdeeprm_like.cluster.partitions import Demand
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
@@ -12,7 +15,11 @@ from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.batsim_numbers import write_number
 from hdeeprm_like.formats.demands_json import keys_of
 from hdeeprm_like.formats.files import replacing
+from hdeeprm_like.formats.text_lines import lines_of
+from hdeeprm_like.types import Bools, Floats, Ints
 
+NEXT = ",\n"
+KINDS = {True: '"delay", "delay": ', False: '"parallel_homogeneous", "com": 0, "cpu": '}
 EXACT = 2**53  # whole numbers up to here are the same as int and as float
 
 
@@ -41,80 +48,127 @@ def write_workload(workload: Workload, path: Path) -> None:
     names = sorted({identifier.partition("!")[0] for identifier in workload.ids})
     if len(names) != 1:
         raise WorkloadError(f"{path}: cannot hold the jobs of several workloads ({', '.join(names)})")
-    profiles: dict[str, str] = {}  # name -> content
-    lines = list(_job_lines(workload, profiles))
+    profiles = _profiles(workload)
     with replacing(path) as file:
         file.write(f'{{"nb_res": {workload.capacity}, "jobs": [\n')
-        file.write(",\n".join(lines))
+        _write_list(file, _job_lines(workload, profiles))
         file.write('\n], "profiles": {\n')
-        file.write(",\n".join(f"{json.dumps(name)}: {content}" for name, content in profiles.items()))
+        _write_list(file, _profile_lines(workload, profiles))
         file.write("\n}}\n")
 
 
-def _job_lines(workload: Workload, profiles: dict[str, str]) -> Iterator[str]:
-    """Yield each job as JSON and collect the profiles on the way."""
-    named: dict[tuple[str, str], str] = {}  # (name, content) -> the name it is written under
-    columns = zip(
-        workload.ids,
-        workload.profiles,
-        workload.submit.tolist(),
-        workload.size.tolist(),
-        workload.walltime.tolist(),
-        workload.requested_time.tolist(),
-        workload.requested_ops.tolist(),
-        workload.ops.tolist(),
-        workload.delay.tolist(),
-        workload.memory.tolist(),
-        workload.bandwidth.tolist(),
-        workload.gpus_of_job.tolist(),
-        workload.user.tolist(),
-        [""] * len(workload) if workload.demands is None else map(_demand, workload.demands.each()),
-        strict=True,
+def _write_list(file: TextIO, parts: Iterable[str]) -> None:
+    """Write lines that each end as those within a list do, the last one without that end."""
+    between = ""
+    for part in parts:
+        file.write(between)
+        file.write(part.removesuffix(NEXT))
+        between = NEXT
+
+
+class Profiles(NamedTuple):
+    """The profiles that a file has.
+
+    Attributes:
+        first: (P,) the first job that has each. names: (P,) its name as JSON. of_job: (J,) the place of each job's.
+    """
+
+    first: Ints
+    names: list[str]
+    of_job: Ints
+
+
+def _profiles(workload: Workload) -> Profiles:
+    """Return the profiles of the jobs, and a name of its own for each."""
+    delays = workload.delay >= 0
+    columns = (
+        np.where(delays, workload.delay, -1.0),
+        np.where(delays, 0.0, workload.ops),
+        workload.requested_time,
+        workload.requested_ops,
+        workload.memory,
+        workload.bandwidth,
+        workload.gpus_of_job,
     )
-    for (
-        identifier,
-        wanted,
-        submit,
-        size,
-        walltime,
-        time,
-        requested_ops,
-        ops,
-        delay,
-        memory,
-        bandwidth,
-        gpus,
-        user,
-        demand,
-    ) in columns:
-        kind = (
-            f'"type": "delay", "delay": {_exact(delay)}'
-            if delay >= 0
-            else f'"type": "parallel_homogeneous", "com": 0, "cpu": {_exact(ops)}'
-        )
-        content = (
-            f'{{{kind}, "req_time": {_exact(time)}, "req_ops": {_exact(requested_ops)}, '
-            f'"mem": {_exact(memory)}, "mem_bw": {_exact(bandwidth)}' + (f', "gpus": {_exact(gpus)}}}' if gpus else "}")
-        )
-        name = named.get((wanted, content))
-        if name is None:
-            name, number = wanted, 1
-            while name in profiles:
+    known: dict[tuple[Any, ...], int] = {}
+    first, of_job, names = [], [], {}
+    for row, key in enumerate(zip(workload.profiles, *(column.tolist() for column in columns), strict=True)):
+        place = known.get(key)
+        if place is None:
+            place = known[key] = len(first)
+            first.append(row)
+            name, number = key[0], 1
+            while name in names:
                 number += 1
-                name = f"{wanted}_{number}"
-            named[wanted, content] = name
-            profiles[name] = content
-        limit = f', "walltime": {_exact(walltime)}' if walltime < math.inf else ""
-        known = f', "user": {user}' if user >= 0 else ""
-        yield (
-            f'{{"id": {_bare(identifier)}, "subtime": {_exact(submit)}, "res": {size}, '
-            f'"profile": {json.dumps(name)}{limit}{known}{demand}}}'
-        )
+                name = f"{key[0]}_{number}"
+            names[name] = place
+        of_job.append(place)
+    return Profiles(np.array(first, np.int64), list(map(as_json, names)), np.array(of_job, np.int64))
+
+
+def _job_lines(workload: Workload, profiles: Profiles) -> Iterator[str]:
+    """Yield the jobs as JSON."""
+    names, limited = profiles.names, np.isfinite(workload.walltime)
+    known, nothing = workload.user >= 0, [""] * len(workload)
+    demands = None if workload.demands is None else list(map(_demand, workload.demands.each()))
+    return lines_of(
+        f'{{"id": %s, "subtime": %s, "res": %s, "profile": %s%s%s%s}}{NEXT}',
+        _bare_ids(workload.ids),
+        _exact_numbers(workload.submit),
+        workload.size.tolist(),
+        [names[place] for place in profiles.of_job.tolist()],
+        _where_known(limited, ', "walltime": %s', workload.walltime) if limited.any() else nothing,
+        _where_known(known, ', "user": %s', workload.user) if known.any() else nothing,
+        demands or nothing,
+    )
+
+
+def _profile_lines(workload: Workload, profiles: Profiles) -> Iterator[str]:
+    """Yield the profiles as JSON."""
+    first = profiles.first
+    delays, gpus = workload.delay[first] >= 0, workload.gpus_of_job[first]
+    work = np.where(delays, workload.delay[first], workload.ops[first])
+    kinds = [KINDS[kind] for kind in delays.tolist()]
+    return lines_of(
+        f'%s: {{"type": %s%s, "req_time": %s, "req_ops": %s, "mem": %s, "mem_bw": %s%s}}{NEXT}',
+        profiles.names,
+        kinds,
+        _exact_numbers(work),
+        *(
+            _exact_numbers(column[first])
+            for column in (workload.requested_time, workload.requested_ops, workload.memory, workload.bandwidth)
+        ),
+        _where_known(gpus != 0, ', "gpus": %s', gpus) if gpus.any() else [""] * len(first),
+    )
+
+
+def _where_known(known: Bools, form: str, numbers: Floats | Ints) -> list[str]:
+    """Return what a key and a number look like, and nothing for the jobs of which it is not known."""
+    found = iter(_exact_numbers(numbers[known]))
+    return [form % next(found) if own else "" for own in known.tolist()]
+
+
+def _exact_numbers(numbers: Floats | Ints) -> Sequence[int | str]:
+    """Return what `_exact` says of each number, as it is printed."""
+    whole = np.asarray(numbers, np.float64)
+    if len(whole) and np.abs(whole).max() < EXACT and (whole == np.trunc(whole)).all():
+        return whole.astype(np.int64).tolist()
+    return [_exact(number) for number in whole.tolist()]
 
 
 def _demand(demand: Demand) -> str:
     """Return what a job asks for on a platform with partitions as JSON, to be put behind its other keys."""
     return "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in keys_of(demand).items())
+
+
+def _bare_ids(identifiers: Sequence[str]) -> list[str]:
+    """Return the ids without their workload as JSON."""
+    texts = [identifier.partition("!")[2] for identifier in identifiers]
+    try:
+        plain = max(map(len, texts)) <= 18 and list(map(str, map(int, texts))) == texts and "-" not in "".join(texts)
+    except ValueError:
+        plain = False
+    return texts if plain else list(map(_bare, identifiers))
 
 
 def _bare(identifier: str) -> str:

@@ -6,11 +6,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-from tqdm import tqdm
+from typing import Any, NamedTuple
 
 from hdeeprm_like import __version__
 from hdeeprm_like.decision.presets import check_whole, classic_policies
@@ -23,7 +20,9 @@ from hdeeprm_like.formats.open import write
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.plugins import whole_names
+from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.results.run_log import Record
+from hdeeprm_like.results.run_reader import Run
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
@@ -50,23 +49,38 @@ def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, floa
     )
     simulator = Simulator(state, experiment.workload)
     steps, jobs = run_policy(simulator, policies), len(experiment.workload)
-    with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not progress, leave=False) as bar:
+    with progress_bar(jobs, progress) as show:
         for over in steps:
-            bar.update(over - bar.n)
+            show(over)
     return simulator, time.perf_counter() - begin
+
+
+class Launched(NamedTuple):
+    """A launch that has ended.
+
+    Attributes:
+        record: the content of ``run.json``. run: its last run, as it would be read from the folder.
+    """
+
+    record: dict[str, Any]
+    run: Run
 
 
 def launch_classic(
     experiment: Experiment, output: Path, runs: int = 1, progress: bool = True, log_decisions: bool = False
 ) -> dict[str, Any]:
+    """Simulate an experiment and write its directory, see `launched`; return the content of ``run.json``."""
+    return launched(experiment, output, runs, progress, log_decisions).record
+
+
+def launched(
+    experiment: Experiment, output: Path, runs: int = 1, progress: bool = True, log_decisions: bool = False
+) -> Launched:
     """Simulate an experiment and write its directory; nothing of it appears before all of it is there.
 
     Args:
         runs: simulations, one after the other; each is the same, and the last one's files stay.
         log_decisions: whether decisions are rewarded and written down, too, see `launch.rewarded`.
-
-    Returns:
-        The content of ``run.json``.
 
     Raises:
         ResultsError: the directory cannot be written.
@@ -104,7 +118,7 @@ def launch_classic(
             "files": sorted({*INPUTS, *(path.name for path in stage.iterdir()), RECORD}),
         }
         write_json(stage / RECORD, run)
-    return run
+    return Launched(run, record.as_run(output, schedule))
 
 
 def write_inputs(experiment: Experiment, folder: Path) -> None:
@@ -155,6 +169,8 @@ def description(experiment: Experiment, runs: int) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that a result may depend on."""
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"hdeeprm_like": __version__, "python": machine.python_version()}
     for package in ("numpy", "numba", "pandas", "torch", "pybatsim"):
         try:

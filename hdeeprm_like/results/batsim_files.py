@@ -4,12 +4,13 @@ Times in ``out_jobs.csv``, ``out_schedule.csv`` and ``out_consumed_energy.csv`` 
 ``out_machine_states.csv`` and ``out_pstate_changes.csv`` have six significant digits (C's ``%g``).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.formats.files import replacing, replacing_bytes
+from hdeeprm_like.formats.text_lines import lines_of
 
 BATSIM_VERSION = "v4.2.1"  # whose files these are
 SHORTEST_RUN = 1e-5  # s, what Batsim writes for a run of no time at all
@@ -116,21 +117,39 @@ def write_job_lines(path: Path, parts: Iterable[bytes]) -> None:
 
 def write_machine_states(path: Path, rows: Iterable[MachineStateRow]) -> None:
     """Write ``out_machine_states.csv``: how many machines are in which state, after each change."""
-    _write(path, MACHINE_STATE_COLUMNS, (f"{time:g},{a},{b},{c},{d},{e}" for time, a, b, c, d, e in rows))
+    write_columns(path, MACHINE_STATE_COLUMNS, "%g,%d,%d,%d,%d,%d", *_columns(rows, 6))
 
 
 def write_pstate_changes(path: Path, rows: Iterable[PstateRow]) -> None:
     """Write ``out_pstate_changes.csv``: which machines take which P-state when."""
-    _write(path, PSTATE_CHANGE_COLUMNS, (f"{time:g},{machines},{pstate}" for time, machines, pstate in rows))
+    write_columns(path, PSTATE_CHANGE_COLUMNS, "%g,%s,%d", *_columns(rows, 3))
 
 
 def write_consumed_energy(path: Path, rows: Iterable[EnergyRow]) -> None:
     """Write ``out_consumed_energy.csv``: the energy used so far, at each job start, job end and P-state change."""
-    lines = (
-        f"{time:f},{joules:f},{kind},{least:f},{'NA' if watts is None else f'{watts:f}'}"
-        for time, joules, kind, least, watts in rows
-    )
-    _write(path, CONSUMED_ENERGY_COLUMNS, lines)
+    *columns, watts = _columns(rows, 5)
+    write_columns(path, CONSUMED_ENERGY_COLUMNS, "%f,%f,%s,%f,%s", *columns, watts_between(watts))
+
+
+def watts_between(watts: Sequence[float | None]) -> list[str]:
+    """Return the last column of ``out_consumed_energy.csv``: W since the line before, None where no time has passed."""
+    return ["NA" if value is None else f"{value:f}" for value in watts]
+
+
+def _columns(rows: Iterable[tuple[Any, ...]], count: int) -> Sequence[Sequence[Any]]:
+    """Return rows of so many values as columns."""
+    return list(zip(*rows, strict=True)) or [()] * count
+
+
+def write_columns(path: Path, header: str, form: str, *columns: Sequence[Any]) -> None:
+    """Write a CSV of columns.
+
+    Args:
+        form: of a line, for ``%``.
+    """
+    with replacing(path) as file:
+        file.write(header + "\n")
+        file.writelines(lines_of(f"{form}\n", *columns))
 
 
 def write_schedule(path: Path, values: Mapping[str, str | int | float]) -> None:
@@ -138,8 +157,56 @@ def write_schedule(path: Path, values: Mapping[str, str | int | float]) -> None:
     _write(path, ",".join(values), [",".join(map(_schedule_value, values.values()))])
 
 
+class Ended(NamedTuple):
+    """The jobs of a run as its figures count them.
+
+    Attributes:
+        submit, start, run: s, of each job that ran, in the order in which they ended; none ran no time at all.
+        jobs: how many ended or were rejected. successes: how many of them succeeded.
+    """
+
+    submit: Sequence[float]
+    start: Sequence[float]
+    run: Sequence[float]
+    jobs: int
+    successes: int
+
+
 def schedule_summary(
     rows: Sequence[JobRow],
+    *,
+    machines: int,
+    consumed_joules: float,
+    machine_seconds: Mapping[str, float],
+    grouped_switches: int,
+    machine_switches: int,
+    scheduling_time: float,
+    simulation_time: float,
+) -> dict[str, str | int | float]:
+    """Return every column of ``out_schedule.csv`` in its order; see `summary_of_ended`.
+
+    Args:
+        rows: every job that ended or was rejected.
+    """
+    ran = [
+        (row.submission_time, row.starting_time, row.execution_time or SHORTEST_RUN)
+        for row in rows
+        if row.starting_time is not None and row.execution_time is not None
+    ]
+    return summary_of_ended(
+        Ended(*_columns(ran, 3), len(rows), sum(row.success for row in rows)),
+        machines=machines,
+        consumed_joules=consumed_joules,
+        machine_seconds=machine_seconds,
+        grouped_switches=grouped_switches,
+        machine_switches=machine_switches,
+        scheduling_time=scheduling_time,
+        simulation_time=simulation_time,
+    )
+
+
+def summary_of_ended(
+    ended: Ended,
     *,
     machines: int,
     consumed_joules: float,
@@ -154,28 +221,23 @@ def schedule_summary(
     The means divide by all jobs, rejected ones included, as Batsim does; they are nan when there is no job.
 
     Args:
-        rows: every job that ended or was rejected.
         machine_seconds: seconds of all machines in each state of `MACHINE_TIMES`; missing states count 0.
         grouped_switches, machine_switches: orders to change P-states, and machines named in them.
         scheduling_time, simulation_time: s of wall clock, spent waiting for decisions, and in all.
     """
-    ran = [
-        (row.submission_time, row.starting_time, row.execution_time or SHORTEST_RUN)
-        for row in rows
-        if row.starting_time is not None and row.execution_time is not None
-    ]
-    waiting = [start - submit for submit, start, _ in ran]
-    turnaround = [start + run - submit for submit, start, run in ran]
-    slowdown = [lasted / run for lasted, (_, _, run) in zip(turnaround, ran, strict=True)]
-    successes = sum(row.success for row in rows)
+    submit, start, run = ended.submit, ended.start, ended.run
+    waiting = [begin - came for came, begin in zip(submit, start, strict=True)]
+    finish = [begin + lasted for begin, lasted in zip(start, run, strict=True)]
+    turnaround = [end - came for end, came in zip(finish, submit, strict=True)]
+    slowdown = [whole / lasted for whole, lasted in zip(turnaround, run, strict=True)]
 
     def mean(total: float) -> float:
-        return total / len(rows) if rows else float("nan")
+        return total / ended.jobs if ended.jobs else float("nan")
 
     summary: dict[str, str | int | float] = {
         "batsim_version": BATSIM_VERSION,
         "consumed_joules": float(consumed_joules),
-        "makespan": max((start + run for _, start, run in ran), default=0.0),
+        "makespan": max(finish, default=0.0),
         "max_slowdown": max(slowdown, default=0.0),
         "max_turnaround_time": max(turnaround, default=0.0),
         "max_waiting_time": max(waiting, default=0.0),
@@ -184,15 +246,15 @@ def schedule_summary(
         "mean_waiting_time": mean(sum(waiting)),
         "nb_computing_machines": machines,
         "nb_grouped_switches": grouped_switches,
-        "nb_jobs": len(rows),
-        "nb_jobs_finished": len(ran),
-        "nb_jobs_killed": len(ran) - successes,
-        "nb_jobs_rejected": len(rows) - len(ran),
-        "nb_jobs_success": successes,
+        "nb_jobs": ended.jobs,
+        "nb_jobs_finished": len(start),
+        "nb_jobs_killed": len(start) - ended.successes,
+        "nb_jobs_rejected": ended.jobs - len(start),
+        "nb_jobs_success": ended.successes,
         "nb_machine_switches": machine_switches,
         "scheduling_time": float(scheduling_time),
         "simulation_time": float(simulation_time),
-        "success_rate": mean(float(successes)),
+        "success_rate": mean(float(ended.successes)),
     }
     return summary | {f"time_{state}": float(machine_seconds.get(state, 0.0)) for state in MACHINE_TIMES}
 
@@ -204,7 +266,6 @@ def _schedule_value(value: str | int | float) -> str:
 
 
 def _write(path: Path, header: str, lines: Iterable[str]) -> None:
-    ending: Callable[[str], str] = "{}\n".format
     with replacing(path) as file:
         file.write(header + "\n")
-        file.writelines(map(ending, lines))
+        file.writelines(map("{}\n".format, lines))

@@ -1,12 +1,13 @@
 """The cores of all jobs of a run as intervals, and as Batsim writes them."""
 
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Ints, Records
+from hdeeprm_like.types import Floats, Ints, Records
+
+AT_ONCE = 2_000  # jobs
 
 
 class CoreIntervals:
@@ -26,18 +27,35 @@ class CoreIntervals:
         jobs = np.repeat(order, rows["stretches"][order])
         self.begins, self.first, self.last = joined(jobs, used, len(rows))
 
-    @cached_property
-    def _lists(self) -> tuple[list[int], list[tuple[int, int]]]:
-        return self.begins.tolist(), list(zip(self.first.tolist(), self.last.tolist(), strict=True))
+    def latest(self, jobs: Ints, times: Floats, cores: int) -> Floats:
+        """Return the time of the last of some jobs that had each core, 0 for a core that none had: (cores,) s.
 
-    def of(self, job: int) -> list[tuple[int, int]]:
-        """Return the first and the last core of each interval of a job."""
-        begins, pairs = self._lists
-        return pairs[begins[job] : begins[job + 1]]
+        Args:
+            jobs, times: in the order in which they count. cores: of the machine.
+        """
+        found, open_cores = np.zeros(cores), np.ones(cores, np.bool_)
+        for end in range(len(jobs), 0, -AT_ONCE):  # from the last on, until each core had one
+            some = slice(max(0, end - AT_ONCE), end)
+            counts = self.begins[jobs[some] + 1] - self.begins[jobs[some]]
+            which = spread(self.begins[jobs[some]], counts)
+            lengths = self.last[which] - self.first[which] + 1
+            held, when = spread(self.first[which], lengths), np.repeat(np.repeat(times[some], counts), lengths)
+            new = open_cores[held]
+            found[held[new]] = when[new]  # of equal cores the last one stays
+            open_cores[held] = False
+            if not open_cores.any():
+                break
+        return found
 
     def texts(self) -> list[str]:
         """Return the interval set of each job, ``0-3 6`` for instance."""
         return interval_texts(self.begins, self.first, self.last)
+
+
+def spread(first: Ints, counts: Ints) -> Ints:
+    """Return so many whole numbers from each of some first ones on, one after the other."""
+    before = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) + np.repeat(first - before, counts)
 
 
 def joined(groups: Ints, stretches: Records, count: int) -> tuple[Ints, Ints, Ints]:

@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import replacing_bytes
+from hdeeprm_like.results.units import UNITS_OF_TIME
+from hdeeprm_like.results.units import unit_of_time as unit_of_time
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -37,7 +39,6 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "hdeeprm_like",  # the same picture gives the same file
 }
 
-UNITS_OF_TIME = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 UNDATED: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
@@ -89,11 +90,6 @@ def _write(figure: Figure, save: Path) -> None:
     kind = save.suffix.lower().lstrip(".")
     with replacing_bytes(save) as file:
         figure.savefig(file, format=kind, metadata=UNDATED[kind])
-
-
-def unit_of_time(longest: float) -> tuple[float, str]:
-    """Return seconds per unit, and its name, for times up to *longest* s: at least two of the unit, else seconds."""
-    return next(((seconds, name) for seconds, name in UNITS_OF_TIME if longest >= 2 * seconds), (1.0, "seconds"))
 
 
 def note(axes: Axes, text: str) -> None:

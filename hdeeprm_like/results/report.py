@@ -3,20 +3,23 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.schedule import FIGURES, QUANTITIES, Figure, Schedule, figures, figures_of_jobs
 from hdeeprm_like.decision.rates import read_rates
 from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.formats.files import replacing
-from hdeeprm_like.results.pictures import COLOURS, GREY, check_format, log_scale, note, picture, shortened, unit_of_time
 from hdeeprm_like.results.power import at_rates
 from hdeeprm_like.results.run_parts import warn_of_other_jobs
 from hdeeprm_like.results.run_reader import DIGIT, JOBS, Run, open_runs
+from hdeeprm_like.results.units import unit_of_time
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 RUNS_PER_BLOCK = 4  # columns of a text table before it continues below
 PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -39,7 +42,7 @@ def label(name: str) -> str:
     return name if unit in ("1", "%", "jobs") else f"{name} ({unit})"
 
 
-def rates_table(runs: Sequence[Path], rates: Mapping[str, Path]) -> pd.DataFrame:
+def rates_table(runs: Sequence[Path], rates: Mapping[str, Path]) -> "pd.DataFrame":
     """Return what the energy of runs costs or emits: one row for each file of rates, one column per run.
 
     Args:
@@ -48,17 +51,19 @@ def rates_table(runs: Sequence[Path], rates: Mapping[str, Path]) -> pd.DataFrame
     Raises:
         ResultsError: a run or a file cannot be read, or the energy of a run is not known over time.
     """
+    import pandas as pd
+
     known = {name: read_rates(path, ResultsError) for name, path in rates.items()}
     columns = {name: [at_rates(run, rate) for rate in known.values()] for name, run in open_runs(runs).items()}
     return pd.DataFrame(columns, index=pd.Index(list(known), name="metric"), dtype=np.float64)
 
 
-def format_rates(table: pd.DataFrame) -> str:
+def format_rates(table: "pd.DataFrame") -> str:
     """Return a table of `rates_table` as aligned text."""
     return table.to_string(float_format=lambda value: f"{value:,.2f}", index_names=False) + "\n"
 
 
-def metrics_table(runs: Sequence[Path]) -> pd.DataFrame:
+def metrics_table(runs: Sequence[Path]) -> "pd.DataFrame":
     """Return the figures of finished runs: one row per figure of `FIGURES`, one column per run.
 
     Means are over the jobs that ran, while Batsim divides by the rejected ones too. A figure is NaN where
@@ -71,9 +76,11 @@ def metrics_table(runs: Sequence[Path]) -> pd.DataFrame:
     Raises:
         ResultsError: a run is missing or cannot be read.
     """
+    import pandas as pd
+
     opened = open_runs(runs)
     warn_of_other_jobs(opened)
-    columns = {name: _figures(run) for name, run in opened.items()}
+    columns = {name: figures_of_run(run) for name, run in opened.items()}
     return labelled(pd.DataFrame(columns, index=list(FIGURES)))
 
 
@@ -87,12 +94,14 @@ def meanings(names: Sequence[str] | None = None) -> str:
     return "".join(f"{figure.title}: {figure.meaning}.\n" for figure in chosen)
 
 
-def labelled(table: pd.DataFrame) -> pd.DataFrame:
+def labelled(table: "pd.DataFrame") -> "pd.DataFrame":
     """Return a table with a row per figure, whose index are keys of `FIGURES`, as `metrics_table` does."""
+    import pandas as pd
+
     return table.set_axis(pd.Index(map(label, table.index), name="metric")).astype(np.float64)
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
+def write_table(table: "pd.DataFrame", path: Path) -> None:
     """Write a table of `metrics_table` as CSV, all digits of all figures.
 
     Raises:
@@ -102,15 +111,23 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
         table.to_csv(file, lineterminator="\n")
 
 
-def format_table(table: pd.DataFrame, wanted: Sequence[str] | None = None) -> str:
-    """Return a table of `metrics_table` as aligned text: a unit per row, the difference to the first run per cell.
+def format_table(table: "pd.DataFrame", wanted: Sequence[str] | None = None) -> str:
+    """Return a table of `metrics_table` as aligned text, see `format_rows`.
 
     Args:
         wanted: keys of the rows to show; all of `FIGURES` if None.
     """
-    runs = list(table.columns)
+    return format_rows(list(table.columns), told_rows(table, wanted))
+
+
+def format_figures(name: str, found: Mapping[str, float], wanted: Sequence[str]) -> str:
+    """Return some figures of one run, by key of `FIGURES`, as `format_table` does those of a table."""
+    return format_rows([name], [_told_row(key, np.array([found[key]])) for key in wanted])
+
+
+def format_rows(runs: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of `told_rows` as aligned text: a unit per row, the difference to the first run per cell."""
     lines = [f"{number:>3}  {name}" for number, name in enumerate(runs, start=1)]
-    rows = told_rows(table, wanted)
     for first in range(0, len(runs), RUNS_PER_BLOCK):
         block = range(first, min(first + RUNS_PER_BLOCK, len(runs)))
         cells = [["", *(f"[{place + 1}]" for place in block)]]
@@ -123,14 +140,14 @@ def format_table(table: pd.DataFrame, wanted: Sequence[str] | None = None) -> st
     return "\n".join(lines) + "\n"
 
 
-def told_rows(table: pd.DataFrame, wanted: Sequence[str] | None = None) -> list[list[str]]:
+def told_rows(table: "pd.DataFrame", wanted: Sequence[str] | None = None) -> list[list[str]]:
     """Return a row for each figure of a table of `metrics_table`: its name and unit, and the text of each run's."""
-    rows = []
-    for key in wanted or FIGURES:
-        values = table.loc[label(key)].to_numpy()
-        title, scale = _name_and_scale(FIGURES[key], values)
-        rows.append([title, *(_cell(values, place, scale, FIGURES[key].unit) for place in range(len(values)))])
-    return rows
+    return [_told_row(key, table.loc[label(key)].to_numpy()) for key in wanted or FIGURES]
+
+
+def _told_row(key: str, values: np.ndarray) -> list[str]:
+    title, scale = _name_and_scale(FIGURES[key], values)
+    return [title, *(_cell(values, place, scale, FIGURES[key].unit) for place in range(len(values)))]
 
 
 def metrics_grid(runs: Sequence[Path], save: Path | None = None) -> None:
@@ -140,6 +157,8 @@ def metrics_grid(runs: Sequence[Path], save: Path | None = None) -> None:
         OptionsError: the file's suffix is none of .png, .svg, .pdf.
         ResultsError: a run cannot be read, or there is no display for a window.
     """
+    from hdeeprm_like.results.pictures import check_format, picture, shortened
+
     check_format(save)
     table = metrics_table(runs)
     names = list(table.columns)
@@ -160,7 +179,9 @@ def metrics_grid(runs: Sequence[Path], save: Path | None = None) -> None:
 WIDE = 10.0  # times: slowdowns that differ by more have a logarithmic axis
 
 
-def _panel(axes: Axes, shown: Figure, values: np.ndarray) -> None:
+def _panel(axes: "Axes", shown: Figure, values: np.ndarray) -> None:
+    from hdeeprm_like.results.pictures import COLOURS, GREY, log_scale, note
+
     name, scale = _name_and_scale(shown, values)
     axes.set_title(name, fontsize=11)
     axes.grid(axis="x", visible=False)
@@ -189,8 +210,8 @@ def _panel(axes: Axes, shown: Figure, values: np.ndarray) -> None:
             axes.text(place, 0.0, "?", ha="center", va="bottom", color=GREY)
 
 
-def _figures(run: Run) -> dict[str, float]:
-    """Return the figures of a run by key: from its jobs where it has them, else from Batsim's summary."""
+def figures_of_run(run: Run) -> dict[str, float]:
+    """Return the figures of a run by key of `FIGURES`: from its jobs where it has them, else from Batsim's summary."""
     summary = run.schedule if run.schedule_path.exists() or not run.has(JOBS) else {}
     energy = (
         summary.get(FIGURES["energy"].batsim, math.nan) or math.nan

@@ -1,6 +1,6 @@
 """What a simulation leaves behind: Batsim's output files and the over-utilization spans, made from its log."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,26 +25,26 @@ from hdeeprm_like.engine.tasks import SHORTEST_RUN, SUCCESS
 from hdeeprm_like.engine.words import STRETCH
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.results.batsim_files import (
-    EnergyRow,
+    CONSUMED_ENERGY_COLUMNS,
+    MACHINE_STATE_COLUMNS,
+    PSTATE_CHANGE_COLUMNS,
+    Ended,
     JobRow,
-    MachineStateRow,
-    PstateRow,
-    schedule_summary,
-    write_consumed_energy,
+    summary_of_ended,
+    write_columns,
     write_job_lines,
-    write_jobs,
-    write_machine_states,
-    write_pstate_changes,
     write_schedule,
 )
-from hdeeprm_like.results.core_intervals import CoreIntervals, interval_text, interval_texts, joined
-from hdeeprm_like.results.job_lines import FINAL_STATES, JobColumns, intervals, job_lines, texts_of
+from hdeeprm_like.results.core_intervals import CoreIntervals, interval_text, joined, spread
+from hdeeprm_like.results.job_lines import JobColumns, intervals, job_lines, rows_of, strings_of, texts_of
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
+from hdeeprm_like.results.run_files import SCHEDULE
+from hdeeprm_like.results.run_reader import DIGIT, Requests, Run, RunJobs
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Floats, Ints, Records
 
 AT_ONCE = 20_000  # lines of ``out_jobs.csv``
-MANY = 20_000  # jobs; fewer are written before what writes more is compiled, or found on disk
+DECIMALS = 6  # that it has of each time
 
 
 @dataclass(frozen=True)
@@ -83,53 +83,26 @@ class Record:
         return self.log[np.isin(self.log["kind"], kinds)]
 
     @cached_property
-    def job_rows(self) -> list[JobRow]:
+    def order(self) -> Ints:
         """The jobs that ended or were rejected, in the order in which the server saw it."""
-        workload, order = self.workload, self.entries(LOG_END, LOG_REJECT)["row"]
-        tasks, rejected = self.tasks[order], self.state.tables.jobs["status"][order] == REJECTED
-        start, run = (
-            tasks["start"].tolist(),
-            [run or SHORTEST_RUN for run in (tasks["finish"] - tasks["start"]).tolist()],
-        )
-        walltime = np.where(np.isfinite(workload.walltime), workload.walltime, -1.0)[order]
-        outcome = np.where(rejected, 0, tasks["outcome"]).tolist()
-        texts, rows = self.intervals.texts(), order.tolist()
-        names = [workload.ids[j].partition("!") for j in rows]
-        columns = {
-            "job_id": [job for _, _, job in names],
-            "workload": [name for name, _, _ in names],
-            "profile": [workload.profiles[j] for j in rows],
-            "submission_time": workload.submit[order].tolist(),
-            "size": workload.size[order].tolist(),
-            "walltime": walltime.tolist(),
-            "success": (tasks["outcome"] == SUCCESS).tolist(),
-            "final_state": [FINAL_STATES[how] for how in outcome],
-            "starting_time": [None if how == 0 else time for how, time in zip(outcome, start, strict=True)],
-            "execution_time": [
-                None if how == 0 else time or SHORTEST_RUN for how, time in zip(outcome, run, strict=True)
-            ],
-            "allocated": [texts[j] for j in rows],
-            "energy": np.where(rejected, -1.0, tasks["joules"]).tolist(),
-        }
-        assert tuple(columns) == JobRow._fields[: len(columns)]
-        return [JobRow(*values) for values in zip(*columns.values(), strict=True)]
+        return np.asarray(self.entries(LOG_END, LOG_REJECT)["row"])
 
-    def write_jobs(self, path: Path, energy: bool = True, many: int = MANY) -> None:
+    @property
+    def job_rows(self) -> list[JobRow]:
+        """The jobs of `order`, one by one."""
+        return rows_of(self.columns(self.order))
+
+    def write_jobs(self, path: Path, energy: bool = True) -> None:
         """Write ``out_jobs.csv``.
 
         Args:
-            energy: whether that of each job is told. many: from so many jobs on compiled code writes them, the same
-                bytes.
+            energy: whether that of each job is told.
         """
-        order = self.entries(LOG_END, LOG_REJECT)["row"]
-        if len(order) < many:
-            rows = self.job_rows
-            write_jobs(path, rows if energy else (row._replace(energy=-1.0) for row in rows))
-            return
-        write_job_lines(path, (self._lines(order[at : at + AT_ONCE], energy) for at in range(0, len(order), AT_ONCE)))
+        parts = (self.order[at : at + AT_ONCE] for at in range(0, len(self.order), AT_ONCE))
+        write_job_lines(path, (job_lines(self.columns(rows, energy)) for rows in parts))
 
-    def _lines(self, rows: Ints, energy: bool) -> bytes:
-        """Return the lines of some jobs."""
+    def columns(self, rows: Ints, energy: bool = True) -> JobColumns:
+        """Return what ``out_jobs.csv`` tells of some jobs."""
         workload, tasks = self.workload, self.tasks[rows]
         rejected = self.state.tables.jobs["status"][rows] == REJECTED
         heads = []
@@ -137,22 +110,34 @@ class Record:
             name, _, job = workload.ids[j].partition("!")
             heads.append(f"{job},{name},{workload.profiles[j]},")
         run, walltime = tasks["finish"] - tasks["start"], workload.walltime[rows]
-        return job_lines(
-            JobColumns(
-                heads=texts_of(heads),
-                times=np.array(
-                    [
-                        workload.submit[rows],
-                        np.where(np.isfinite(walltime), walltime, -1.0),
-                        tasks["start"],
-                        np.where(run == 0.0, SHORTEST_RUN, run),
-                        tasks["joules"] if energy else np.full(len(rows), -1.0),
-                    ]
-                ),
-                size=workload.size[rows],
-                outcome=np.where(rejected, 0, tasks["outcome"]),
-                cores=intervals(rows, self.intervals.begins, self.intervals.first, self.intervals.last),
-            )
+        return JobColumns(
+            heads=texts_of(heads),
+            times=np.array(
+                [
+                    workload.submit[rows],
+                    np.where(np.isfinite(walltime), walltime, -1.0),
+                    tasks["start"],
+                    np.where(run == 0.0, SHORTEST_RUN, run),
+                    tasks["joules"] if energy else np.full(len(rows), -1.0),
+                ]
+            ),
+            size=workload.size[rows],
+            outcome=np.where(rejected, 0, tasks["outcome"]),
+            cores=intervals(rows, self.intervals.begins, self.intervals.first, self.intervals.last),
+        )
+
+    @cached_property
+    def ended(self) -> Ended:
+        """What ``out_schedule.csv`` counts of the jobs."""
+        rows = self.order[self.state.tables.jobs["status"][self.order] != REJECTED]
+        tasks = self.tasks[rows]
+        run = tasks["finish"] - tasks["start"]
+        return Ended(
+            submit=self.workload.submit[rows].tolist(),
+            start=tasks["start"].tolist(),
+            run=np.where(run == 0.0, SHORTEST_RUN, run).tolist(),
+            jobs=len(self.order),
+            successes=int(np.sum(self.tasks["outcome"][self.order] == SUCCESS)),
         )
 
     @cached_property
@@ -192,18 +177,16 @@ class Record:
 
     def machine_seconds(self) -> dict[str, float]:
         """Return the seconds that all cores computed and idled, each up to its last change as Batsim counts."""
-        last, ends = np.zeros(self.platform.cores), self.entries(LOG_END)
-        for j, time in zip(ends["row"].tolist(), ends["time"].tolist(), strict=True):
-            for low, high in self.intervals.of(j):
-                last[low : high + 1] = time
+        ends = self.entries(LOG_END)
+        last = self.intervals.latest(ends["row"], ends["time"], self.platform.cores)
         tasks = self.tasks[ends["row"]]
         computing = float(sum((self.workload.size[ends["row"]] * (tasks["finish"] - tasks["start"])).tolist()))
         return {"computing": computing, "idle": float(last.sum()) - computing}
 
     def schedule(self, scheduling_time: float, simulation_time: float) -> dict[str, str | int | float]:
         """Return the columns of ``out_schedule.csv``; the arguments are s of wall clock."""
-        return schedule_summary(
-            self.job_rows,
+        return summary_of_ended(
+            self.ended,
             machines=self.platform.cores,
             consumed_joules=self.consumed_joules,
             machine_seconds=self.machine_seconds(),
@@ -213,50 +196,72 @@ class Record:
             simulation_time=simulation_time,
         )
 
-    def machine_states(self) -> Iterator[MachineStateRow]:
-        """Yield how many cores idle and compute, after each start, end and change of P-states."""
+    def write_machine_states(self, path: Path) -> None:
+        """Write how many cores idle and compute, after each start, end and change of P-states."""
         entries = self.entries(LOG_START, LOG_END, LOG_REQUEST)
         sizes = np.where(entries["kind"] == LOG_REQUEST, 0, self.workload.size[entries["row"] % len(self.tasks)])
         computing = np.cumsum(np.where(entries["kind"] == LOG_END, -sizes, sizes))
-        idle = self.platform.cores - computing
-        for time, idling, serving in zip(entries["time"].tolist(), idle.tolist(), computing.tolist(), strict=True):
-            yield time, 0, 0, 0, idling, serving
+        columns = entries["time"], self.platform.cores - computing, computing
+        write_columns(path, MACHINE_STATE_COLUMNS, "%g,0,0,0,%d,%d", *(column.tolist() for column in columns))
 
-    def requests(self) -> Iterator[tuple[float, str, int]]:
-        """Yield the time, the cores as an interval set and the P-state of each SET_RESOURCE_STATE."""
+    def write_pstate_changes(self, path: Path) -> None:
+        """Write the P-states at time 0, and the request (-1) and completion of each SET_RESOURCE_STATE."""
         rows = np.flatnonzero(self.log["kind"] == LOG_REQUEST)
-        counts = self.log["row"][rows]
-        groups = np.repeat(np.arange(len(rows)), counts)
+        groups = np.repeat(np.arange(len(rows)), self.log["row"][rows])
         changes = self.entries(LOG_PSTATE)
         stretches = np.zeros(len(changes), STRETCH)
         stretches["first"], stretches["cores"] = changes["row"], changes["cores"]
-        texts = interval_texts(*joined(groups, stretches, len(rows)))
-        yield from zip(self.log["time"][rows].tolist(), texts, self.log["value"][rows].tolist(), strict=True)
+        machines = [interval_text(0, self.platform.cores - 1)]
+        for text in strings_of(intervals(np.arange(len(rows)), *joined(groups, stretches, len(rows)))):
+            machines += [text, text]
+        times = [0.0, *np.repeat(self.log["time"][rows], 2).tolist()]
+        pstates = np.full(1 + 2 * len(rows), -1)
+        pstates[0], pstates[2::2] = P3, self.log["value"][rows]
+        write_columns(path, PSTATE_CHANGE_COLUMNS, "%g,%s,%d", times, machines, pstates.tolist())
 
-    def pstate_changes(self) -> Iterator[PstateRow]:
-        """Yield the P-states at time 0, and the request and completion of each change."""
-        yield 0.0, interval_text(0, self.platform.cores - 1), P3
-        for time, machines, pstate in self.requests():
-            yield time, machines, -1
-            yield time, machines, pstate
-
-    def consumed_energy(self) -> Iterator[EnergyRow]:
-        """Yield the energy used until each start ("s"), end ("e") and change of P-states ("p", before and after)."""
-        letters = {LOG_START: "s", LOG_END: "e", LOG_REQUEST: "p"}
+    def write_consumed_energy(self, path: Path) -> None:
+        """Write the energy used until each start ("s"), end ("e") and change of P-states ("p", before and after)."""
         entries = self.entries(LOG_START, LOG_END, LOG_REQUEST)
-        joules = self.power.energy(entries["time"]).tolist()
-        changes = self.entries(LOG_PSTATE)
-        steps = np.concatenate([[0.0], np.cumsum(self.watt_changes(changes))])
-        done = 0
-        time_before, joules_before = 0.0, 0.0
-        for (time, kind, row, *_), used in zip(entries.tolist(), joules, strict=True):
-            elapsed = time - time_before
-            watts = self.idle_watts + float(steps[done])
-            yield time, used, letters[kind], watts, (used - joules_before) / elapsed if elapsed > 0 else None
-            if kind == LOG_REQUEST:
-                done += row
-                yield time, used, "p", self.idle_watts + float(steps[done]), None
-            time_before, joules_before = time, used
+        times, requests = entries["time"], entries["kind"] == LOG_REQUEST
+        joules = self.power.energy(times)
+        steps = np.concatenate([[0.0], np.cumsum(self.watt_changes(self.entries(LOG_PSTATE)))])
+        after = np.cumsum(np.where(requests, entries["row"], 0))  # P-state changes until each entry and with it
+        before = after - np.where(requests, entries["row"], 0)
+        elapsed, used = np.diff(times, prepend=0.0), np.diff(joules, prepend=0.0)
+        mean = np.divide(used, elapsed, out=np.full(len(times), np.nan), where=elapsed > 0)
+        lines = np.repeat(np.arange(len(times)), 1 + requests)  # two for each request
+        second = np.zeros(len(lines), np.bool_)
+        second[1:] = lines[1:] == lines[:-1]
+        letter = np.select([entries["kind"] == LOG_START, requests], ["s", "p"], "e")[lines]
+        watts = self.idle_watts + steps[np.where(second, after[lines], before[lines])]
+        between = ["NA" if value != value else f"{value:f}" for value in np.where(second, np.nan, mean[lines]).tolist()]
+        columns = (column.tolist() for column in (times[lines], joules[lines], letter, watts))
+        write_columns(path, CONSUMED_ENERGY_COLUMNS, "%f,%f,%s,%f,%s", *columns, between)
+
+    def as_run(self, folder: Path, schedule: Mapping[str, str | int | float]) -> Run:
+        """Return what would be read of the run in the folder that it was written into, without what was asked for."""
+        jobs, begins = self.columns(self.order), self.intervals.begins
+        submit, _, start, run, _ = np.where(jobs.outcome == 0, np.nan, jobs.times)
+        finish, wait = np.round(start + run, DECIMALS), np.round(start - submit, DECIMALS)
+        submit, start, run = (np.round(times, DECIMALS) for times in (jobs.times[0], start, run))
+        counts = begins[self.order + 1] - begins[self.order]
+        which = spread(begins[self.order], counts)
+        found = Run(folder, folder / SCHEDULE)
+        found.__dict__["schedule"] = {name: value for name, value in schedule.items() if not isinstance(value, str)}
+        found.__dict__["cores"], found.__dict__["requests"] = self.platform.cores, Requests()
+        found.__dict__["jobs"] = RunJobs(
+            ids=tuple(self.workload.ids[j] for j in self.order.tolist()),
+            size=self.workload.size[self.order],
+            submit=np.where((start < submit) & (start > submit - 2.0 * DIGIT), start, submit),
+            start=start,
+            finish=finish,
+            wait=wait,
+            run=run,
+            blocks=np.transpose(
+                [np.repeat(np.arange(len(counts)), counts), self.intervals.first[which], self.intervals.last[which]]
+            ),
+        )
+        return found
 
     def blocked_spans(self, lack: int) -> Spans:
         """Return the spans in which the selected job lacked something."""
@@ -265,8 +270,8 @@ class Record:
     def write(self, folder: Path, schedule: Mapping[str, str | int | float]) -> None:
         """Write Batsim's five files, with *schedule* as ``out_schedule.csv``, and ``overutilizations.json``."""
         self.write_jobs(folder / "out_jobs.csv")
-        write_machine_states(folder / "out_machine_states.csv", self.machine_states())
-        write_pstate_changes(folder / "out_pstate_changes.csv", self.pstate_changes())
-        write_consumed_energy(folder / "out_consumed_energy.csv", self.consumed_energy())
+        self.write_machine_states(folder / "out_machine_states.csv")
+        self.write_pstate_changes(folder / "out_pstate_changes.csv")
+        self.write_consumed_energy(folder / "out_consumed_energy.csv")
         write_schedule(folder / "out_schedule.csv", schedule)
         write_json(folder / "overutilizations.json", overutilizations(self.state), indent=None)

@@ -4,17 +4,22 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_document
 from hdeeprm_like.types import Floats
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def table_of(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+
+def table_of(path: Path, columns: Sequence[str]) -> "pd.DataFrame":
     """Return a CSV file as text cells; raise in one line unless it has all the *columns*."""
+    import pandas as pd
+
     try:
         frame = pd.read_csv(io.StringIO(read_document(path, ResultsError)), dtype=str, keep_default_na=False)
     except pd.errors.EmptyDataError:

@@ -66,7 +66,7 @@ def simulated(name, count, policy, clock, log, options, folder=None):
     few = jobs_of(platform, 5, **options)
     ended = run_to_end(platform, few, actions, clock, log=log)  # loads the code
     if folder is not None:
-        Record(ended, few).write_jobs(Path(folder) / "out_jobs.csv", many=0)
+        Record(ended, few).write_jobs(Path(folder) / "out_jobs.csv")
     begin = time.process_time()
     simulator = run_to_end(platform, workload, actions, clock, log=log)
     seconds, writing = time.process_time() - begin, 0.0
