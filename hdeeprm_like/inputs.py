@@ -4,7 +4,6 @@ All input comes through this module, which a test sees to. It refuses what is no
 pipe may wait for ever) and what holds more than `largest_input` MB once it is unpacked.
 """
 
-import csv
 import io
 import json
 import math
@@ -290,6 +289,8 @@ def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> 
     Raises:
         HDeepRMError: as *error* says; it cannot be read, breaks off, lacks a column, or a row is of another width.
     """
+    import csv  # takes some ms of every start
+
     text = read_document(path, error)
     if text and not text.endswith("\n"):
         raise error(f"{path}: breaks off in its last line")

@@ -94,6 +94,7 @@ def test_a_comparison_with_damaged_results_does_not_go_on(compared, tmp_path, ho
                      "--output", folder, "--processes", "1")  # fmt: skip
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize(
     "name",
@@ -105,6 +106,7 @@ def test_the_page_of_a_damaged_training_is_one_line(trained, tmp_path, name, how
     fine_or_one_line("report", folder, "--output", tmp_path / "page.html")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize(
     "name",
@@ -119,6 +121,7 @@ def test_a_damaged_training_goes_on_or_is_refused_in_one_line(trained, tmp_path,
 VALUES = ([], {}, None, True, 1.5, -1, 10**30, "", "\0", ["a.json"])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("key", ["options", "platform", "workload", "agent", "device", "episodes", "envs", "code",
                                  "input_model", "output_model"])  # fmt: skip
 def test_something_else_in_the_record_of_a_training_is_one_line(trained, tmp_path, key):

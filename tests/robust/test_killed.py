@@ -1,6 +1,7 @@
 """Every verb that writes, struck by a signal at any moment: it goes on to the same results and leaves no process.
 
 `VERBS` is the one table: the words of a command, the words that go on where it was left, and what is compared then.
+A sweep on Slurm is struck in ``studies/test_sweep_on_slurm.py``, which starts one, and a watch in ``slurm/``.
 `make test-more` tries one moment of each verb, `make test-all` twenty of each signal.
 """
 
@@ -34,12 +35,11 @@ def text_of(*names):
 
 
 def lines_of_sweep(folder):
-    """Return the figures of each task of a sweep, which must have been played once."""
+    """Return the figures of all tasks of a sweep, which must have been played once; keys are of paths, too."""
     files = sorted((folder / "results").glob("*.jsonl"))
     lines = [json.loads(line) for path in files for line in path.read_text().split("\n")[:-1]]
-    found = {line["key"]: line["figures"] for line in lines}
-    assert len(found) == len(lines)
-    return found
+    assert len({line["key"] for line in lines}) == len(lines)
+    return sorted(json.dumps(line["figures"], sort_keys=True) for line in lines)
 
 
 def numbers_of_reproduction(folder):

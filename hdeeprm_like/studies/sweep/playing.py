@@ -13,7 +13,6 @@ from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
 from hdeeprm_like.inputs import read_rows, read_text
 from hdeeprm_like.plugins import Place, function_at, trusting
-from hdeeprm_like.results.run_values import number_of
 from hdeeprm_like.studies.sweep.ledger import appending, file_of
 from hdeeprm_like.studies.sweep.tasks import COMPARE, GO_ON, LAUNCH, REPRODUCE, TRAIN, Task
 
@@ -83,6 +82,7 @@ def trained(task: Task, folder: Path) -> Figures:
     from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, train_learner
     from hdeeprm_like.launch.learner import AgentChoice, Learner
     from hdeeprm_like.launch.resuming import resume_learner, training_options
+    from hdeeprm_like.results.run_values import number_of
 
     output = folder / "trainings" / task.key
     file = output.with_suffix(".json")
@@ -110,6 +110,10 @@ def trained(task: Task, folder: Path) -> Figures:
 
 def numbers_in(path: Path) -> list[float]:
     """Return the numbers of a log with one on each line."""
+    from hdeeprm_like.results.run_values import (
+        number_of,
+    )  # loads pandas, which those who share out tasks can do without
+
     lines = enumerate(read_text(path, ResultsError).splitlines(), start=1)
     return [number_of(text, f"{path}:{line}") for line, text in lines]
 
