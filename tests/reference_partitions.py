@@ -183,7 +183,7 @@ class PartitionReference(Reference):
                 self.start_if_fits(j)
 
     def easyfcfs(self):
-        """Heads of all partitions come before candidates, unless these are in the order of the queue: then it is easy."""
+        """Heads of all partitions come before candidates; it is easy where these are in the order of the queue."""
         if self.name.order == "fcfs":
             self.easy()
         else:
