@@ -182,6 +182,20 @@ class PartitionReference(Reference):
             for j in sorted(self.waiting, key=candidates):
                 self.start_if_fits(j)
 
+    def easyfcfs(self):
+        """Heads of all partitions come before candidates; it is easy where these are in the order of the queue."""
+        if self.name.order == "fcfs":
+            self.easy()
+        else:
+            super().easyfcfs()
+
+    def easysjf(self):
+        """The same."""
+        if self.name.order == "sjf" and self.name.order_times == self.name.times:
+            self.easy()
+        else:
+            super().easysjf()
+
     def conservative(self):
         """Nodes are reserved for all that cannot start."""
         self.in_order(math.inf)

@@ -25,9 +25,9 @@ def test_where_a_node_takes_a_job_whole_the_node_of_the_head_is_left_to_it():
     cluster = platform(node(4), node(1), node(2))
     workload = jobs(submit=[0, 1, 2], seconds=[50, 10, 100], size=[3, 4, 2], memory=[0, 1, 0])
     assert starts(cluster, workload, "fcfs+easy", whole=True) == [0, 50, 2]
-    # a job of one core is put where it leaves least, beside 0; there it would outlive the reservation, so it waits
+    # a job of one core is put where it leaves least, beside 0, and waits there: it would outlive the reservation
     workload = jobs(submit=[0, 1, 2], seconds=[50, 10, 100], size=[3, 4, 1])
-    assert starts(platform(node(4), node(2)), workload, "fcfs+easy", whole=True) == [0, 50, 60]
+    assert starts(platform(node(4), node(2)), workload, "fcfs+easy", whole=True) == [0, 50, 50]
     # with one core of that node free and no other node, a job that outlives the reservation waits for its end
     workload = jobs(submit=[0, 1, 2, 3], seconds=[50, 10, 100, 40], size=[3, 4, 1, 1])
     assert starts(platform(node(4)), workload, "fcfs+easy", whole=True) == [0, 50, 60, 3]

@@ -5,8 +5,9 @@ reserved: none (greedy), the first (EASY), all (conservative). Where the order i
 that cannot start closes all nodes of that partition for those behind it; so does Slurm's main scheduler.
 
 A reservation holds whole nodes, from when the job is expected to start for as long as it asks for, and others that
-would run into it get none of these nodes. Slurm's backfill does the same. No job behind the last one that there are
-cores for now is looked at: it cannot start, and what is reserved for it nobody else needs to know.
+would run into it get none of these nodes. Slurm's backfill does the same. Where EASY's candidates come in another order
+than the queue, the heads of all partitions are served first, then the candidates. No job behind the last one that there
+are cores for now is looked at: it cannot start, and what is reserved for it nobody else needs to know.
 """
 
 import numpy as np
