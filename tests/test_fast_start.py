@@ -44,7 +44,6 @@ COMMANDS = (
     "convert",
     "clean",
     "schema",
-    "compile",
     "doctor",
     "example",
 )
