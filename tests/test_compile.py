@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numba
 import pytest
-from hdeeprm_like.ahead import Step, compile_ahead, steps_for
 
+from hdeeprm_like.ahead import Step, compile_ahead, steps_for
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 

@@ -1,7 +1,7 @@
 """The endpoint that Batsim talks to where we launch.
 
-It hears the messages that PyBatsim's loop would hear, on a socket of the same kind, but notices when Batsim is gone, and
-builds no object for each job and each event. Of PyBatsim it needs nothing, which takes a while to load.
+It hears the messages that PyBatsim's loop would hear, on a socket of the same kind, but notices when Batsim is gone,
+and builds no object for each job and each event. Of PyBatsim it needs nothing, which takes a while to load.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""HDeepRM's decision system as a scheduler of PyBatsim 3.1, under PyBatsim's own launcher (see ``hdeeprm_like.entry``)."""
+"""HDeepRM's decision system as a scheduler of PyBatsim 3.1, under its own launcher (see ``hdeeprm_like.entry``)."""
 
 from typing import Any
 
