@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from server_inputs import CLUSTER, workload, write_inputs
 
 HEAVY = {
     "numpy",
@@ -19,6 +21,10 @@ HEAVY = {
     "gymnasium",
     "zmq",
 }
+ROOT = Path(__file__).parent.parent
+COMPILER = {"numba", "llvmlite"}
+TABLES_AND_PICTURES = {"pandas", "matplotlib", "evalys", "seaborn", "scipy"}
+SERVERS = {"ssl", "http", "asyncio", "batsim"}
 PARSER = "from hdeeprm_like.cli.main import parser; parser().parse_args(['metrics', 'a-run'])"
 COMMANDS = (
     "launch",
@@ -54,7 +60,7 @@ def loaded_after(statement):
     report = "import json, sys; sys.stderr.write(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
     code = f"try:\n    {statement}\nexcept SystemExit:\n    pass\n{report}"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(json.loads(ended.stderr))
+    return set(json.loads(ended.stderr.splitlines()[-1]))
 
 
 def test_importing_the_package_loads_nothing_heavy():
@@ -94,3 +100,54 @@ def test_what_hands_a_sweep_to_its_workers_does_not_load_what_they_simulate_with
     loaded = loaded_after("import " + ", ".join(f"hdeeprm_like.studies.sweep.{name}" for name in names))
     assert "numpy" in loaded
     assert not loaded & {"numba", "torch", "pandas", "matplotlib", "scipy"}
+
+
+def loaded_with_machine_code(statement):
+    """The same where the machine code that the statement needs is there, which an earlier run may have to leave."""
+    loaded_after(statement)
+    return loaded_after(statement)
+
+
+def command(*words):
+    return f"from hdeeprm_like.cli.main import main; assert not main({[str(word) for word in words]})"
+
+
+def test_a_launch_loads_neither_a_compiler_nor_what_draws_or_makes_tables(tmp_path):
+    options = ROOT / "agents" / "worked-three.json"
+    found = loaded_with_machine_code(command("launch", "--options", options, "--output", tmp_path / "run"))
+    assert {"numpy", "pydantic"} <= found
+    assert found & (COMPILER | TABLES_AND_PICTURES | SERVERS | {"tqdm", "torch"}) == set()
+
+
+def test_a_comparison_loads_no_compiler(tmp_path):
+    trace = ROOT / "workloads" / "lublin_256.swf.gz"
+    words = ("--trace", trace, "--policies", "fcfs,sjf+easy", "--windows", "1x20", "--output", tmp_path / "compared")
+    found = loaded_with_machine_code(command("compare", *words))
+    assert "matplotlib" in found
+    assert found & (COMPILER | {"torch", "gymnasium"}) == set()
+
+
+def test_the_first_step_of_environments_loads_neither_a_compiler_nor_what_draws_or_makes_tables():
+    step = (
+        "import gymnasium, hdeeprm_like.gym; envs = gymnasium.make_vec('hdeeprm_like/SMDP-v0', num_envs=2); "
+        "_, info = envs.reset(seed=1); envs.step(info['action_mask'].argmax(1))"
+    )
+    found = loaded_with_machine_code(step)
+    assert "gymnasium" in found
+    assert found & (COMPILER | TABLES_AND_PICTURES | {"torch"}) == set()
+
+
+def test_the_server_in_the_place_of_batsim_loads_nothing_that_a_session_does_not_use(tmp_path):
+    options = write_inputs(
+        tmp_path, workload([(0, 2, "sleep", None)], {"sleep": {"type": "delay", "delay": 5}}), CLUSTER
+    )
+    words = ("-p", options.platform, "-w", options.workloads[0], "-e", tmp_path / "out", "--no-sched")
+    found = loaded_after(command("batsim", *words))
+    assert (tmp_path / "out_jobs.csv").exists()
+    assert found & (HEAVY | SERVERS | {"tempfile", "gzip", "subprocess", "concurrent"}) == set()
+
+
+def test_the_endpoint_that_batsim_talks_to_loads_nothing_of_pybatsim():
+    found = loaded_after("import hdeeprm_like.batsim.endpoint")
+    assert "zmq" in found
+    assert found & (COMPILER | TABLES_AND_PICTURES | SERVERS) == set()

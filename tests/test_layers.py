@@ -7,7 +7,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "hdeeprm_like"
-BASE = {"types", "errors", "inputs", "csv_rows", "limits", "plugins", "signals", "__version__"}  # for every layer
+BASE = {
+    "types",
+    "errors",
+    "inputs",
+    "csv_rows",
+    "limits",
+    "plugins",
+    "signals",
+    "progress",
+    "__version__",
+}  # for every layer
 DECIDES = {"cluster", "engine", "decision"}
 
 MAY_IMPORT = {  # layer: the other layers that it may import besides those that all may
@@ -20,6 +30,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "limits": set(),
     "plugins": set(),
     "signals": set(),
+    "progress": set(),
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
@@ -63,7 +74,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
 ONLY_IN = {  # package: where it may be imported
     "torch": ("learning/", "agents/"),
     "gymnasium": ("envs/", "gym.py", "agents/"),
-    "batsim": ("batsim/endpoint.py", "entry/"),
+    "batsim": ("batsim/pybatsim_scheduler.py", "entry/"),
     "zmq": ("batsim/", "batsim_server/"),
     "matplotlib": ("results/", "studies/"),
     "numba": ("build/",),

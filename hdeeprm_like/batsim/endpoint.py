@@ -1,29 +1,26 @@
-"""HDeepRM's decision system as a scheduler of PyBatsim 3.1, and the endpoint that Batsim talks to.
+"""The endpoint that Batsim talks to where we launch.
 
-`Scheduler` works under PyBatsim's own launcher (see ``hdeeprm_like.entry``). `Endpoint` takes the place of PyBatsim's
-loop where we launch: it hears the same messages on PyBatsim's socket, but notices when Batsim is gone, and builds no
-object for each job and each event.
+It hears the messages that PyBatsim's loop would hear, on a socket of the same kind, but notices when Batsim is gone,
+and builds no object for each job and each event. Of PyBatsim it needs nothing, which takes a while to load.
 """
 
 import contextlib
 import json
+import struct
 import time
 from collections.abc import Callable
 from typing import Any
 
 import zmq
-from batsim.batsim import BatsimScheduler, NetworkHandler
-from zmq.utils.monitor import recv_monitor_message
 
 from hdeeprm_like.batsim.session import Conversation
-from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
 POLL = 0.1  # s between two looks at whether Batsim is still there
 LINGER = 2000  # ms that the last answer may take to leave
 PARTING = 5.0  # s that Batsim may take to say its next thing, when it must be told that nobody listens any more
 LARGEST_MESSAGE = 1 << 30  # bytes
-PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS")  # what PyBatsim's own loop begins and ends with
+HAPPENING = struct.Struct("=hi")  # of a socket that is monitored: what, and to which connection
 
 
 def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
@@ -41,72 +38,6 @@ def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
             socket.send(answer, zmq.NOBLOCK)
 
 
-class Scheduler(BatsimScheduler):  # type: ignore[misc]
-    """Hears what Batsim says and answers in PyBatsim's loop, which need not make an object of each job and event.
-
-    Attributes:
-        conversation: with Batsim.
-    """
-
-    def __init__(self, conversation: Conversation, options: dict[str, Any] | None = None) -> None:
-        super().__init__(options or {})
-        self.conversation = conversation
-        self._batsim: Any = None
-        self._commands = Commands()
-
-    @property
-    def bs(self) -> Any:
-        """PyBatsim, which sets this before it receives its first message."""
-        return self._batsim
-
-    @bs.setter
-    def bs(self, batsim: Any) -> None:
-        self._batsim = batsim
-        network = batsim.network
-        network.recv = lambda blocking=False: self.listen(network, blocking)
-        network.send = lambda message: network.send_string(self.conversation.write(self._commands))
-
-    def listen(self, network: Any, blocking: bool) -> Any:
-        """Hear a message before PyBatsim does; return what concerns it too, None if no message came in time."""
-        try:
-            text = network.recv_string(blocking=blocking)
-        except UnicodeDecodeError as cause:
-            raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
-        if text is None:
-            return None
-        if network.connection.rcvmore:
-            raise ProtocolError("a message has several parts; one is needed")
-        message = self.conversation.parse(text)
-        self._commands = self.conversation.hear(message)
-        return message | {"events": [event for event in message["events"] if event["type"] in PYBATSIM_EVENTS]}
-
-    def refuse(self, why: str, patience: float = PARTING) -> None:
-        """Tell Batsim why it is left alone, and free the address."""
-        network = self._batsim.network if self._batsim is not None else None
-        if network is not None and network.connection is not None:
-            refuse(network.connection, why, patience)
-            network.connection.close(linger=LINGER)
-            network.connection = None
-            network.context.term()
-
-    def onDeadlock(self) -> None:
-        """Say that Batsim is silent.
-
-        Raises:
-            ProtocolError: always.
-        """
-        raise ProtocolError(f"Batsim has said nothing for {self._batsim.network.timeout / 1000:g} s")
-
-    def onSimulationBegins(self) -> None:
-        """Check that the message has been heard.
-
-        Raises:
-            OptionsError: PyBatsim's validating machine stands between, and keeps messages to itself.
-        """
-        if not self.conversation.begun:
-            raise OptionsError("pybatsim --protect keeps messages from schedulers; run without it")
-
-
 class Endpoint:
     """The socket that one Batsim after the other talks to.
 
@@ -121,15 +52,15 @@ class Endpoint:
         Raises:
             OptionsError: the address is none, or in use.
         """
-        self.network = NetworkHandler(address)
         self.thinking_since: float | None = None
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.REP)
         try:
-            self.network.bind()
+            self._socket.bind(address)
         except zmq.ZMQError as cause:
-            self.network.connection.close(linger=0)
-            self.network.context.term()
+            self._socket.close(linger=0)
+            self._context.term()
             raise OptionsError(f"cannot listen on {address!r}: {cause}") from None
-        self._socket = self.network.connection
         self._socket.setsockopt(zmq.RCVTIMEO, int(POLL * 1000))
         self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)
         self._monitor = self._socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
@@ -183,11 +114,11 @@ class Endpoint:
     def connected(self) -> bool:
         """Tell whether somebody is connected."""
         while self._monitor.poll(0):
-            happening = recv_monitor_message(self._monitor)
-            if happening["event"] == zmq.EVENT_ACCEPTED:
-                self._connections.add(happening["value"])
+            event, connection = HAPPENING.unpack(self._monitor.recv_multipart()[0])
+            if event == zmq.EVENT_ACCEPTED:
+                self._connections.add(connection)
             else:
-                self._connections.discard(happening["value"])
+                self._connections.discard(connection)
         return bool(self._connections)
 
     def refuse(self, why: str) -> None:
@@ -196,9 +127,8 @@ class Endpoint:
 
     def close(self, linger: int = LINGER) -> None:
         """Free the address."""
-        if self.network.connection is not None:
-            self.network.connection.disable_monitor()
+        if not self._socket.closed:
+            self._socket.disable_monitor()
             self._monitor.close(linger=0)
-            self.network.connection.close(linger=linger)
-            self.network.connection = None
-        self.network.context.term()
+            self._socket.close(linger=linger)
+        self._context.term()

@@ -7,7 +7,6 @@ import json
 import logging
 import math
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,10 +59,12 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
             if path.is_dir():
                 raise ResultsError(f"{path}: is a folder; a file is to be written there")
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
+        handle = os.open(
+            temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600
+        )  # as `tempfile`, which takes a while to load
     except OSError as error:
         raise ResultsError(f"{path}: cannot be written: {error.strerror or error}") from error
-    temporary = Path(name)
     try:
         with open(handle, "wb") as file:
             yield file

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import zmq
 
-from hdeeprm_like.batsim.endpoint import Endpoint, Scheduler
+from hdeeprm_like.batsim.endpoint import Endpoint
+from hdeeprm_like.batsim.pybatsim_scheduler import Scheduler
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.decision.system import FirstAction

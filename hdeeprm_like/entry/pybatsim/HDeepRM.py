@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import ValidationError
 
-from hdeeprm_like.batsim.endpoint import PARTING, Scheduler
+from hdeeprm_like.batsim.endpoint import PARTING
+from hdeeprm_like.batsim.pybatsim_scheduler import Scheduler
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits

@@ -1,0 +1,78 @@
+"""HDeepRM's decision system as a scheduler of PyBatsim 3.1, under its own launcher (see ``hdeeprm_like.entry``)."""
+
+from typing import Any
+
+from batsim.batsim import BatsimScheduler
+
+from hdeeprm_like.batsim.endpoint import LINGER, PARTING, refuse
+from hdeeprm_like.batsim.session import Conversation
+from hdeeprm_like.engine.state import Commands
+from hdeeprm_like.errors import OptionsError, ProtocolError
+
+PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS")  # what PyBatsim's own loop begins and ends with
+
+
+class Scheduler(BatsimScheduler):  # type: ignore[misc]
+    """Hears what Batsim says and answers in PyBatsim's loop, which need not make an object of each job and event.
+
+    Attributes:
+        conversation: with Batsim.
+    """
+
+    def __init__(self, conversation: Conversation, options: dict[str, Any] | None = None) -> None:
+        super().__init__(options or {})
+        self.conversation = conversation
+        self._batsim: Any = None
+        self._commands = Commands()
+
+    @property
+    def bs(self) -> Any:
+        """PyBatsim, which sets this before it receives its first message."""
+        return self._batsim
+
+    @bs.setter
+    def bs(self, batsim: Any) -> None:
+        self._batsim = batsim
+        network = batsim.network
+        network.recv = lambda blocking=False: self.listen(network, blocking)
+        network.send = lambda message: network.send_string(self.conversation.write(self._commands))
+
+    def listen(self, network: Any, blocking: bool) -> Any:
+        """Hear a message before PyBatsim does; return what concerns it too, None if no message came in time."""
+        try:
+            text = network.recv_string(blocking=blocking)
+        except UnicodeDecodeError as cause:
+            raise ProtocolError(f"the message is not UTF-8 (byte {cause.start})") from None
+        if text is None:
+            return None
+        if network.connection.rcvmore:
+            raise ProtocolError("a message has several parts; one is needed")
+        message = self.conversation.parse(text)
+        self._commands = self.conversation.hear(message)
+        return message | {"events": [event for event in message["events"] if event["type"] in PYBATSIM_EVENTS]}
+
+    def refuse(self, why: str, patience: float = PARTING) -> None:
+        """Tell Batsim why it is left alone, and free the address."""
+        network = self._batsim.network if self._batsim is not None else None
+        if network is not None and network.connection is not None:
+            refuse(network.connection, why, patience)
+            network.connection.close(linger=LINGER)
+            network.connection = None
+            network.context.term()
+
+    def onDeadlock(self) -> None:
+        """Say that Batsim is silent.
+
+        Raises:
+            ProtocolError: always.
+        """
+        raise ProtocolError(f"Batsim has said nothing for {self._batsim.network.timeout / 1000:g} s")
+
+    def onSimulationBegins(self) -> None:
+        """Check that the message has been heard.
+
+        Raises:
+            OptionsError: PyBatsim's validating machine stands between, and keeps messages to itself.
+        """
+        if not self.conversation.begun:
+            raise OptionsError("pybatsim --protect keeps messages from schedulers; run without it")
