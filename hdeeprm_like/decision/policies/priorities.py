@@ -9,7 +9,7 @@ from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_keys import lasting_key, unicep, wfp3
-from hdeeprm_like.engine.job_lists import sort_by_keys
+from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.numbers import FIRST_CHANGING, MULTIFACTOR, UNICEP, WFP3
 from hdeeprm_like.engine.tables import Tables
 
