@@ -18,8 +18,8 @@ from hdeeprm_like.engine.job_lists import (
     next_fitting,
     nth_job,
     remove,
-    sort_by_keys,
 )
+from hdeeprm_like.engine.job_sorting import sort_by_keys
 
 
 class Out(Bundle):

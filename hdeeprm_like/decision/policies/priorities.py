@@ -12,7 +12,7 @@ from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_keys import KEYS, lasting_key, unicep, wfp3
-from hdeeprm_like.engine.job_lists import sort_by_keys
+from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.numbers import BY_SCORE, MULTIFACTOR, ORDERS, UNICEP, WFP3, XFACTOR
 from hdeeprm_like.engine.tables import Tables
 

@@ -27,7 +27,8 @@ from hdeeprm_like.decision.policies.scores import (
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting, sort_by_keys
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
+from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.tables import NOTHING, Tables
 
 

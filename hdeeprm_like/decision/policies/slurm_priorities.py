@@ -12,7 +12,8 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs, sort_by_keys
+from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, Tables
 from hdeeprm_like.types import Ints, Records
 
