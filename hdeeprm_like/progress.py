@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -21,7 +21,7 @@ def progress_bar(
         shown: whether anything is shown at all.
     """
     begin = time.monotonic()
-    bar: tqdm[None] | None = None
+    bar: tqdm[Any] | None = None
 
     def show(done: int) -> None:
         nonlocal bar

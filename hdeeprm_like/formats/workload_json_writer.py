@@ -91,7 +91,9 @@ def _profiles(workload: Workload) -> Profiles:
         workload.gpus_of_job,
     )
     known: dict[tuple[Any, ...], int] = {}
-    first, of_job, names = [], [], {}
+    first: list[int] = []
+    of_job: list[int] = []
+    names: dict[str, int] = {}
     for row, key in enumerate(zip(workload.profiles, *(column.tolist() for column in columns), strict=True)):
         place = known.get(key)
         if place is None:
@@ -152,7 +154,8 @@ def _exact_numbers(numbers: Floats | Ints) -> Sequence[int | str]:
     """Return what `_exact` says of each number, as it is printed."""
     whole = np.asarray(numbers, np.float64)
     if len(whole) and np.abs(whole).max() < EXACT and (whole == np.trunc(whole)).all():
-        return whole.astype(np.int64).tolist()
+        found: list[int] = whole.astype(np.int64).tolist()
+        return found
     return [_exact(number) for number in whole.tolist()]
 
 

@@ -193,8 +193,9 @@ def schedule_summary(
         for row in rows
         if row.starting_time is not None and row.execution_time is not None
     ]
+    submit, start, run = _columns(ran, 3)
     return summary_of_ended(
-        Ended(*_columns(ran, 3), len(rows), sum(row.success for row in rows)),
+        Ended(submit, start, run, len(rows), sum(row.success for row in rows)),
         machines=machines,
         consumed_joules=consumed_joules,
         machine_seconds=machine_seconds,

@@ -55,7 +55,7 @@ class CoreIntervals:
 def spread(first: Ints, counts: Ints) -> Ints:
     """Return so many whole numbers from each of some first ones on, one after the other."""
     before = np.cumsum(counts) - counts
-    return np.arange(int(counts.sum())) + np.repeat(first - before, counts)
+    return np.asarray(np.arange(int(counts.sum())) + np.repeat(first - before, counts))
 
 
 def joined(groups: Ints, stretches: Records, count: int) -> tuple[Ints, Ints, Ints]:

@@ -10,10 +10,12 @@ from random_worlds import platforms, workloads
 from small import jobs, platform, run
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
-from hdeeprm_like.engine.tables import COMPLETED
-from hdeeprm_like.results import run_log
+from hdeeprm_like.engine.tables import COMPLETED, LOG_END
+from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.results import core_intervals, run_log
 from hdeeprm_like.results.batsim_files import parse_interval_set, write_jobs
 from hdeeprm_like.results.overutilization import spans
+from hdeeprm_like.results.report import SHORT, figures_of_run
 from hdeeprm_like.results.run_reader import Run
 
 policy_pairs = st.tuples(st.sampled_from(sorted(JOB_POLICIES)), st.sampled_from(sorted(CORE_POLICIES)))
@@ -104,6 +106,42 @@ def test_the_files_of_a_run_agree_with_one_another_and_with_the_schedule(tmp_pat
     assert joules == sorted(joules)
     busy = sum(workload.size[j] * (finished.finish_time[j] - finished.start_time[j]) for j in np.flatnonzero(ran))
     assert schedule["time_computing"] == pytest.approx(busy, abs=1e-3)
+
+
+@settings(max_examples=40)
+@given(platforms, workloads(), policy_pairs)
+def test_the_figures_of_a_run_are_those_that_are_read_from_its_files(tmp_path_factory, cluster, workload, policy):
+    folder = tmp_path_factory.mktemp("run")
+    record = run(cluster, workload, policy).record
+    schedule = record.schedule(scheduling_time=0.0, simulation_time=1.0)
+    record.write(folder, schedule)
+    read = figures_or_refusal(Run(folder, folder / "out_schedule.csv"))
+    found = figures_or_refusal(record.as_run(folder, schedule))
+    if isinstance(read, str):  # jobs of no run time, which Batsim writes longer than they were
+        assert found == read
+        return
+    assert {name: found[name] for name in SHORT} == pytest.approx({name: read[name] for name in SHORT}, nan_ok=True)
+
+
+def figures_or_refusal(of):
+    try:
+        return figures_of_run(of)
+    except ResultsError as error:
+        return str(error)
+
+
+@settings(max_examples=40)
+@given(platforms, workloads(), policy_pairs, st.integers(1, 3))
+def test_each_core_was_last_used_by_the_last_of_its_jobs_to_end(cluster, workload, policy, at_once):
+    finished = run(cluster, workload, policy)
+    ends = finished.record.entries(LOG_END)
+    last = np.zeros(cluster.cores)
+    for job, time in zip(ends["row"].tolist(), ends["time"].tolist(), strict=True):
+        last[finished.cores[job]] = time
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core_intervals, "AT_ONCE", at_once)
+        found = finished.record.intervals.latest(ends["row"], ends["time"], cluster.cores)
+    assert found.tolist() == last.tolist()
 
 
 @given(platforms, workloads(), policy_pairs)
