@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from hdeeprm_like.plugins import trusting
 
     use_one_thread_for_linear_algebra()
+    look_for_no_plugins()
     logging.basicConfig(level="ERROR" if options.quiet else options.log_level or "WARNING", force=True)
     logging.getLogger().handlers[0].setFormatter(one_line_formatter())
     for stream in (sys.stdout, sys.stderr):
@@ -128,6 +129,15 @@ def use_one_thread_for_linear_algebra() -> None:
     """
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def look_for_no_plugins() -> None:
+    """Keep pydantic from reading what each installed package says of itself, which finds no plugin that we need.
+
+    Whoever sets the variable, to 0 for instance, keeps what is set.
+    """
+    if "pydantic" not in sys.modules:
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 class Version(argparse.Action):
