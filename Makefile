@@ -5,6 +5,7 @@ DEMO := demo
 .PHONY: demo library test test-more test-all bench bench-against docs package zoo format clean hashed
 
 demo: .venv/installed
+	$(BIN)/python -m hdeeprm_like.build launch
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --overwrite --quiet
 	$(BIN)/hdeeprm-like launch --options agents/gaia-shortest-high_gflops.json --output $(DEMO)/shortest-high_gflops --overwrite --quiet
 	$(BIN)/hdeeprm-like metrics $(DEMO)/first-high_gflops $(DEMO)/shortest-high_gflops --save $(DEMO)/metrics.png
@@ -74,7 +75,6 @@ clean:
 	$(PYTHON) -m venv .venv
 	@echo "Installing into .venv, for about a minute"
 	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e ".[compile]" | grep --line-buffered -v "already satisfied"
-	$(BIN)/python -m hdeeprm_like.build launch
 	touch $@
 
 # Everything but torch with the checksums of its files, for Linux on x86-64 with Python 3.11: what comes after finds it there.

@@ -34,6 +34,9 @@ class Compiled:
             lock.
     """
 
+    __name__: str
+    __wrapped__: Callable[..., object]
+
     def __init__(self, function: Callable[..., object], inlines: bool = False, releases: bool = False) -> None:
         functools.update_wrapper(self, function)
         self.inlines, self.releases = inlines, releases
@@ -68,6 +71,8 @@ class ByType:
 
     So one loop serves all clocks, observations and action spaces, and each run contains only those that it has.
     """
+
+    __name__: str
 
     def __init__(self, choose: Callable[..., Any]) -> None:
         functools.update_wrapper(self, choose)

@@ -182,7 +182,8 @@ missing: Callable[[Any, tuple[object, ...], str], Any] = compile_missing
 def caller(function: Any, arguments: tuple[object, ...]) -> Callable[..., object]:
     """Return how Python calls machine code with arguments of these types."""
     names = [f"a{i}" for i in range(len(arguments))]
-    words, kinds = [], []
+    words: list[str] = []
+    kinds: list[Any] = []
     for name, argument in zip(names, arguments, strict=True):
         if hasattr(argument, "address"):
             words.append(f"{name}.address")

@@ -18,7 +18,7 @@ if ENABLED:
 F = TypeVar("F", bound=Callable[..., object])
 
 
-class Row(np.void):
+class Row(np.void):  # type: ignore[misc]  # final for the checker only
     """An entry of a structured array whose fields are attributes, as in compiled code: ``tables.jobs[j].size``."""
 
     def __getattribute__(self, name: str) -> Any:
@@ -26,7 +26,7 @@ class Row(np.void):
         fields = np.void.__getattribute__(self, "dtype").fields
         return as_word(self[name]) if name in fields else np.void.__getattribute__(self, name)
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         """Write a field."""
         self[name] = value
 

@@ -206,7 +206,7 @@ def take_step(run: Run, action: int) -> bool:
 @inlined
 def look(run: Run, out: Floats, mask: Bools) -> None:
     """Write what is to be seen, (F,) float32, and which actions are legal, (A,) of which policies always are."""
-    write_view(run.core.tables, run.core.window, run.observer, out)
+    write_view(run.core.tables, run.core.window, run.observer, out)  # type: ignore[arg-type]  # nobody looks at NoView
     write_mask(run.core.tables, run.core.window, run.choices, mask)
 
 
