@@ -22,7 +22,7 @@ test: library
 	$(BIN)/ruff format --check .
 	$(PYTEST)
 
-# What `make test` leaves out to be short; the tables in tests/conftest.py tell what and why.
+# What `make test` leaves out to be short: tests marked `more`.
 test-more: library
 	$(BIN)/mypy
 	$(PYTEST) -m "more and not bench"

@@ -78,6 +78,8 @@ def outside(words, folder, port):
     return words
 
 
+# more commands
+@pytest.mark.slow
 @pytest.mark.parametrize("impatient", [False, True])
 def test_the_commands_run_the_experiment_to_its_end(impatient, tmp_path):
     """*impatient*: as with --abort-on-container-exit, the one is told to stop as soon as the other has ended."""

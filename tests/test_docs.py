@@ -70,6 +70,8 @@ def run(clone, command):
     return subprocess.run(command, cwd=clone, env=environment, timeout=300, capture_output=True, text=True, check=False)
 
 
+# compiles nothing new; the README's commands stay; more pages
+@pytest.mark.lane(more=r"docs/tutorials/first_run\.md-.*", slow=r"(?!README\.md|docs/tutorials/first_run\.md).*")
 @pytest.mark.parametrize(("page", "line"), COMMANDS, ids=[f"{page}-{n}" for n, (page, _) in enumerate(COMMANDS)])
 def test_a_command_works_as_typed(clones, page, line):
     assert line.startswith("hdeeprm-like "), f"{page} shows a command that no test runs: {line}"
@@ -77,6 +79,8 @@ def test_a_command_works_as_typed(clones, page, line):
     assert done.returncode == 0, done.stderr
 
 
+# compiles nothing new; the README's commands stay; more pages
+@pytest.mark.lane(more=r"docs/tutorials/first_run\.md-8", slow=r"(?!(README\.md-0|docs/tutorials/first_run\.md-8)$).*")
 @pytest.mark.parametrize(("page", "block"), PYTHON, ids=[f"{page}-{n}" for n, (page, _) in enumerate(PYTHON)])
 def test_python_works_as_typed(clones, page, block):
     before = [text for name, text in PYTHON if name == page and text != block]
@@ -85,6 +89,8 @@ def test_python_works_as_typed(clones, page, block):
     assert done.returncode == 0, done.stderr
 
 
+# runs the tutorials once more
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of Jupyter's own packages
 @pytest.mark.parametrize("name", [page.stem for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))])
 def test_a_tutorial_runs_as_a_notebook_in_two_minutes(name, tmp_path, monkeypatch):
@@ -117,6 +123,8 @@ def test_there_is_something_to_run():
     assert len(PYTHON) > 4
 
 
+# builds the site; `make docs` does so too
+@pytest.mark.more
 def test_the_site_is_built_without_a_warning_and_can_be_searched(tmp_path):
     pytest.importorskip("sphinx", reason="the extra docs is not installed, so the site is not built")
     done = run(

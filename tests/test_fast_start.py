@@ -114,7 +114,9 @@ def command(*words):
 
 def test_a_launch_loads_neither_a_compiler_nor_what_draws_or_makes_tables(tmp_path):
     options = ROOT / "agents" / "worked-three.json"
-    found = loaded_with_machine_code(command("launch", "--options", options, "--output", tmp_path / "run", "--overwrite"))
+    found = loaded_with_machine_code(
+        command("launch", "--options", options, "--output", tmp_path / "run", "--overwrite")
+    )
     assert {"numpy", "pydantic"} <= found
     assert found & (COMPILER | TABLES_AND_PICTURES | SERVERS | {"tqdm", "torch"}) == set()
 

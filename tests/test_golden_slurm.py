@@ -67,6 +67,8 @@ def agreement(told, simulator):
     return np.mean(np.abs(wait - real) <= interval), abs(wait.mean() / real.mean() - 1.0), rank_correlation(wait, real)
 
 
+# compiles a baseline on partitions, and plays 22 recorded queues
+@pytest.mark.more
 @pytest.mark.parametrize("name", RETOLD)
 def test_jobs_start_when_slurm_started_them(name, tmp_path):
     told = recording(name, tmp_path)
@@ -76,6 +78,8 @@ def test_jobs_start_when_slurm_started_them(name, tmp_path):
     assert order >= 0.99
 
 
+# compiles a baseline on partitions, and plays 22 recorded queues
+@pytest.mark.more
 def test_a_thread_wakes_up_by_itself_behind_its_last_date():
     dates = np.array([3.5, 5.25])
     assert next_look(dates, 4.0, 0.0, 0.0, True) == 5.25
@@ -88,6 +92,8 @@ COMPLETING = "0.93: a job left 19 ms before the scheduler looked; its core was s
 MOVED = pytest.mark.xfail(reason=COMPLETING, strict=True, raises=AssertionError)
 
 
+# compiles a baseline on partitions, and plays 22 recorded queues
+@pytest.mark.more
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[MOVED] * (name == "shallow")) for name in RETOLD])
 def test_jobs_run_where_slurm_ran_them(name, tmp_path):
     told = recording(name, tmp_path)
@@ -102,6 +108,8 @@ def test_jobs_run_where_slurm_ran_them(name, tmp_path):
     assert np.mean([ours == real for ours, real in zip(places, told.cores, strict=True)]) >= 0.95
 
 
+# compiles a baseline on partitions, and plays 22 recorded queues
+@pytest.mark.more
 @pytest.mark.parametrize(("name", "bounds"), BOUNDS.items())
 def test_other_queues_are_as_like_slurm_as_they_were(name, bounds, tmp_path):
     told = recording(name, tmp_path)
@@ -112,6 +120,8 @@ def test_other_queues_are_as_like_slurm_as_they_were(name, bounds, tmp_path):
     assert order >= least_order
 
 
+# compiles a baseline on partitions, and plays 22 recorded queues
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "figure"), [marked(name, figure, ("gpus",)) for name in RUNS for figure in ("starts", "wait", "order")]
 )
@@ -120,6 +130,8 @@ def test_on_its_own_clock_the_model_is_about_as_like_slurm_as_slurm_is(name, fig
     assert_no_worse(agreement(told, simulated(told)), OWN_CLOCK[name], figure)
 
 
+# compiles a baseline on partitions, and plays 22 recorded queues
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "figure"),
     [marked(name, figure, JUDGED_EARLIER) for name in JUDGED_EARLIER for figure in ("starts", "wait", "order")],

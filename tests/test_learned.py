@@ -105,6 +105,8 @@ def test_a_training_with_batsim_leaves_the_logs_and_pictures_of_one_in_process(t
         assert (tmp_path / f"{kind}.png").stat().st_size > 0
 
 
+# compiles one more kind of run, for 3 to 15 s; another published space
+@pytest.mark.lane(more=r"PolicySelect-workload1|SMDP-workload4", slow=r"(?!(PolicySelect-workload1|SMDP-workload4)$).*")
 @pytest.mark.parametrize(
     ("preset", "workload"),
     [
@@ -168,6 +170,8 @@ def contended(**agent):
     }
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_an_agent_whose_actions_are_baselines_learns_and_is_launched(tmp_path):
     options = tmp_path / "options.json"
     options.write_text(json.dumps(contended(run="train", hidden=8, gamma=0.99)))
@@ -178,6 +182,8 @@ def test_an_agent_whose_actions_are_baselines_learns_and_is_launched(tmp_path):
     assert len(schedule(tmp_path / "run")) == 40
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_an_agent_that_always_takes_a_baseline_gives_its_schedule_in_process_and_with_batsim(tmp_path):
     (tmp_path / "constant.py").write_text(CONSTANT_AGENT)
     options, found = tmp_path / "options.json", []
@@ -205,6 +211,8 @@ def test_a_run_with_parts_of_ones_own_runs_again_from_its_directory(tmp_path):
     assert schedule(tmp_path / "run") == schedule(tmp_path / "again")
 
 
+# minutes
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_end(tmp_path):
     assert train("--output", tmp_path / "whole", "--episodes", 400) == 0
     command = [sys.executable, "-m", "hdeeprm_like", "train", "-q", "--options", str(OPTIONS), "--agent", str(AGENT)]
@@ -268,6 +276,8 @@ def test_a_training_of_an_older_version_without_an_option_is_resumed(tmp_path):
     assert len((tmp_path / "training" / "rewards.log").read_text().splitlines()) == 3
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_decisions_are_logged_with_what_was_short_then(tmp_path):
     """Three jobs of two cores on a machine of two: as long as one waits, cores are short."""
     (tmp_path / "machines.csv").write_text("MachineName,TotalMemory,TotalCPUs,TotalGPUs\na,64000,2,0\n")
@@ -340,6 +350,8 @@ def killed_at_random(command, resume, folder, seconds, kills=50):
     return early
 
 
+# kills and resumes two trainings fifty times each
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["reinforce.py", "ppo.py"])
 def test_kill_9_at_fifty_random_moments_gives_the_weights_of_the_whole_training(tmp_path, agent):
     options = options_to_test(tmp_path)

@@ -57,6 +57,8 @@ def pybatsim(folder, options, *more):
     return started, endpoint
 
 
+# starts PyBatsim; one of each stays
+@pytest.mark.lane(more=r"True")
 @pytest.mark.parametrize("whole", [True, False])
 def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
     section = {"seed": 5, "agent": {"type": "CLASSIC", "policy_pair": "smallest-low_power"}}
@@ -79,6 +81,8 @@ def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
     assert spans["mem_bw"]["nb_procs"] == 2
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_pybatsim_asks_a_learning_agent_which_learns(tmp_path):
     agents = Path(__file__).parents[2] / "agents"
     how = ["--options", str(agents / "reinforce.json"), "--agent", str(agents / "reinforce.py"), "-q"]
@@ -104,6 +108,8 @@ def test_pybatsim_asks_a_learning_agent_which_learns(tmp_path):
     )
 
 
+# starts PyBatsim; one of each stays
+@pytest.mark.lane(more=r"options[1-4]-.*")
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

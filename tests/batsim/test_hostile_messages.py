@@ -91,6 +91,8 @@ class Memory:
         assert more / 1024 < MOST_MEMORY
 
 
+# two hundred messages more of the same sort
+@pytest.mark.lane(more=r"200-5")
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("count", SHARES)
 def test_a_hostile_batsim_gets_answers_or_one_clear_line(count, version, request):
@@ -176,6 +178,8 @@ EVERYTHING = reply(  # of what a scheduler can say; the jobs are those that the 
 )
 
 
+# two hundred messages more of the same sort
+@pytest.mark.lane(more=r"200-5")
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("count", SHARES)
 def test_a_hostile_scheduler_ends_the_server_in_one_clear_line(count, version, request, folder, capsys):

@@ -137,6 +137,8 @@ def test_batsim_5_leaves_a_directory_that_is_read_drawn_and_cleaned_as_the_other
     assert not list(there.iterdir())
 
 
+# compiles one more kind of run, for 3 to 15 s; another mode
+@pytest.mark.lane(more=r"(?!(bfbp|multifactor)$).*", slow=r"bfbp|multifactor")
 @pytest.mark.parametrize(
     "pair", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "bfbp", "multifactor", "zoo:balanced"]
 )
@@ -403,6 +405,8 @@ def interrupt(tmp_path, number, victim, tries, seed):
 SIGNALS = [signal.SIGTERM, signal.SIGKILL]
 
 
+# another signal
+@pytest.mark.lane(more=r"15-batsim", slow=r"15-endpoint|9-batsim")
 @pytest.mark.parametrize("victim", ["endpoint", "batsim"])
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_at_any_moment_leaves_a_marked_directory_and_no_process(number, victim, tmp_path):

@@ -124,6 +124,8 @@ def interrupt_launch(folder, number, victim, delays):
         assert batsim == 0 or number == signal.SIGKILL or "the scheduler has left: 'stopped by SIG" in ends[1], ends
 
 
+# another signal
+@pytest.mark.lane(more=r"15-0\.3")
 @pytest.mark.parametrize(("number", "delay"), [(signal.SIGTERM, 0.3), (signal.SIGINT, 0.0)])
 def test_a_batsim_by_hand_ends_when_we_are_stopped(number, delay, tmp_path):
     interrupt_launch(tmp_path, number, "endpoint", [delay])
@@ -144,6 +146,8 @@ def test_a_batsim_by_hand_ends_when_we_are_stopped_while_machine_code_is_made(nu
         interrupt_launch(tmp_path, number, "endpoint", [dice.uniform(0.3, 10.0)])
 
 
+# another signal
+@pytest.mark.lane(more=r"1")
 @pytest.mark.parametrize("tries", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_under_pybatsims_launcher_batsim_ends_when_we_are_stopped(tries, tmp_path):
     experiment_file(tmp_path, jobs=400)

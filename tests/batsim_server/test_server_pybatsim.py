@@ -14,6 +14,8 @@ from hdeeprm_like.batsim_server import cli
 PYBATSIM = Path(sys.executable).with_name("pybatsim")
 
 
+# a long run of PyBatsim
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheduler", "delays_only"),
     [

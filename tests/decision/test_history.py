@@ -36,6 +36,8 @@ def of_users(workload, users):
     return replace(workload, user=np.array(users))
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_the_last_two_jobs_of_a_user_tell_how_long_the_next_one_runs():
     # user 0 asks for 100 s and runs 2 s and 4 s; so the job of 50 s that user 1 asks for comes later, not earlier
     workload = jobs(submit=[0, 0, 7, 7], seconds=[2, 4, 3, 50], estimate=[100, 100, 100, 50])
@@ -57,6 +59,8 @@ def test_the_share_of_requests_that_a_user_runs_tells_how_long_the_next_job_runs
     assert starts(workload, "sjf") == [0, 80, 30]
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_orders_and_reservations_look_at_run_times_of_their_own():
     # 1 needs all four cores and is reserved for when 0 is expected to end: at 100 as requested, at 10 by the past
     seconds, estimate = [10, 10, 10, 20, 5, 50], [100, 100, 100, 20, 5, 50]
@@ -110,6 +114,8 @@ def prior():
     return [1 - math.exp(-0.15)] + [math.exp(-0.3 * b + 0.15) - math.exp(-0.3 * b - 0.15) for b in range(1, 40)]
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
     rows = jobs(submit=[0, 1, 2, 50], seconds=1.0, estimate=[900, 300, 900, 900], size=[1, 2, 1, 1])
     rows = replace(rows, user=np.array([5, 5, 5, 5]))
@@ -159,6 +165,8 @@ def test_run_times_are_drawn_as_often_as_they_weigh(points, least):
         assert np.mean(drawn == time) == pytest.approx(share, abs=(len(points) + 1) / 2000)
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.lane(more=r"(?!(sjf@tsafrir\+easy)$).*")
 @pytest.mark.parametrize("name", LOOK_BACK)
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
@@ -172,6 +180,8 @@ def test_jobs_of_unknown_users_tell_nothing_of_one_another():
     assert starts(workload, "sjf@ewma") == starts(workload, "sjf")
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_the_candidates_for_backfilling_have_run_times_of_their_own():
     rng = np.random.default_rng(3)
     seconds = rng.integers(1, 60, 60)
@@ -187,6 +197,8 @@ def test_the_candidates_for_backfilling_have_run_times_of_their_own():
     assert starts(workload, own, FOUR) != starts(workload, "sjf@tsafrir+easy@ewma", FOUR)
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_a_job_that_is_predicted_to_run_more_briefly_now_is_tried_again():
     # 0 has 3 of 6 cores until 100, 3 waits for all; 4 asks for 2 cores and 200 s, too long to start at 2. Until 10 two
     # jobs of its user have ended, of 2 s and 10 s; so it is predicted to end before 100, on no more cores than at 2

@@ -125,6 +125,8 @@ def test_trees_add_up_on_paper():
     assert told(np.nan, np.nan) == 2.0 + 2.0  # right where it is left out, left where it says so
 
 
+# grows forests of every size; one tree decides in its own test
+@pytest.mark.more
 def test_compiled_trees_tell_what_scikit_learn_tells():
     ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is missing: its trees are not looked at")
     from hdeeprm_like.studies.prediction.training import content_of, sum_in_python

@@ -46,6 +46,8 @@ def started(env):
     return env.unwrapped.play.simulator.simulation.tasks["start"].tobytes()
 
 
+# compiles environments with several baselines
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("source", list(SOURCES))
 def test_one_environment_and_many_are_equal_to_the_bit(source, clock):
@@ -78,6 +80,8 @@ def test_one_environment_and_many_are_equal_to_the_bit(source, clock):
     assert ends > 0
 
 
+# compiles environments with several baselines
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 def test_what_is_recorded_for_learning_is_what_an_environment_plays(clock):
     """Decisions that Python records go through another function of the action space than those of the compiled loop."""
@@ -95,6 +99,8 @@ def test_what_is_recorded_for_learning_is_what_an_environment_plays(clock):
     assert envs[1].play.episode.actions.tolist()
 
 
+# compiles environments with several baselines
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize(("number", "policy"), list(enumerate(POLICIES)))
 def test_an_agent_that_always_takes_one_policy_gives_the_schedule_of_that_policy(number, policy, clock):
@@ -107,11 +113,15 @@ def test_an_agent_that_always_takes_one_policy_gives_the_schedule_of_that_policy
     assert started(env) == hdeeprm_like.simulate(CLUSTER, workload, policy, clock).start.tobytes()
 
 
+# compiles environments with several baselines
+@pytest.mark.slow
 def test_the_policies_differ_on_these_jobs():
     starts = {hdeeprm_like.simulate(CLUSTER, contended(), policy).start.tobytes() for policy in POLICIES}
     assert len(starts) == len(POLICIES)
 
 
+# compiles environments with several baselines
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("actions", "message"),
     [

@@ -68,6 +68,8 @@ def legal(info):
     return np.asarray(masks).argmax(1)
 
 
+# makes environments in processes of their own; `test_vector` plays the same
+@pytest.mark.more
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # Gymnasium's own, where it widens a Box
 @pytest.mark.parametrize("name", [name for name in vector.__all__ if WRAPPERS.get(name, True) is not None])
 def test_every_vector_wrapper_works_around_make_vec(name, tmp_path, monkeypatch):
@@ -91,6 +93,8 @@ def test_every_vector_wrapper_works_around_make_vec(name, tmp_path, monkeypatch)
     assert name != "RecordVideo" or any(tmp_path.iterdir())
 
 
+# makes environments in processes of their own; `test_vector` plays the same
+@pytest.mark.more
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_statistics_of_episodes_are_what_the_environment_itself_tells(mode):
     env = vector.RecordEpisodeStatistics(gymnasium.make_vec(NAME, num_envs=COUNT, autoreset=mode, **HOW))
@@ -105,6 +109,8 @@ def test_statistics_of_episodes_are_what_the_environment_itself_tells(mode):
     assert ends > COUNT
 
 
+# the same with another published space
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["CompactRM", "HDeepRM"])
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_the_end_of_an_episode_is_told_as_sync_vector_env_tells_it(mode, preset):
@@ -135,6 +141,8 @@ def test_the_end_of_an_episode_is_told_as_sync_vector_env_tells_it(mode, preset)
     assert cut.dtype == np.bool_
 
 
+# makes environments in processes of their own; `test_vector` plays the same; the same with another published space
+@pytest.mark.lane(more=r"<lambda>-SMDP|deepcopy-SMDP", slow=r"(?!(<lambda>-SMDP|deepcopy-SMDP)$).*")
 @pytest.mark.parametrize("preset", ["HDeepRM", "SMDP", "DeepRM", "JobMachine"])
 @pytest.mark.parametrize("copied", [lambda env: pickle.loads(pickle.dumps(env)), copy.deepcopy])
 def test_a_copy_in_mid_episode_goes_on_alike(copied, preset):
@@ -156,12 +164,16 @@ def test_a_copy_in_mid_episode_goes_on_alike(copied, preset):
             assert seen.tobytes() == again.tobytes()
 
 
+# makes environments in processes of their own; `test_vector` plays the same
+@pytest.mark.more
 def test_one_from_an_options_file_and_one_that_has_not_begun_can_be_pickled(tmp_path):
     env = environment("SMDP", options="agents/smdp.json")
     other = pickle.loads(pickle.dumps(env))
     assert env.reset(seed=1)[0].tobytes() == other.reset(seed=1)[0].tobytes()
 
 
+# makes environments in processes of their own; `test_vector` plays the same
+@pytest.mark.more
 def test_environments_in_processes_of_their_own_play_the_same():
     there = AsyncVectorEnv([lambda: environment("CompactRM", **HOW)] * COUNT)
     here = gymnasium.make_vec(NAME, num_envs=COUNT, **HOW)
@@ -176,6 +188,8 @@ def test_environments_in_processes_of_their_own_play_the_same():
         there.close()
 
 
+# makes environments in processes of their own; `test_vector` plays the same
+@pytest.mark.more
 def test_stable_baselines_plays_them_in_processes():
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
     env = vec_env.SubprocVecEnv([lambda: environment("CompactRM", **HOW)] * COUNT)
@@ -191,6 +205,8 @@ def test_stable_baselines_plays_them_in_processes():
         env.close()
 
 
+# makes environments in processes of their own; `test_vector` plays the same
+@pytest.mark.more
 def test_the_checker_of_gymnasium_passes_with_windows_where_there_is_a_display(monkeypatch):
     """A window on a display that is not there: matplotlib's own file backend, said to be interactive."""
     from matplotlib import pyplot
@@ -203,6 +219,8 @@ def test_the_checker_of_gymnasium_passes_with_windows_where_there_is_a_display(m
     assert not pyplot.get_fignums()  # closed again
 
 
+# makes environments in processes of their own; `test_vector` plays the same
+@pytest.mark.more
 def test_without_a_display_a_window_is_refused_with_what_would_be_right(monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     with pytest.raises(ResultsError, match="no display to show a picture on; use render_mode='rgb_array'"):

@@ -33,6 +33,8 @@ def convert(*words):
     return main(["convert", "-q", *map(str, words)])
 
 
+# Gaia stays
+@pytest.mark.lane(more=r"ricc|mc2")
 @pytest.mark.parametrize("name", ["learning", "gaia", "das2", "pik", "ricc", "mc2"])
 def test_a_shipped_platform_goes_to_xml_and_back(name, tmp_path):
     source = ROOT / "platforms" / f"{name}.json"

@@ -128,6 +128,8 @@ def test_any_platform_comes_back_exactly_from_what_batsim_tells(platform):
     assert first_mismatch(platform, hosts) is None
 
 
+# Gaia stays
+@pytest.mark.lane(more=r"ricc|mc2")
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_shipped_platforms_come_back_exactly(name, tmp_path):
     platform = shipped(name)
@@ -395,6 +397,8 @@ def loaded(platform, folder):
     return json.loads(result.stdout)
 
 
+# Gaia stays
+@pytest.mark.lane(more=r"ricc|mc2")
 @pytest.mark.parametrize("name", SHIPPED)
 def test_simgrid_reads_the_shipped_platforms(name, tmp_path):
     platform = shipped(name)

@@ -29,6 +29,8 @@ def clone(tmp_path_factory):
     return folder
 
 
+# launches what was imported; each import has tests of its own
+@pytest.mark.more
 @pytest.mark.parametrize("line", SHOWN)
 def test_a_command_of_the_page_works_as_typed(clone, line):
     environment = os.environ | {"PATH": f"{clone / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}

@@ -39,6 +39,8 @@ def trained(options, output, *gather, **how):
     return left_in(output)
 
 
+# on two workers, which load everything anew; parts played here stay
+@pytest.mark.more
 def test_two_processes_teach_to_the_last_bit_what_this_one_does(tmp_path):
     options = write_training(tmp_path)
     here = trained(options, tmp_path / "here")

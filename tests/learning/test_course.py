@@ -185,6 +185,8 @@ def trained(tmp_path, file, config, name="run", **training):
     return main(line), tmp_path / name
 
 
+# learns for 20 s what `test_ppo` learns whole; compiles more policies, or is another agent
+@pytest.mark.lane(more=r"kernel-options1", slow=r"(?!(kernel-options1)$).*")
 @pytest.mark.parametrize(
     ("agent", "options"),
     [
@@ -236,6 +238,8 @@ def test_what_cannot_be_trained_so_is_one_clear_line(agent, options, message, tm
     assert len(told.splitlines()) == 1
 
 
+# learns for 20 s what `test_ppo` learns whole
+@pytest.mark.more
 def test_ppo_learns_the_toy_from_parts_of_its_episodes(tmp_path):
     agent = walker(epochs=4, minibatch=64, gae_lambda=1.0)
     for _ in range(40):
@@ -254,6 +258,8 @@ def split(walk):
     return [Episode(first.observations, first.masks, first.actions, first.rewards, first.times, 5.0, then), second]
 
 
+# compiles one more kind of run
+@pytest.mark.slow
 def test_an_agent_trained_on_one_machine_plays_the_trace_of_another_machine(tmp_path, pytestconfig):
     code, folder = trained(tmp_path, "kernel", pytestconfig, imitate="saf+greedy", imitate_episodes=8, episodes=4)
     assert code == 0

@@ -48,6 +48,8 @@ def test_ppo_finds_the_optimum_of_the_toy(tmp_path):
     assert evaluate(agent, Walk, 1)["reward"] == [pytest.approx(optimum())]
 
 
+# learns the toy that PPO learns
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("file", "options"),
     [
@@ -122,6 +124,8 @@ def test_observations_are_standardized_by_all_that_has_been_learned_from():
     assert agent.standardized(rows + 1000.0).max() == 10.0
 
 
+# minutes
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"hidden": [32, 16]}, {"shared": True}, {"hidden": [48], "shared": True}])
 def test_other_layers_find_the_optimum_too(tmp_path, options):
     agent, _ = curve_of_ours(tmp_path, 0, options=PPO | options)
@@ -226,6 +230,8 @@ def curve_of_sb3(seed):
     return np.array(curve)
 
 
+# minutes
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_learning_curve_is_that_of_maskable_ppo_within_seed_noise(tmp_path):
     """In each quarter of the training the means over the seeds differ by less than 4 standard errors and 0.05.

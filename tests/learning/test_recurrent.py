@@ -106,6 +106,8 @@ class Echo:
         return Episode(seen, masks, actions, rewards, np.arange(2.0), 2.0)
 
 
+# learns for 10 s; what a memory is given and keeps is tried apart
+@pytest.mark.more
 def test_what_only_a_memory_can_learn_is_learned():
     agent = remembering(2, 2)
     for _ in range(150):

@@ -69,6 +69,8 @@ def test_a_network_of_values_takes_the_same_actions(environment, tmp_path):
     assert actions.tolist() == model.predict(seen(environment), deterministic=True)[0].tolist()
 
 
+# compiles policies of three kinds together
+@pytest.mark.slow
 def test_it_is_launched_and_schedules_what_it_schedules_in_its_own_library(environment, tmp_path):
     model = sb3.PPO("MlpPolicy", environment, seed=1, device="cpu")
     with torch.no_grad():

@@ -192,6 +192,8 @@ def test_attention_plays_a_longer_queue_than_it_learned_from():
     torch.testing.assert_close(agent.log_probabilities(seen, masks).exp().sum(1), torch.ones(5))
 
 
+# learns for 10 s; rows and probabilities have tests of their own
+@pytest.mark.more
 @pytest.mark.parametrize("make", [kernel, attention])
 def test_the_job_worth_taking_is_learned(make):
     one, rng = layout(4), np.random.default_rng(0)

@@ -154,6 +154,8 @@ test_training.trained(folder, episodes=60, resume=resume, new_episode=slow, eval
 """
 
 
+# minutes
+@pytest.mark.slow
 def test_kill_9_at_any_moment_loses_at_most_the_episodes_since_the_last_checkpoint(tmp_path):
     whole = tmp_path / "whole"
     subprocess.run([sys.executable, "-c", SCRIPT, str(whole)], check=True)

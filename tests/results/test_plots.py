@@ -50,6 +50,8 @@ def run_with(folder, overutilizations):
     return folder
 
 
+# larger runs, other formats
+@pytest.mark.lane(more=r"gantt-run15|gantt_no_label-run18|gantt_no_label-run19")
 @pytest.mark.parametrize(
     ("kind", "run"),
     [(kind, run) for kind in KINDS for run in (LONG, SPREAD, LEARNED) if run == LEARNED or kind not in OF_LEARNING],
@@ -60,6 +62,8 @@ def test_every_kind_is_drawn_for_recorded_runs(tmp_path, kind, run):
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
 
 
+# larger runs, other formats
+@pytest.mark.lane(more=r"(?!(\.pdf)$).*")
 @pytest.mark.parametrize("suffix", BEGINS)
 def test_a_picture_is_saved_in_three_formats_always_with_the_same_bytes_and_not_large(tmp_path, suffix):
     for name in ("a", "b"):
@@ -281,6 +285,8 @@ def test_the_unit_of_time_suits_the_longest(longest, unit):
     assert unit_of_time(longest)[1] == unit
 
 
+# larger runs, other formats
+@pytest.mark.more
 def test_evalys_warns_nobody(tmp_path):
     code = "import sys, pathlib, hdeeprm_like.results.plots as v; v.draw('gantt', *map(pathlib.Path, sys.argv[1:]))"
     command = [sys.executable, "-W", "error", "-c", code, str(SPREAD), str(tmp_path / "gantt.png")]

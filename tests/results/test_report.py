@@ -163,6 +163,8 @@ def test_users_of_a_trace_are_told_apart_in_the_figures_of_its_run(tmp_path):
     assert 1 <= figures["worst_user"] <= 2
 
 
+# other numbers of runs
+@pytest.mark.lane(more=r"(?!(1)$).*")
 @pytest.mark.parametrize("count", [1, 2, 12])
 def test_the_grid_of_bars_is_drawn_for_any_number_of_runs(tmp_path, count):
     metrics_grid([*RUNS[:2], *[LONG / "out_schedule.csv"] * 10][:count], tmp_path / "grid.png")

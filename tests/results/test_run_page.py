@@ -184,6 +184,8 @@ def opened(page, tmp_path, script):
     return json.loads(markup.unescape(re.search(r'data-found="([^"]*)"', shown.stdout)[1]))
 
 
+# the same with many jobs
+@pytest.mark.lane(more=r"2000", slow=r"50000")
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the chart is not opened in a browser")
 @pytest.mark.parametrize("jobs", [2000, 50_000])
 def test_a_chart_is_small_and_can_be_zoomed_hovered_and_searched(jobs, tmp_path):

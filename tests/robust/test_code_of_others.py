@@ -35,6 +35,8 @@ def without(module, *arguments):
     return done.returncode, done.stderr.splitlines()
 
 
+# starts all commands that need an extra
+@pytest.mark.more
 def test_every_command_that_needs_an_extra_names_it(tmp_path):
     folder = write_inputs(tmp_path)
     (folder / "trained").mkdir()

@@ -207,6 +207,8 @@ TARGETS = (
 )  # fmt: skip
 
 
+# compiles runs on partitions, for 20 s; other changes of the same inputs
+@pytest.mark.lane(more=r"0", slow=r"(?!(0)$).*")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_whatever_a_cluster_tells_is_refused_in_one_line_or_harmless(chunk, good, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

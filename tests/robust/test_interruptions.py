@@ -131,6 +131,8 @@ def results_of_sweep(output):
     return found
 
 
+# kills and resumes processes, some 15 s each
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", range(MOMENTS))
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_a_signal_leaves_at_any_moment_is_whole_or_goes_on(inputs, whole, struck, tmp_path, name, moment):
@@ -150,6 +152,8 @@ def test_what_a_signal_leaves_at_any_moment_is_whole_or_goes_on(inputs, whole, s
     check(name, tmp_path, reference)
 
 
+# kills and resumes processes, some 15 s each
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_most_of_the_moments_were_before_the_end(struck, name):
     if len(struck[name]) < MOMENTS:
@@ -170,6 +174,8 @@ def small_disk(tmp_path):
     subprocess.run(["umount", place], check=True)
 
 
+# kills and resumes processes, some 15 s each
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("free", [0, 4, 12])
 def test_a_full_disk_is_told_in_one_line_and_what_was_there_stays(inputs, small_disk, name, free):
@@ -186,6 +192,8 @@ def test_a_full_disk_is_told_in_one_line_and_what_was_there_stays(inputs, small_
     assert before.read_text() == "precious"
 
 
+# kills and resumes processes, some 15 s each
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to mount")
 def test_a_file_system_that_may_only_be_read_is_told_in_one_line(inputs, small_disk):
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
@@ -196,6 +204,8 @@ def test_a_file_system_that_may_only_be_read_is_told_in_one_line(inputs, small_d
         assert "Read-only file system" in error
 
 
+# kills and resumes processes, some 15 s each
+@pytest.mark.slow
 def test_of_two_commands_on_one_folder_one_is_refused_and_the_other_whole(inputs, whole, tmp_path):
     copy_files(inputs, tmp_path)
     arguments = commands(tmp_path)["launch"]
@@ -210,6 +220,8 @@ def test_of_two_commands_on_one_folder_one_is_refused_and_the_other_whole(inputs
     assert_same("launch", tmp_path / "out", whole["launch"][0])
 
 
+# kills and resumes processes, some 15 s each
+@pytest.mark.slow
 def test_a_clock_that_jumps_changes_no_result(inputs, whole, monkeypatch):
     clock = iter(range(10**9, 0, -3600))
     monkeypatch.setattr(time, "time", lambda: float(next(clock)))

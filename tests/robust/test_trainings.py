@@ -34,6 +34,8 @@ def trained(folder, resume=False, episodes=4):
     return agent
 
 
+# kills a comparison and a training once more
+@pytest.mark.more
 def test_a_training_killed_right_after_its_first_checkpoint_keeps_the_first_evaluation(tmp_path, monkeypatch):
     trained(tmp_path / "whole")
 
@@ -159,6 +161,8 @@ def children_of(process):
     return [int(child) for child in found]
 
 
+# kills a comparison and a training once more
+@pytest.mark.more
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_no_worker_outlives_a_comparison_and_its_stderr_closes(tmp_path, number):
 

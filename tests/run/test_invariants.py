@@ -132,6 +132,8 @@ def test_every_schedule_serves_each_job_once_with_what_there_is():
         check(seed, "sjf+easy", CLOCKS[seed % len(CLOCKS)])
 
 
+# 5,000 worlds with all baselines, which are compiled for it
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_order_mode_placement_and_clock_keeps_to_the_machine(chunk):
     for seed in range(chunk, len(BASELINES) * len(CLOCKS), CHUNKS):

@@ -195,6 +195,8 @@ def test_without_slurms_programs_there_is_no_watch(tmp_path, monkeypatch, capsys
     assert "squeue, sinfo, scontrol: not found in PATH" in capsys.readouterr().err
 
 
+# another moment
+@pytest.mark.lane(more=r"while it sets factors")
 @pytest.mark.parametrize("moment", ["while it sets factors", "afterwards"])
 def test_a_watch_that_is_killed_leaves_nothing_behind(stands, moment):
     path, log = stands.folder / "f.json", stands.folder / "w.jsonl"

@@ -195,6 +195,8 @@ def test_whatever_is_shown_the_state_has_the_jobs_that_wait_and_run_at_the_end()
     assert room.counts == (0, 0, room.state.platform.cores)
 
 
+# another order
+@pytest.mark.lane(slow=r"(?!(zoo:balanced)$).*")
 @pytest.mark.parametrize("policy", ["sjf", "multifactor", "zoo:balanced"])
 def test_it_gives_the_order_that_the_simulator_gives_at_each_instant(policy):
     """The fourth driver: what a simulation does is shown as a Slurm would show it, and ranked by who follows that."""

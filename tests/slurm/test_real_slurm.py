@@ -116,6 +116,8 @@ def mean_slowdown(jobs, ended):
     return float(np.mean([max(turnaround(ended[job]) / seconds, 1.0) for job, seconds in jobs.items()]))
 
 
+# starts a real Slurm, whose jobs last some seconds each
+@pytest.mark.slow
 def test_shortest_first_lets_the_mean_slowdown_of_a_real_slurm_fall_and_loses_no_job():
     jobs, ended, started, changed = play_sixty("--dry-run")
     assert not changed
@@ -129,6 +131,8 @@ def test_shortest_first_lets_the_mean_slowdown_of_a_real_slurm_fall_and_loses_no
     assert mean_slowdown(jobs, ended) < 0.8 * own
 
 
+# starts a real Slurm, whose jobs last some seconds each
+@pytest.mark.slow
 def test_slurm_outlives_ten_kills_of_the_watch_and_all_factors_go_back_to_0():
     with RealSlurm(nodes=1, cpus=2) as slurm:
         holder = slurm.submit(600, cpus=2, limit=60)
@@ -160,6 +164,8 @@ def test_slurm_outlives_ten_kills_of_the_watch_and_all_factors_go_back_to_0():
         assert found_set >= 3  # where the guard was killed after factors were set
 
 
+# starts a real Slurm, whose jobs last some seconds each
+@pytest.mark.slow
 def test_a_watch_survives_a_slurmctld_that_is_killed_and_one_that_stays_away():
     with RealSlurm(nodes=1, cpus=2) as slurm:
         slurm.submit(600, cpus=2, limit=60)
@@ -187,6 +193,8 @@ def test_a_watch_survives_a_slurmctld_that_is_killed_and_one_that_stays_away():
         assert slurm.factors() == {}
 
 
+# starts a real Slurm, whose jobs last some seconds each
+@pytest.mark.slow
 def test_a_user_who_is_no_operator_is_told_so_and_a_slurm_that_heeds_no_factors_is_refused():
     with RealSlurm(nodes=1, cpus=2) as slurm:
         slurm.submit(600, cpus=2)
@@ -211,6 +219,8 @@ def test_a_user_who_is_no_operator_is_told_so_and_a_slurm_that_heeds_no_factors_
         assert "PriorityType is priority/basic" in said
 
 
+# starts a real Slurm, whose jobs last some seconds each
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["zoo:balanced", "saf", "multifactor"])
 def test_a_policy_orders_the_jobs_of_a_real_slurm_as_the_simulator_does_when_fed_with_their_arrivals(policy):
     draw = random.Random(3)
@@ -264,6 +274,8 @@ def simulated_order(shown, policy, at):
     return [shown[row].number for row in ranked.jobs.tolist()]
 
 
+# starts a real Slurm, whose jobs last some seconds each
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("slurmrestd") is None, reason="slurmrestd is not installed")
 def test_a_real_slurmrestd_shows_what_the_programs_show_and_a_watch_looks_through_it():
     with RealSlurm(nodes=2, cpus=4) as slurm:
@@ -284,6 +296,8 @@ def test_a_real_slurmrestd_shows_what_the_programs_show_and_a_watch_looks_throug
         assert slurm.factors() == {}
 
 
+# starts a real Slurm, whose jobs last some seconds each
+@pytest.mark.slow
 def test_the_page_that_records_a_log_works_as_typed(tmp_path):
     page = (ROOT / "docs" / "own_log.md").read_text()
     folder, port = tempfile.mkdtemp(prefix="small-"), free_ports(5)  # a short path, for it holds a socket

@@ -76,6 +76,8 @@ def test_what_is_there_is_not_run_again(trace, tmp_path, monkeypatch):
     assert summary.policy.tolist() == ["fcfs+strict", "sjf+strict"]
 
 
+# starts workers, which load everything; a grid of `test_sweep` does so
+@pytest.mark.more
 def test_other_processes_give_the_same(trace, tmp_path):
     compare(comparison(trace), tmp_path / "one", processes=1, progress=False)
     compare(comparison(trace), tmp_path / "two", processes=2, progress=False)
@@ -122,6 +124,8 @@ def narrow_trace(tmp_path):
     return path
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
     asked = comparison(narrow_trace, "fcfs,sjf+greedy", platform=LEARNING)
     compare(asked, tmp_path / "out", progress=False)
@@ -155,6 +159,8 @@ def trained(folder, selection, observation="minimal", episodes=3):
     return folder / "training"
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 @pytest.mark.parametrize(("job_policy", "same"), [("first", "fcfs+strict"), ("shortest", "sjf+strict")])
 def test_an_agent_that_can_do_one_thing_only_does_what_the_baseline_does(trace, tmp_path, job_policy, same, clock):
@@ -175,6 +181,8 @@ def test_windows_played_side_by_side_are_those_played_alone(trace, tmp_path):
     assert len({tuple(one.start) for one in together}) == 4
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, monkeypatch):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])
     asked = comparison(trace, f"fcfs,agent:{folder}")
@@ -194,6 +202,8 @@ def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, mo
     assert run.count(f"agent:{folder}") == 3
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp_path):
     path = tmp_path / "p.json"
     name, results = f"scored:{path}", tmp_path / "out" / "results.csv"
@@ -209,6 +219,8 @@ def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp
     assert not first.loc["sjf+easy"].equals(first.loc["ljf+easy"])
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
     from hdeeprm_like.studies.compare.trained import restored
 
@@ -221,6 +233,8 @@ def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
     assert any(not old[name].equal(new[name]) for name in old)
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(trace, tmp_path, capsys):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops", "low_power"]}], observation="normal")
     line = ["compare", "--trace", str(trace), "--policies", f"fcfs,agent:{folder}", "--windows", "2x30"]
@@ -238,6 +252,8 @@ def test_a_folder_without_a_training_is_refused(trace, tmp_path):
         compare(comparison(trace, f"agent:{tmp_path}"), tmp_path / "out", progress=False)
 
 
+# starts two processes; `test_fast_start` tells what each import loads
+@pytest.mark.more
 def test_torch_is_imported_only_where_an_agent_is_compared(trace, tmp_path):
     line = ["compare", "-q", "--trace", str(trace), "--policies", "fcfs", "--windows", "2x30"]
     code = "import sys; from hdeeprm_like.cli.main import main; main(sys.argv[1:]); sys.exit('torch' in sys.modules)"
@@ -330,6 +346,8 @@ def days(tmp_path):
     return folder
 
 
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
 def test_days_with_gpus_are_compared_whole_on_one_machine_as_they_are_launched(days, tmp_path, capsys):
     line = ["compare", "--trace", str(days), "--platform", str(NINE), "--whole", "--clock", "batsim", "--report"]
     assert main([*line, "--policies", "fcfs,bfbp", "--output", str(tmp_path / "out")]) == 0

@@ -84,6 +84,8 @@ def run(folder, output, most=None):
     return search
 
 
+# searches for 10 s; that it goes on bit for bit stays
+@pytest.mark.more
 def test_what_is_found_is_better_than_what_it_began_with(folder):
     options = run(folder, folder / "out").options
     best = folder / "out" / BEST
@@ -222,6 +224,8 @@ def test_the_command_says_what_is_wrong(folder, capsys, monkeypatch):
     assert "is of no evolution" in capsys.readouterr().err
 
 
+# starts many processes
+@pytest.mark.slow
 def test_kill_9_at_some_moments_leaves_what_the_whole_run_leaves(folder):
     command = [sys.executable, "-m", "hdeeprm_like", "train", "--method", "evolution", "-q", "--processes", "1"]
     subprocess.run([*command, "-o", "exp.json", "--output", "whole"], cwd=folder, check=True)

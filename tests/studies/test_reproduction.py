@@ -278,6 +278,8 @@ def test_the_list_tells_what_each_costs_and_lacks(capsys, tmp_path):
     assert lines[3].endswith("(METACENTRUM-2013-3 found)")
 
 
+# kills and resumes; a killed sweep and a killed search stay
+@pytest.mark.more
 def test_a_killed_reproduction_goes_on_and_leaves_no_half_result(tmp_path):
     command = [sys.executable, "-m", "hdeeprm_like", "reproduce", "R01", "R07", "--output", str(tmp_path), "--quiet"]
     for wait in (0.3, 1.5):

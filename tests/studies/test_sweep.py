@@ -76,6 +76,8 @@ def table(folder, output):
         return list(csv.DictReader(file))
 
 
+# reproduces on workers; a grid stays
+@pytest.mark.more
 def test_experiments_of_the_documents_are_swept_and_their_page_is_written(tmp_path, capsys):
     file, folder = write(tmp_path, {"reproduce": ["r07", "R01"], "seeds": [1, 2]}), tmp_path / "sweep"
     assert [task.values["experiment"] for task in read_sweep(file)] == ["R07", "R07", "R01", "R01"]
@@ -273,6 +275,8 @@ def test_a_grid_gives_what_launch_gives_and_is_not_run_again(tmp_path, capsys):
     assert capsys.readouterr().out == "6 of 6 tasks done, 0 failed; complete\n"
 
 
+# on two workers, which load everything anew
+@pytest.mark.more
 def test_policies_on_windows_give_the_rows_of_compare_bit_for_bit(tmp_path):
     file, output = write(tmp_path, COMPARE), tmp_path / "out"
     assert sweep(file, "-o", output, "-q", "--workers", 2) == 0
@@ -305,6 +309,8 @@ def test_a_parquet_holds_the_same_table(tmp_path, capsys):
     assert len(pd.read_parquet(tmp_path / "table.parquet")) == 4
 
 
+# compiles what agents and one's own predictors need
+@pytest.mark.slow
 def test_failures_are_tried_twice_by_two_workers_and_listed_and_the_others_have_their_results(tmp_path, capsys):
     (tmp_path / "killer.py").write_text(KILLER)
     jobs = json.loads((ROOT / "workloads" / "learning.json").read_text())
@@ -357,6 +363,8 @@ def whole(tmp_path_factory):
     return file, tasks_in(file), without_seconds(table(folder / "out", folder / "table.csv"))
 
 
+# kills and resumes; moment 0 stays; the same at another moment
+@pytest.mark.lane(more=r"1", slow=r"(?!(1)$).*")
 @pytest.mark.parametrize("moment", range(10))
 def test_a_killed_sweep_goes_on_and_nothing_is_lost_or_run_twice(whole, tmp_path, moment):
     file, count, expected = whole
@@ -393,6 +401,8 @@ def workers_of(pid):
     return [one for one in children(pid) if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
+# the same at another moment
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", range(10))
 def test_a_sweep_whose_workers_are_killed_ends_by_itself_with_all_results(whole, tmp_path, moment):
     file, count, expected = whole
@@ -407,6 +417,8 @@ def test_a_sweep_whose_workers_are_killed_ends_by_itself_with_all_results(whole,
     assert without_seconds(table(output, tmp_path / "table.csv")) == expected
 
 
+# the same at another moment
+@pytest.mark.slow
 def test_a_sweep_that_is_cancelled_ends_with_its_workers_and_another_on_its_folder_is_refused(tmp_path, capsys):
     file, output = write(tmp_path, COMPARE | {"windows": "2000x1024"}), tmp_path / "out"
     process = start(file, output, "--workers", 2)
@@ -428,6 +440,8 @@ def test_a_sweep_that_is_cancelled_ends_with_its_workers_and_another_on_its_fold
 # the seeds of a training
 
 
+# compiles what agents and one's own predictors need
+@pytest.mark.slow
 def test_the_seeds_of_a_training_end_as_train_ends(tmp_path):
     pytest.importorskip("torch", reason="the extra learn is not installed")
     options = LAUNCH | {
