@@ -74,7 +74,7 @@ clean:
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	@echo "Installing into .venv, for about a minute"
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e ".[compile]" | grep --line-buffered -v "already satisfied"
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e ".[compile]"
 	touch $@
 
 # Everything but torch with the checksums of its files, for Linux on x86-64 with Python 3.11: what comes after finds it there.
