@@ -142,7 +142,26 @@ def tables() -> Tables:
 def kind_of_call(function: Any, arguments: tuple[object, ...]) -> str:
     """Return the kind of a call of a compiled function."""
     names = " ".join(map(name_of, arguments))
-    return f"{function.__module__}:{function.__qualname__} {names}"
+    return f"{identity(function)} {names}"
+
+
+def identity(function: Any) -> str:
+    """Return a name of a compiled function, of one that is not of this package with a digest of what it is made of.
+
+    That is its file, and what it takes from functions around it; `source_digest` speaks for the package's own.
+    """
+    name = f"{function.__module__}:{function.__qualname__}"
+    if function.__module__.partition(".")[0] == PACKAGE.name:
+        return name
+    code = function.__wrapped__.__code__
+    try:
+        content = Path(code.co_filename).read_bytes()
+    except OSError:  # made by exec, or typed
+        content = code.co_code + repr(code.co_consts).encode()
+    around = [cell.cell_contents for cell in function.__wrapped__.__closure__ or ()]
+    taken = [identity(one) if hasattr(one, "__wrapped__") else repr(one) for one in around]
+    digest = hashlib.sha256(content + f"{code.co_firstlineno} {taken}".encode()).hexdigest()[:16]
+    return f"{name} {digest}"
 
 
 def machine_code(function: Any, arguments: tuple[object, ...]) -> Callable[..., object]:

@@ -11,6 +11,7 @@ import pytest
 
 from hdeeprm_like.build.kinds import kinds
 from hdeeprm_like.engine import library
+from hdeeprm_like.engine.compiled import compiled
 
 ROOT = Path(__file__).parents[2]
 PLAYS = Path(__file__).with_name("plays.py")
@@ -103,6 +104,24 @@ def test_a_compiled_part_of_the_users_own_is_compiled_once_and_then_found(tmp_pa
     where = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "HDEEPRM_LIKE_CACHE": str(tmp_path / "cache")}
     assert run(OWN, **where).stdout.split() == ["20.0", "True"]
     assert run(OWN, **where).stdout.split() == ["20.0", "False"]
+
+
+def test_a_compiled_part_of_the_users_own_that_was_changed_is_compiled_anew(tmp_path):
+    where = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "HDEEPRM_LIKE_CACHE": str(tmp_path / "cache")}
+    for body, result in ((PART, "20.0"), (PART.replace("* times", "* times * 10"), "200.0")):
+        (tmp_path / "own.py").write_text(body)
+        assert run(OWN, **where).stdout.split() == [result, "True"]
+
+
+def test_functions_that_are_made_with_other_numbers_are_told_apart():
+    def scaled(factor):
+        @compiled
+        def scale(number):
+            return number * factor
+
+        return scale
+
+    assert (scaled(2)(21), scaled(3)(21)) == (42, 63)
 
 
 def test_machine_code_of_older_sources_never_runs(tmp_path):
