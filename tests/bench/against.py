@@ -171,7 +171,12 @@ def worktree(ref: str) -> Iterator[Path]:
 def measure(version: Path, case: str) -> float:
     """Return the figure of a case at a version, found in a process of its own."""
     code = FOLDER / f"code-{version.name}"
-    environ = os.environ | {"PYTHONPATH": str(version), "NUMBA_CACHE_DIR": str(code), "HDEEPRM_LIKE_QUIET": "1"}
+    kept = {
+        "HDEEPRM_LIKE_CACHE": str(code),
+        "NUMBA_CACHE_DIR": str(code),
+        "HDEEPRM_LIKE_QUIET": "1",
+    }  # older versions' too
+    environ = os.environ | {"PYTHONPATH": str(version)} | kept
     command = [sys.executable, "-W", "ignore", __file__, "--case", case]
     said = subprocess.run(command, env=environ, cwd=FOLDER, check=True, text=True, stdout=subprocess.PIPE).stdout
     return float(json.loads(said.splitlines()[-1]))

@@ -66,7 +66,7 @@ class Verb:
 
 SWEEP = "sweep -q grid.json --output out"
 VERBS = {
-    "launch": Verb("launch -q --runs 200 --options options.json --output out", text_of("out_jobs.csv")),
+    "launch": Verb("launch -q --runs 200 --options options.json --output out --overwrite", text_of("out_jobs.csv")),
     "train": Verb(
         f"train -q --episodes 16 --options learning.json --agent {AGENT} --output out",
         text_of("rewards.log", "losses.log", "evaluations.csv", "probs.json"),

@@ -228,7 +228,7 @@ def test_a_watch_ends_at_once_while_its_policy_is_compiled(stands, number):
     watch = subprocess.Popen(
         [sys.executable, "-m", "hdeeprm_like", "slurm", *words],
         # an empty folder of machine code: the policy has to be compiled
-        env=os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(stands.folder / "cache")},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "HDEEPRM_LIKE_CACHE": str(stands.folder / "cache")},
         cwd=stands.folder, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
