@@ -39,7 +39,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "batsim": DECIDES | {"formats", "results"},
     "batsim_server": {"formats", "results"},
     "results": DECIDES | {"formats", "run"},
-    "learning": DECIDES | {"formats"},
+    "learning": DECIDES | {"formats", "run"},
     "options": {"decision", "formats", "option_sections"},
     "option_sections": set(),
     "experiment": DECIDES | {"formats", "options", "run"},
@@ -51,7 +51,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "launch": DECIDES | {"batsim", "batsim_server", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES | {"examples", "experiment", "formats", "launch", "learning", "options", "results", "run"},
     "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
-    "build": DECIDES | {"learning", "results", "run"},
+    "build": DECIDES | {"results", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
     "cli": {
         "engine",

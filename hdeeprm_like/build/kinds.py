@@ -36,12 +36,12 @@ from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
 from hdeeprm_like.engine.state import Instant, State
-from hdeeprm_like.learning.returns import discounted_returns, generalized_advantages, mean_at_each_time
 from hdeeprm_like.results.job_lines import numbered
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.expert import follow
 from hdeeprm_like.run.python_loop import Play, Steps
 from hdeeprm_like.run.replay import replay
+from hdeeprm_like.run.returns import write_advantages, write_mean, write_returns
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Clock, Simulator
@@ -239,10 +239,10 @@ def play_to_end_unseen(play: Play) -> None:
 
 def returns() -> None:
     """Compute what learning agents make of rewards."""
-    rewards, lengths = np.zeros(2), np.full(1, 2)
-    discounted_returns(rewards, lengths, 0.9)
-    generalized_advantages(rewards, rewards, np.zeros(1), lengths, 0.9, 0.9)
-    mean_at_each_time(rewards, rewards, lengths, 1)
+    rewards, lengths, out = np.zeros(2), np.full(1, 2), np.zeros(2)
+    write_returns(rewards, lengths, 0.9, out)
+    write_advantages(rewards, rewards, np.zeros(1), lengths, 0.9, 0.9, out)
+    write_mean(rewards, rewards, lengths, 1, lengths, out)
 
 
 def follow_slurm() -> None:

@@ -28,7 +28,7 @@ from hdeeprm_like.errors import HDeepRMError
 
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "data" / "machine_code"  # in a wheel, or after `make library`
-SOURCES = ("cluster", "engine", "decision", "run", "learning", "build")  # folders that compiled functions are made of
+SOURCES = ("cluster", "engine", "decision", "run", "build")  # folders that compiled functions are made of
 CACHE = "HDEEPRM_LIKE_CACHE"  # environment variable: the folder where machine code is kept that had to be compiled
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("0", "")  # whether each index is checked
 

@@ -7,7 +7,7 @@ holds how many decisions each episode has.
 import numpy as np
 
 from hdeeprm_like.decision.episode import Episode
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.run.returns import write_advantages, write_mean, write_returns
 from hdeeprm_like.types import Floats, Ints
 
 
@@ -34,18 +34,6 @@ def counts(lengths: Ints) -> Ints:
     return np.ascontiguousarray(lengths, np.int64)
 
 
-@compiled
-def write_returns(rewards: Floats, lengths: Ints, gamma: float, returns: Floats) -> None:
-    """Write the discounted returns."""
-    end = 0
-    for length in lengths:
-        end += length
-        following = 0.0
-        for step in range(end - 1, end - length - 1, -1):
-            following = rewards[step] + gamma * following
-            returns[step] = following
-
-
 def generalized_advantages(
     rewards: Floats, values: Floats, following: Floats, lengths: Ints, gamma: float, trace: float
 ) -> Floats:
@@ -62,22 +50,6 @@ def generalized_advantages(
     given = in_order(rewards), in_order(values), in_order(following), counts(lengths)
     write_advantages(*given, float(gamma), float(trace), advantages)
     return advantages
-
-
-@compiled
-def write_advantages(
-    rewards: Floats, values: Floats, following: Floats, lengths: Ints, gamma: float, trace: float, advantages: Floats
-) -> None:
-    """Write the generalized advantages."""
-    end = 0
-    for episode in range(len(lengths)):
-        end += lengths[episode]
-        sum_of_errors, next_value = 0.0, following[episode]
-        for step in range(end - 1, end - lengths[episode] - 1, -1):
-            error = rewards[step] + gamma * next_value - values[step]
-            sum_of_errors = error + gamma * trace * sum_of_errors
-            next_value = values[step]
-            advantages[step] = sum_of_errors
 
 
 def standardized(values: Floats) -> Floats:
@@ -123,21 +95,6 @@ def mean_at_each_time(returns: Floats, times: Floats, lengths: Ints, alike: int)
     mean = np.zeros(len(returns))
     write_mean(in_order(returns), in_order(times), counts(lengths), int(alike), np.cumsum(counts(lengths)), mean)
     return mean
-
-
-@compiled
-def write_mean(returns: Floats, times: Floats, lengths: Ints, alike: int, ends: Ints, mean: Floats) -> None:
-    """Write the mean returns of episodes with the same jobs, given (E,) where each episode ends."""
-    for episode in range(len(lengths)):
-        first = episode - episode % alike
-        group = range(first, min(first + alike, len(lengths)))
-        for other in group:
-            place = ends[other] - lengths[other]
-            for step in range(ends[episode] - lengths[episode], ends[episode]):
-                while place < ends[other] and times[place] < times[step]:
-                    place += 1
-                if place < ends[other]:
-                    mean[step] += returns[place] / len(group)
 
 
 def reference_returns(reference: Episode, times: Floats, gamma: float) -> Floats:
