@@ -75,7 +75,7 @@ class Batch(Bundle):
             job, which are written before they are read.
         rules: (1,) RULES. episodes: (B,) EPISODE. draws: (B,) states of ``splitmix64`` that episodes come from.
         limits: (B, 4) the largest requests, which scale what is seen, in the order of ``summary.REQUESTS``.
-        masks: (B, A). rewards: (B,). times: (B,) s.
+        actions: (B,) what to do next. masks: (B, A). rewards: (B,). times: (B,) s.
         terminated, truncated: (B,) which episodes the last step ended or cut off, ended: (B,) did either.
         final: (B, F) what was seen last in them, returns: (B,) and lengths: (B,) the sum of their rewards and their
             decisions, 0 for the others. figures: (B, len(FIGURES)) of the jobs that had ended then.
@@ -89,6 +89,7 @@ class Batch(Bundle):
     episodes: Records
     draws: NDArray[np.uint64]
     limits: Floats
+    actions: Ints
     masks: Bools
     rewards: Floats
     times: Floats
@@ -232,19 +233,18 @@ def carry_on(batch: Batch, i: int, run: Run, action: int) -> None:
 
 
 @released
-def advance_some(batch: Batch, stock: Stock, actions: Ints, low: int, high: int) -> int:
+def advance_some(batch: Batch, stock: Stock, low: int, high: int) -> int:
     """Advance the runs of the places from *low* to *high* to their next decisions, and write what is to be seen there.
 
-    Args:
-        actions: (B,) what to do; BEGIN for a new episode, REST to leave a run as it is, as one that is over always is
-            unless ``ends`` of RULES says that the next one follows.
+    The actions are those of the batch: BEGIN for a new episode, REST to leave a run as it is, as one that is over
+    always is unless ``ends`` of RULES says that the next one follows.
 
     Returns:
         How many episodes have ended, or LOST if one could not be begun because no decision is wanted in it.
     """
     ends, ended, lost = batch.rules[0].ends, 0, False
     for i in range(low, high):
-        e, action = batch.episodes[i], actions[i]
+        e, action = batch.episodes[i], batch.actions[i]
         if action == REST:
             continue
         run = at_address(batch.first, batch.runs[i])
@@ -267,11 +267,12 @@ def advance_some(batch: Batch, stock: Stock, actions: Ints, low: int, high: int)
 
 
 @released
-def first_illegal(masks: Bools, episodes: Records, forgiving: bool, actions: Ints) -> int:
+def first_illegal(batch: Batch, forgiving: bool) -> int:
     """Return the first place whose action is not known, or not legal in a space that does not forgive that; else -1."""
-    for i in range(len(actions)):
-        action = actions[i]
-        known = action >= 0 and action < masks.shape[1]
-        if not (known and (forgiving or masks[i, action])) and not episodes[i].over:
+    known_actions = len(batch.masks[0])
+    for i in range(len(batch.actions)):
+        action = batch.actions[i]
+        known = action >= 0 and action < known_actions
+        if not (known and (forgiving or batch.masks[i, action])) and not batch.episodes[i].over:
             return i
     return -1

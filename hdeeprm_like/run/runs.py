@@ -160,6 +160,7 @@ class Runs:
         self.masks: Bools = np.ones((count, len(self.action_names)), np.bool_)
         self.rewards, self.now, self.returns = (np.zeros(count) for _ in range(3))
         self.lengths: Ints = np.zeros(count, np.int64)
+        self._actions: Ints = np.zeros(count, np.int64)
         self.figures: Floats = np.zeros((count, len(FIGURES)))
         self.terminated, self.truncated, self.ended = (np.zeros(count, np.bool_) for _ in range(3))
         self.draws = np.zeros(count, np.uint64)
@@ -171,10 +172,9 @@ class Runs:
         self._stacked: list[NDArray[Any]] = []
         self._batch = self._room_for(LEAST_JOBS, LEAST_JOBS)
         self._room = LEAST_JOBS, LEAST_JOBS
-        nothing = np.zeros(0, np.int64)
-        self._advance_some = direct(advance_some, self._batch, self.stock, nothing, 0, 0)
+        self._advance_some = direct(advance_some, self._batch, self.stock, 0, 0)
         self._forgiving = sample.actions.forgiving
-        self._first_illegal = direct(first_illegal, self.masks, self.episodes, self._forgiving, nothing)
+        self._first_illegal = direct(first_illegal, self._batch, self._forgiving)
         self._ends = np.linspace(0, count, min(threads, count) + 1).astype(np.int64).tolist()
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 and count > 1 else None
 
@@ -229,9 +229,9 @@ class Runs:
 
     def begin(self, places: Ints) -> bool:
         """Run the next episodes of some places to their first decisions; False if in some none is wanted."""
-        actions = np.full(self.count, REST)
-        actions[places] = BEGIN
-        return self._advance(actions) >= 0
+        self._actions[:] = REST
+        self._actions[places] = BEGIN
+        return self._advance() >= 0
 
     def step(self, actions: Ints) -> int:
         """Carry out (B,) actions where episodes are not over, and run to the next decisions; return how many ended.
@@ -240,13 +240,13 @@ class Runs:
             AgentError: there is no such action, or it is not legal now in a space that does not forgive that.
             WorkloadError: in none of many windows a decision is wanted.
         """
-        actions = np.asarray(actions, np.int64)
-        place = self._first_illegal(self.masks, self.episodes, self._forgiving, actions)
+        self._actions[:] = actions
+        place = self._first_illegal(self._batch, self._forgiving)
         if place >= 0:
-            action, known = int(actions[place]), len(self.action_names)
+            action, known = int(self._actions[place]), len(self.action_names)
             name = f" ({self.action_names[action]}), which is not legal now" if 0 <= action < known else ""
             raise AgentError(f"environment {place}: action {action}{name or f'; there are {known}, numbered from 0'}")
-        ended = self._advance(actions)
+        ended = self._advance()
         if ended < 0:
             raise WorkloadError(NO_DECISION)
         return ended
@@ -300,9 +300,9 @@ class Runs:
             return True
         return len(self._runs[0].core.tables.node_sets.members) == len(self._sets.members)
 
-    def _advance(self, actions: Ints) -> int:
+    def _advance(self) -> int:
         """Return how many episodes have ended, or LOST."""
-        given = self._batch, self.stock, actions
+        given = self._batch, self.stock
         if self._pool is None:
             return self._advance_some(*given, 0, self.count)
         others = [self._pool.submit(self._advance_some, *given, *ends) for ends in pairwise(self._ends[1:])]
@@ -339,6 +339,7 @@ class Runs:
             episodes=self.episodes,
             draws=self.draws,
             limits=self._limits,
+            actions=self._actions,
             masks=self.masks,
             rewards=self.rewards,
             times=self.now,
