@@ -65,17 +65,19 @@ asked = []
 llvmlite.binding.set_option = lambda *options: asked.append(options)
 import hdeeprm_like.build.fallback
 from hdeeprm_like.engine.compiled import compiled
-print(compiled(lambda number: 2 * number)(21) if False else 42)
+print(compiled(lambda number: 2 * number)(21))  # compiled here, which may change nothing of numba's
 now = {k: repr(v) for k, v in vars(numba.config).items() if k.isupper()}
 print(json.dumps([settings == now, all(vars(__import__("sys").modules[m])[k] is v for (m, k), v in functions.items()),
                   asked]))
 """
 
 
-def test_numba_its_settings_and_the_options_of_llvm_are_what_they_were():
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def test_numba_its_settings_and_the_options_of_llvm_are_what_they_were(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HDEEPRM_LIKE_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-c", UNTOUCHED]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
+    assert done.stdout.splitlines()[0] == "42"
+    assert len(list(tmp_path.rglob("*.so"))) == 1
     assert json.loads(done.stdout.splitlines()[-1]) == [True, True, []]
 
 
