@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -354,8 +355,12 @@ def batsim_of(folder):
 
 
 def interrupt_once(folder, number, victim, delay):
-    """Launch, send a signal to one side after a while, and look at what is left."""
+    """Launch, send a signal to one side after a while, look at what is left, and return how the run ended.
+
+    Without a delay the endpoint is held meanwhile: such a run cannot end before its signal, on any machine.
+    """
     out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
     launch = [
         sys.executable,
         "-m",
@@ -373,11 +378,15 @@ def interrupt_once(folder, number, victim, delay):
             wait_until(lambda: (out / "run.json").exists() or ours.poll() is not None)
             if victim == "batsim":
                 wait_until(lambda: batsim_of(folder) or ours.poll() is not None)
-            time.sleep(delay)
+            if delay:
+                time.sleep(delay)
+            else:
+                ours.send_signal(signal.SIGSTOP)
             for target in [ours.pid] if victim == "endpoint" else batsim_of(folder):
                 if ours.poll() is None:
                     with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
                         os.kill(target, number)
+            ours.send_signal(signal.SIGCONT)
             _, output = ours.communicate(timeout=40)
         finally:
             ours.kill()
@@ -395,11 +404,15 @@ def interrupt_once(folder, number, victim, delay):
 
 
 def interrupt(tmp_path, number, victim, tries, seed):
+    """Interrupt at once, then at random moments within the time that the first whole run takes on this machine."""
     experiment_file(tmp_path, jobs=400)
+    assert interrupt_once(tmp_path, number, victim, delay=None) == "incomplete"
     dice = random.Random(seed)
-    delays = [0.1, *(dice.uniform(0.0, 1.8) for _ in range(tries - 1))]
-    ends = [interrupt_once(tmp_path, number, victim, delay) for delay in delays]
-    assert "incomplete" in ends
+    begun = time.monotonic()
+    assert interrupt_once(tmp_path, 0, victim, delay=0.01) == "complete"  # the signal 0 only looks for the process
+    whole = time.monotonic() - begun
+    for _ in range(tries - 1):
+        interrupt_once(tmp_path, number, victim, dice.uniform(0.01, whole))
 
 
 SIGNALS = [signal.SIGTERM, signal.SIGKILL]
