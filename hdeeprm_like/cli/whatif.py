@@ -69,11 +69,13 @@ def tell(found: "Answer", folder: Path) -> None:
 
     told = found.fidelity
     if told is not None:
-        real, model = map(duration, told.wait)
+        (real, model), (real_median, median) = map(duration, told.wait), map(duration, told.median)
         sys.stdout.write(
-            f"fidelity {told.grade}: {MEANING[told.grade]}\n"
-            f"  mean wait {real} recorded, {model} simulated; order of the waits {told.order:.2f}; utilization "
-            f"{100 * told.utilization[0]:.1f} % and {100 * told.utilization[1]:.1f} %\n\n"
+            (f"{told.warning}\n" if told.warning else "") + f"fidelity {told.grade}: {MEANING[told.grade]}\n"
+            f"  mean wait {real} recorded, {model} simulated; median {real_median} and {median}; utilization "
+            f"{100 * told.utilization[0]:.1f} % and {100 * told.utilization[1]:.1f} %\n"
+            f"  order of the waits {told.order:.2f}; {100 * told.close:.0f} % of the starts within 5 minutes; "
+            f"{told.left_out:,} of {told.jobs + told.left_out:,} jobs left out\n\n"
         )
     width = max(len(row["name"]) for row in found.rows)
     sys.stdout.write(f"{'':{width}}  {'mean wait':>13}  {'P95':>13}  {'utilization':>11}  to now\n")

@@ -36,6 +36,10 @@ SCHEDULING = re.compile(
     r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|accountingstorageenforce|jobrequeue|batchstarttimeout|licenses",
     re.IGNORECASE,
 )
+MODELLED = (  # of SchedulerParameters, what policies with +slurm read
+    *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test", "bf_max_job_user", "bf_window_linear"),
+    *("batch_sched_delay", "sched_interval", "default_queue_depth"),
+)
 SPANS = {"prioritymaxage", "prioritydecayhalflife", "prioritycalcperiod"}
 
 
@@ -145,6 +149,21 @@ class _Reader:
             for name in names.split(","):
                 machine.partitions.append(make_partition(name, nodes, settings, self.settings, where))
         machine.scheduling = scheduling_of(self.settings, self.named)
+        self._note_parameters(machine.scheduling)
+
+    def _note_parameters(self, scheduling: Mapping[str, Any]) -> None:
+        """Note the parameters of the scheduler that have no name, no sense, or no part in the model."""
+        name = self.named.get("schedulerparameters", "")
+        found = scheduling.get(name, {})
+        without = [part for part in _parts(self.settings.get(name.lower(), "")) if part.startswith("=")]
+        if without:
+            self.report.note(f"{name}: {without[0][:40]!r} has no name and is left out; write bf_interval=30")
+        wrong = [f"{key}={found[key]}"[:40] for key in MODELLED if type(found.get(key, 0)) not in (int, float)]
+        if wrong:
+            self.report.note(f"{name}: {', '.join(wrong)}: a number is needed; Slurm's default counts")
+        others = sorted(set(found) - set(MODELLED))
+        if others:
+            self.report.note(f"{name}: kept, but not modelled: {', '.join(others)}")
 
     def _hosts(self, text: str, where: str) -> list[str]:
         if text.upper() == "ALL":
@@ -260,8 +279,12 @@ def scheduling_of(settings: Mapping[str, str], named: Mapping[str, str]) -> dict
 
 def _parameters(text: str) -> dict[str, Any]:
     """Return ``{"bf_window": 2880, "bf_continue": true}`` of ``bf_window=2880,bf_continue``."""
-    parts = [part.strip() for part in text.split(",") if part.strip() and part.strip() != "(null)"]
-    return {name: _value(value) if equals else True for name, equals, value in (part.partition("=") for part in parts)}
+    split = [part.partition("=") for part in _parts(text) if not part.startswith("=")]
+    return {name: _value(value) if equals else True for name, equals, value in split}
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip() and part.strip() != "(null)"]
 
 
 def _value(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""When a policy like Slurm's wants to be woken: counted, whatever the machine."""
+"""When a policy like Slurm's wants to be woken, counted whatever the machine, and what it reads of a configuration."""
 
 from dataclasses import replace
 
@@ -9,7 +9,9 @@ from small import jobs, platform
 from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.node_rows import new_slurm_rows
 from hdeeprm_like.engine.state import State
+from hdeeprm_like.importers.slurm_conf import MODELLED
 from hdeeprm_like.run.loop import OVER, advance
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import constant_run
@@ -56,3 +58,19 @@ def test_an_order_that_looks_at_no_priority_is_not_woken_to_compute_them(order):
 def test_priorities_are_computed_each_period_while_a_job_waits():
     without = instants("multifactor")
     assert instants("multifactor", PriorityWeightAge=1000.0) - without >= LONG / 300.0 - 1
+
+
+def test_the_parameters_that_an_import_calls_modelled_are_those_that_the_scheduler_reads():
+    class Watched(dict):
+        def __init__(self):
+            super().__init__(one=1)  # an empty one counts as none
+            self.read = set()
+
+        def get(self, name, otherwise=None):
+            self.read.add(name)
+            return otherwise
+
+    parameters, one = Watched(), replace(jobs(submit=[0.0], seconds=[10.0]), demands=demands_of([Demand("all")]))
+    state = State(cluster({"SchedulerParameters": parameters}), one)
+    new_slurm_rows(state.platform, one, state.tables.node_sets)
+    assert parameters.read == set(MODELLED)

@@ -162,6 +162,21 @@ def test_memory_that_is_kept_for_the_system_is_none_of_the_jobs(tmp_path):
     assert one("NodeName=n1 CPUs=4 RealMemory=8000 MemSpecLimit=500", tmp_path).memory == 7500
 
 
+@pytest.mark.parametrize(
+    ("parameters", "note"),
+    [
+        ("=x", "SchedulerParameters: '=x' has no name and is left out; write bf_interval=30"),
+        ("bf_interval=soon", "SchedulerParameters: bf_interval=soon: a number is needed; Slurm's default counts"),
+        ("bf_interval", "SchedulerParameters: bf_interval=True: a number is needed; Slurm's default counts"),
+        ("bf_interval=7,defer,bf_continue", "SchedulerParameters: kept, but not modelled: bf_continue, defer"),
+        ("bf_interval=7", ""),
+    ],
+)
+def test_parameters_of_the_scheduler_that_have_no_effect_are_named(tmp_path, parameters, note):
+    _, report = conf(tmp_path, f"NodeName=n1 CPUs=2\nSchedulerParameters={parameters}\n")
+    assert report.notes == ([note] if note else [])
+
+
 def test_comments_continued_lines_and_quotes(tmp_path):
     machine, _ = conf(
         tmp_path, '# all\nClusterName=mars # the red one\nNodeName="n[1-2]" \\\n  CPUs=4 \\\n  RealMemory=10\n'

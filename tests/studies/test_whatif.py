@@ -9,12 +9,12 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.studies.whatif.answer import answer, ratio_of, row_of
+from hdeeprm_like.studies.whatif.answer import Answer, Grouping, answer, ratio_of, row_of
 from hdeeprm_like.studies.whatif.changes import change_named
 from hdeeprm_like.studies.whatif.fidelity import fidelity_of, rank_correlation
 from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
-from hdeeprm_like.studies.whatif.report import sentence
+from hdeeprm_like.studies.whatif.report import losers, sentence
 
 JOBS = [  # submit, wait, run, cores
     (0, 0, 100, 4),
@@ -131,6 +131,63 @@ def test_close_is_what_starts_within_five_minutes_of_when_it_did(log_path):
     told = np.full(5, 1000.0)
     found = fidelity_of(replace(log, wait=told), outcome(log, told + np.array([49.0, -51.0, 300.0, 301.0, -301.0])))
     assert found.close == 3 / 5
+
+
+def graded(log, recorded, simulated):
+    """The fidelity of a model under which jobs wait so many s."""
+    found = fidelity_of(replace(log, wait=np.array(recorded)), outcome(log, np.array(simulated)))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("simulated", "grades"),
+    [
+        ([0.0, 1000, 2000, 3000, 40000], {}),
+        ([0.0, 1000, 1000, 3000, 41000], {"median wait": "C", "starts within 5 minutes": "B"}),
+        ([400.0, 600, 2000, 3400, 39600], {"starts within 5 minutes": "D"}),
+        ([0.0, 1000, 2000, 3000, np.nan], {"jobs left out": "D"}),
+    ],
+)
+def test_the_grade_looks_at_more_than_the_mean(log_path, simulated, grades):
+    log = load_log(log_path, machine_of_cores(4))
+    found = graded(log, [0.0, 1000, 2000, 3000, 40000], simulated)
+    expected = dict.fromkeys(found.marks, "A") | grades
+    assert {name: found.marks[name] for name in expected if name != "utilization"} == {
+        name: mark for name, mark in expected.items() if name != "utilization"
+    }
+    assert found.grade == max(found.marks.values()) >= max(expected.values())
+
+
+def test_below_c_the_first_line_says_that_the_numbers_are_no_promise(log_path, tmp_path, capsys):
+    out = tmp_path / "answer"
+    words = ["whatif", "--jobs", str(log_path), "--cores", "64", "--now", "fcfs+easy", "--policies", "sjf+easy"]
+    assert main([*words, "-o", str(out)]) == 0
+    warning = "These numbers are no promise: the model does not reproduce this log (grade D by "
+    assert capsys.readouterr().out.startswith(warning)
+    page = (out / "report.html").read_text()
+    assert page.index(warning) < page.index("jobs were simulated under each policy")
+    assert main([*words, "--cores", "4", "-o", str(out)]) == 0
+    assert "no promise" not in capsys.readouterr().out
+
+
+def test_classes_of_size_come_in_their_order_and_those_that_lose_are_named():
+    sizes = Grouping.by_size(np.array([300, 2, 1, 40, 9, 5000, 2]))
+    assert sizes.names == [
+        *("1 core", "2 to 7 cores", "8 to 31 cores", "32 to 127 cores", "128 to 511 cores", "2048 cores on"),
+    ]
+    assert sizes.number.tolist() == [4, 1, 0, 3, 2, 5, 1]
+
+
+def test_beside_the_users_stand_the_sizes_that_wait_longer():
+    lines = [
+        {"name": "sjf", "kind": "size", "group": "1 core", "wait": 10.0, "wait_now": 100.0},
+        {"name": "sjf", "kind": "size", "group": "2 to 7 cores", "wait": 159.0, "wait_now": 100.0},
+        {"name": "sjf", "kind": "size", "group": "8 to 31 cores", "wait": 3700.0, "wait_now": 100.0},
+    ]
+    found = Answer(None, [], lines, [], jobs=3, blocks=1)
+    assert losers(found, "sjf") == "longer on average wait jobs of 8 to 31 cores (by 1 h 00 min)"
+    assert losers(replace(found, groups=lines[:2]), "sjf") == "no size of jobs waits longer on average"
 
 
 def test_a_log_without_waits_has_no_fidelity(log_path):

@@ -26,6 +26,7 @@ from hdeeprm_like.types import Bools, Floats, Ints
 WEEK = 7 * 86400.0  # s
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 60
 SIZES = (1, 2, 8, 32, 128, 512, 2048)  # cores, where classes of size begin
+LONGER = 60.0  # s by which a wait is longer or shorter than another one; less is the same
 PERCENTILES = {"wait_median": 50.0, "wait_p95": 95.0, "wait_p99": 99.0}
 
 
@@ -54,7 +55,7 @@ class Grouping:
     """Which group each job belongs to.
 
     Attributes:
-        names: (G,) of the groups, sorted. number: (J,) the group of each job.
+        names: (G,) of the groups, in order. number: (J,) the group of each job.
     """
 
     names: list[str]
@@ -62,9 +63,21 @@ class Grouping:
 
     @classmethod
     def of(cls, words: Sequence[str]) -> "Grouping":
-        """Group jobs by a word of each."""
+        """Group jobs by a word of each, in the order of the alphabet."""
         names, number = np.unique(np.array(words), return_inverse=True)
         return cls(names.tolist(), number)
+
+    @classmethod
+    def by_size(cls, cores: Ints) -> "Grouping":
+        """Group jobs by how many cores they have, small ones first."""
+        names = [
+            "1 core",
+            *(f"{low} to {high - 1} cores" for low, high in pairwise(SIZES[1:])),
+            f"{SIZES[-1]} cores on",
+        ]
+        classes = np.maximum(np.searchsorted(SIZES, cores, side="right") - 1, 0)
+        used, number = np.unique(classes, return_inverse=True)
+        return cls([names[one] for one in used.tolist()], number)
 
 
 def answer(machine: Platform, log: Log, now: str, policies: Sequence[str], changes: Sequence[Change]) -> Answer:
@@ -86,7 +99,7 @@ def answer(machine: Platform, log: Log, now: str, policies: Sequence[str], chang
     never = {one.name: int(np.isnan(one.finish).sum()) for one in outcomes if np.isnan(one.finish).any()}
     blocks = blocks_of(log.jobs.submit)
     rows = [row_of(one, outcomes[0], ran, blocks) for one in outcomes]
-    groups, users = groups_of(log), Grouping.of([user or "not told" for user in log.words["User"]])
+    groups, users = groups_of(log), Grouping.of([user or "unknown" for user in log.words["User"]])
     return Answer(
         fidelity=fidelity_of(log, outcomes[0]),
         rows=rows,
@@ -128,8 +141,8 @@ def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, An
     for name, after, previous in (("wait", wait, now.wait[ran]), ("bounded_slowdown", slowdown, before)):
         ratio, low, high = ratio_of(after, previous, blocks[ran])
         row |= {f"{name}_ratio": ratio, f"{name}_low": low, f"{name}_high": high}
-    row["longer"] = float((wait > now.wait[ran] + 60.0).mean())
-    row["shorter"] = float((wait < now.wait[ran] - 60.0).mean())
+    row["longer"] = float((wait > now.wait[ran] + LONGER).mean())
+    row["shorter"] = float((wait < now.wait[ran] - LONGER).mean())
     return row
 
 
@@ -158,19 +171,15 @@ def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float,
 
 def groups_of(log: Log) -> dict[str, Grouping]:
     """Return the groups that jobs belong to, by kind."""
-    size = np.searchsorted(SIZES, log.jobs.size, side="right") - 1
-    ends = [
-        *(f"{low} to {high - 1} cores" for low, high in pairwise(SIZES)),
-        f"{SIZES[-1]} cores on",
-    ]
-    ends[0] = "1 core"
     hours = ((log.jobs.submit + log.epoch) // 3600 % 24).astype(np.int64)
-    found: dict[str, Sequence[str]] = {"size": [ends[max(one, 0)] for one in size.tolist()]}
-    found["hour"] = [f"{hour:02}:00" for hour in hours.tolist()]
+    found = {
+        "size": Grouping.by_size(log.jobs.size),
+        "hour": Grouping.of([f"{hour:02}:00" for hour in hours.tolist()]),
+    }
     for kind, name in (("partition", "Partition"), ("account", "Account")):
         if any(log.words[name]):
-            found[kind] = [word or "not told" for word in log.words[name]]
-    return {kind: Grouping.of(words) for kind, words in found.items()}
+            found[kind] = Grouping.of([word or "unknown" for word in log.words[name]])
+    return found
 
 
 def by(kind: str, group: Grouping, one: Outcome, now: Outcome, ran: Bools) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
-"""How well a simulated machine retells what a log records: the first thing to know before any other policy is tried.
+"""How well a simulated machine reproduces what a log records: the first thing to know before any other policy is tried.
 
-The grade is the worst of three: by the mean wait, by the utilization, and by the order of the waits.
+The grade is the worst of six: by the mean and the median wait, the utilization, the order of the waits, the share of
+the jobs that start when they did, and the share of the jobs that the comparison leaves out.
 """
 
 from dataclasses import dataclass
@@ -15,57 +16,76 @@ from hdeeprm_like.types import Floats
 
 GRADES = "ABCD"
 WAIT_ERRORS = (0.10, 0.25, 0.50)  # of the mean wait, up to which the grade is A, B, C
+MEDIAN_ERRORS = (0.15, 0.35, 0.60)  # of the median wait
 USE_ERRORS = (0.02, 0.05, 0.10)  # of the utilization
 ORDERS = (0.8, 0.6, 0.4)  # rank correlation of the waits, down to which the grade is A, B, C
-SHORT = 60.0  # s; errors of the mean wait up to this count for nothing
+CLOSE = (0.7, 0.5, 0.25)  # share of the jobs that start within `NEAR` of when they did
+LEFT_OUT = (0.02, 0.05, 0.15)  # share of the jobs that are not compared
+NEAR = 300.0  # s
+NEARLY_ALL = (
+    0.95  # share of the jobs that start within `SHORT` of when they did, from which their order counts as right
+)
+SHORT = 60.0  # s; errors of the mean and the median wait up to this count for nothing
 MEANING = {
-    "A": "the model retells the log well; what it says of other policies can be relied on within the intervals",
-    "B": "the model retells the log fairly; differences that are small beside its errors mean nothing",
-    "C": "the model retells the log roughly; only large differences mean something",
-    "D": "the model does not retell the log; what it says of other policies is about another machine",
+    "A": "the model reproduces the log well; its answers about other policies hold within their intervals",
+    "B": "the model reproduces the log fairly; differences smaller than its own errors mean nothing",
+    "C": "the model reproduces the log roughly; only large differences mean something",
+    "D": "the model does not reproduce the log; its answers are about another machine",
 }
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """What a log records and what the model makes of it, of the jobs whose wait is told.
+    """What a log records and what the model makes of it, of the jobs whose wait is recorded.
 
     Attributes:
-        jobs: that are compared. wait, median, p95, utilization: pairs of what is recorded and what is simulated.
+        jobs: compared. left_out: jobs of the log without a recorded wait, or that the model cannot run.
+        wait, median, p95 (s), utilization: pairs of what is recorded and what is simulated.
         order: Spearman's rank correlation of the waits. close: share of the jobs that start within five minutes of when
-            they did.
+            they did; same: within one minute.
     """
 
     jobs: int
+    left_out: int
     wait: tuple[float, float]
     median: tuple[float, float]
     p95: tuple[float, float]
     utilization: tuple[float, float]
     order: float
     close: float
+    same: float
 
     @property
     def marks(self) -> dict[str, str]:
-        """The grade of each of the three."""
-        real, model = self.wait
-        error = abs(model - real)
-        relative = 0.0 if error <= SHORT else error / max(real, 1e-9)
+        """The grade of each figure."""
         return {
-            "mean wait": _grade(relative, WAIT_ERRORS),
+            "mean wait": _grade(_relative(*self.wait), WAIT_ERRORS),
+            "median wait": _grade(_relative(*self.median), MEDIAN_ERRORS),
             "utilization": _grade(abs(self.utilization[1] - self.utilization[0]), USE_ERRORS),
-            "order of the waits": _grade(-self.order, tuple(-limit for limit in ORDERS)),
+            "order of the waits": GRADES[0] if self.same >= NEARLY_ALL else _at_least(self.order, ORDERS),
+            "starts within 5 minutes": _at_least(self.close, CLOSE),
+            "jobs left out": _grade(self.left_out / (self.jobs + self.left_out), LEFT_OUT),
         }
 
     @property
     def grade(self) -> str:
-        """The worst of the three: A to D."""
+        """The worst of them: A to D."""
         return max(self.marks.values())
+
+    @property
+    def warning(self) -> str:
+        """What has to be read before any number of a model that does not reproduce its log; else empty."""
+        if self.grade != GRADES[-1]:
+            return ""
+        worst = ", ".join(name for name, mark in self.marks.items() if mark == self.grade)
+        return f"These numbers are no promise: the model does not reproduce this log (grade {self.grade} by {worst})."
 
     def as_json(self) -> dict[str, Any]:
         """Return it for programs."""
         pairs = ("wait", "median", "p95", "utilization")
         told = {name: dict(zip(("recorded", "simulated"), getattr(self, name), strict=True)) for name in pairs}
         return {"grade": self.grade, "marks": self.marks, "jobs": self.jobs, **told} | {
+            "left_out": self.left_out,
             "order": self.order,
             "within_5_minutes": self.close,
         }
@@ -75,8 +95,18 @@ def _grade(value: float, limits: tuple[float, ...]) -> str:
     return GRADES[sum(not value <= limit for limit in limits)]  # of what is not known the worst
 
 
+def _at_least(value: float, limits: tuple[float, ...]) -> str:
+    return _grade(-value, tuple([-limit for limit in limits]))
+
+
+def _relative(real: float, model: float) -> float:
+    """Return the error of a wait as a share of the recorded one."""
+    error = abs(model - real)
+    return 0.0 if error <= SHORT else error / max(real, 1e-9)
+
+
 def fidelity_of(log: Log, now: Outcome) -> Fidelity | None:
-    """Return how well the simulation of now retells a log; None where the log tells no waits."""
+    """Return how well the simulation of now reproduces a log; None where the log records no waits."""
     known = np.isfinite(log.wait) & np.isfinite(now.wait) & (log.wait >= 0.0)
     if known.sum() < 2:
         return None
@@ -88,12 +118,14 @@ def fidelity_of(log: Log, now: Outcome) -> Fidelity | None:
 
     return Fidelity(
         jobs=int(known.sum()),
+        left_out=int((~known).sum()),
         wait=(float(real.mean()), float(model.mean())),
         median=(float(np.median(real)), float(np.median(model))),
         p95=(float(np.percentile(real, 95)), float(np.percentile(model, 95))),
         utilization=(use(real), use(model)),
         order=rank_correlation(real, model),
-        close=float((np.abs(real - model) <= 300.0).mean()),
+        close=float((np.abs(real - model) <= NEAR).mean()),
+        same=float((np.abs(real - model) <= SHORT).mean()),
     )
 
 

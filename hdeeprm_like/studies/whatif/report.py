@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.formats.files import replacing, write_json
-from hdeeprm_like.results.html import Html, badge, details, joined, page, paragraph, section, table, write_page
-from hdeeprm_like.studies.whatif.answer import Answer, as_tables
+from hdeeprm_like.results.html import Html, badge, details, element, joined, page, paragraph, section, table, write_page
+from hdeeprm_like.studies.whatif.answer import LONGER, Answer, as_tables
 from hdeeprm_like.studies.whatif.fidelity import MEANING, Fidelity
 
 REPORT, RECORD, GROUPS, USERS = "report.html", "whatif.json", "groups.csv", "users.csv"
@@ -78,7 +78,9 @@ def sentence(row: dict[str, Any]) -> str:
 def page_of(found: Answer) -> Html:
     """Return the whole page."""
     present = found.rows[0]
+    warning = found.fidelity.warning if found.fidelity is not None else ""
     intro = [
+        *([paragraph(element("strong", warning))] if warning else []),
         paragraph(
             f"{found.jobs:,} jobs were simulated under each policy. {present['name']} stands for what the machine does "
             f"now; everything is compared with it, job by job; intervals (95 %) are over {found.blocks} blocks of time."
@@ -102,23 +104,20 @@ def page_of(found: Answer) -> Html:
 
 def _fidelity(told: Fidelity | None, now: str) -> Html:
     if told is None:
-        return paragraph("The log does not tell how long jobs waited, so nobody can say how well the model retells it.")
+        return paragraph("The log records no waits, so how well the model reproduces it is not known.")
+    share = told.left_out / (told.jobs + told.left_out)
+    figures = {
+        "mean wait": tuple(map(duration, told.wait)),
+        "median wait": tuple(map(duration, told.median)),
+        "95th percentile of the waits": tuple(map(duration, told.p95)),
+        "utilization": tuple(f"{100 * value:.1f} %" for value in told.utilization),
+        "order of the waits": ("1", f"{told.order:.2f} (rank correlation)"),
+        "starts within 5 minutes": ("100 %", f"{100 * told.close:.0f} %"),
+        "jobs left out": ("", f"{told.left_out:,} ({100 * share:.1f} %)"),
+    }
     rows = [
-        ("Mean wait", *map(duration, told.wait), badge(told.marks["mean wait"], KINDS[told.marks["mean wait"]])),
-        ("Median wait", *map(duration, told.median), ""),
-        ("95th percentile of the waits", *map(duration, told.p95), ""),
-        (
-            "Utilization",
-            *(f"{100 * value:.1f} %" for value in told.utilization),
-            badge(told.marks["utilization"], KINDS[told.marks["utilization"]]),
-        ),
-        (
-            "Order of the waits (rank correlation)",
-            "1",
-            f"{told.order:.2f}",
-            badge(told.marks["order of the waits"], KINDS[told.marks["order of the waits"]]),
-        ),
-        ("Start within 5 minutes of the recorded one", "", f"{100 * told.close:.0f} % of the jobs", ""),
+        (name, *pair, badge(told.marks[name], KINDS[told.marks[name]]) if name in told.marks else "")
+        for name, pair in figures.items()
     ]
     return joined(
         [
@@ -177,9 +176,19 @@ def _people(found: Answer) -> list[Html]:
         ]
         titles = ["user", "jobs", "mean wait now", "then", "hours in all"]
         lose = sum(line["hours"] > 0 for line in own)
-        summary = f"{row['name']}: {lose:,} of {len(own):,} users wait longer in all"
+        summary = f"{row['name']}: {lose:,} of {len(own):,} users wait longer in all; {losers(found, row['name'])}"
         parts.append(details(summary, table(titles, lines, numbers=(1, 2, 3, 4))))
     return parts
+
+
+def losers(found: Answer, name: str) -> str:
+    """Return which sizes of jobs wait a minute or more longer on average, the one that loses most first."""
+    sizes = [line for line in found.groups if (line["name"], line["kind"]) == (name, "size")]
+    lost = {line["group"]: line["wait"] - line["wait_now"] for line in sizes}
+    worst = sorted((size for size in lost if lost[size] >= LONGER), key=lambda size: -lost[size])
+    if not worst:
+        return "no size of jobs waits longer on average"
+    return "longer on average wait jobs of " + ", ".join(f"{size} (by {duration(lost[size])})" for size in worst)
 
 
 def _groups(found: Answer) -> list[Html]:
