@@ -12,6 +12,7 @@ The command line turns each into one line and exit status 2. Anything else that 
 its traceback. A message says what is wrong, where, and what would be right.
 """
 
+import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -51,9 +52,9 @@ def require_whole(name: str, value: object, least: int) -> None:
 
 
 def require_number(name: str, value: object) -> None:
-    """Raise an OptionsError unless a value is a number."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise OptionsError(f"{name} is {value!r:.80}; a number is needed")
+    """Raise an OptionsError unless a value is a finite number."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise OptionsError(f"{name} is {value!r:.80}; a finite number is needed")
 
 
 LONGEST = 280  # characters of a message; what it is about stands at its beginning and what would be right at its end

@@ -218,10 +218,10 @@ class Reference:
         return math.nextafter(self.now, math.inf) if end > self.now - JUST else self.now + OVERDUE
 
     def releases(self, overdue=True):
-        """Running jobs by expected ends, of those that end together the smallest first, then the first started."""
+        """Running jobs by expected ends; of those that end together by cores held, then by start."""
         order = list(self.running)
         return sorted(
-            order, key=lambda j: (self.end(j, overdue), self.jobs.size[j], self.end(j, False), order.index(j))
+            order, key=lambda j: (self.end(j, overdue), len(self.running[j][1]), self.end(j, False), order.index(j))
         )
 
     # --- what happens

@@ -81,10 +81,18 @@ class Actions(Bundle):
     made_ended: Ints
 
 
+def calls_at_once(jobs: int) -> int:
+    """Return how many calls can be under way at once in a simulation of some jobs.
+
+    The decision system asks for one at an instant at most, and calls that end at once make one instant. The others:
+    each job comes, ends, may be killed, and changes the P-states of its cores when it starts and when it ends.
+    """
+    return 5 * jobs + 8
+
+
 def new_actions(jobs: int) -> Actions:
     """Return the actions of a simulation of some jobs before its first event."""
-    # a job has two, and each instant may ask for one call, which jobs that come and end bring about
-    room = 4 * jobs + 8
+    room = 2 * jobs + calls_at_once(jobs)  # a job has two
     pace = np.zeros(1, PACE)
     for name in ("submission", "answer", "latency", "message"):
         pace[name] = np.inf

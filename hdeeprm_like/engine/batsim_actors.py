@@ -9,7 +9,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
-from hdeeprm_like.engine.actions import Actions, new_actions, number
+from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions, number
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import count_bits, inlined, shift_left
 from hdeeprm_like.engine.cores import word_of
@@ -105,7 +105,8 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     talk["received"] = talk["looked_at"] = -1
     talk["cores"] = platform.cores
     words = int(words_of(platform.processor_cores).sum())
-    ready, asked, said, messages = (np.zeros(jobs + 8, np.int64) for _ in range(4))
+    room = jobs + calls_at_once(jobs) + 8  # all who may be ready at once, or have a message under way
+    ready, asked, said, messages = (np.zeros(room, np.int64) for _ in range(4))
     return BatsimClock(
         latency=latency,
         speed=speed,

@@ -129,6 +129,8 @@ def environment(
     length: int | None
     workload_of: WorkloadOf
     if options is not None:
+        if not isinstance(options, str | Path):
+            raise OptionsError(f"options is {options!r:.80}; the path of an options file is needed")
         experiment = load_experiment(Path(options))
         space = space_with(space_in(experiment, paper.preset), parts)
         exists, limits = experiment.platform, experiment.workload.limits()

@@ -138,7 +138,8 @@ class Paper:
 def scenario(number: int) -> Paper:
     """Return a scenario of the compact MDP: a pool of its processors, and jobs that ask for nothing else."""
     name = f"scenario-{number}"
-    space = replace(PRESETS["CompactRM"], objectives={OBJECTIVES["window_execution_slowdown"]: 1.0})
+    objectives = {OBJECTIVES["window_execution_slowdown"]: 1.0}
+    space = replace(PRESETS["CompactRM"], objectives=objectives, until=float(MAO[name].steps or 0))
     return Paper("CompactRM", space, Setting(partial(pool, MAO[name].capacity), "mao", name, jobs=None))
 
 

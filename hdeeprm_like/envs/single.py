@@ -1,5 +1,6 @@
 """One cluster as a Gymnasium environment; only this module and its vectorized neighbour import gymnasium."""
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -235,12 +236,16 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             Observation, reward of this action, whether the episode is over, whether it was cut off, ``info``.
 
         Raises:
-            AgentError: the episode has not begun or is over; or the action is not legal in a space that does not
-                forgive that.
+            AgentError: the episode has not begun or is over; or the action is no whole number, or not legal in a space
+                that does not forgive that.
         """
-        play, number = self.play, int(action)
+        play = self.play
         if not self._running:
             raise AgentError("step: the episode is over; reset() begins another")
+        try:
+            number = operator.index(action)
+        except TypeError:
+            raise AgentError(f"step: the action is {action!r:.80}; a whole number is needed") from None
         if self._steps is not None:
             play.system.check(number, self._mask)
         observation, reward, now, running, mask = self._act(number)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
@@ -88,6 +89,8 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
             raise OptionsError(
                 f"autoreset is {autoreset!r}; {' or '.join(mode.value for mode in AUTORESETS)} is needed"
             )
+        if not isinstance(copy, bool):
+            raise OptionsError(f"copy is {copy!r:.80}; True or False is needed")
         if render_mode not in (None, "rgb_array"):
             raise OptionsError(f"render mode {render_mode!r} is not known; many environments draw 'rgb_array' only")
         self.render_mode = render_mode
@@ -154,10 +157,16 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
             Observations, rewards of these actions, which episodes are over, which were cut off, ``info``.
 
         Raises:
-            AgentError: no episode has begun; or an action is not legal in a space that does not forgive that.
+            AgentError: no episode has begun; or an action is no whole number, or not legal in a space that does not
+                forgive that.
         """
         if not self._begun:
             raise AgentError("step: no episode has begun; call reset() first")
+        if not isinstance(actions, np.ndarray):
+            actions = as_actions(actions)
+        if actions.dtype.kind not in "iu" or actions.shape != (self.num_envs,):
+            found = f"{actions.dtype} of shape {actions.shape}"
+            raise AgentError(f"step: the actions are {found}; ({self.num_envs},) whole numbers are needed")
         runs, out = self.runs, self._out
         made_here = not isinstance(self._workload_of, Windows)  # else compiled code draws the next episodes
         over = np.flatnonzero(runs.ended) if made_here and not self._same_step else NO_PLACES
@@ -227,6 +236,18 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
 
     def _out(self, array: Any) -> Any:
         return array.copy() if self._copy else array
+
+
+def as_actions(actions: Any) -> NDArray[Any]:
+    """Return a sequence of actions as an array.
+
+    Raises:
+        AgentError: it is none.
+    """
+    try:
+        return np.asarray(actions)
+    except (TypeError, ValueError):
+        raise AgentError(f"step: the actions are {actions!r:.80}; one whole number for each is needed") from None
 
 
 def masked(columns: Mapping[str, Any], which: Bools) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Small worlds of every kind of run as text, the same wherever the same happens; run in a process of its own."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 
@@ -80,8 +81,22 @@ def spaces():
             yield f"{clock} {name} {seen}"
 
 
+def calls():
+    """When an episode ends whose many instants all ask to be called at its end."""
+    space = replace(PRESETS["CompactRM"], until=70.0)
+    for clock in CLOCKS:
+        jobs = replace(world(80, 1), submit=np.linspace(0.0, 40.0, 80))
+        state = space.state(pool(80), jobs, log=False)
+        steps = Steps(Play(Simulator(state, jobs, clock), space.system(state)))
+        going, count = steps.begin(), 0
+        while going:
+            *_, now, going = steps(int(steps.mask.argmax()))
+            count += 1
+        yield f"{clock} until 70 s: {count} decisions, {now} s"
+
+
 if __name__ == "__main__":
-    for line in (*policies(), *spaces()):
+    for line in (*policies(), *spaces(), *calls()):
         sys.stdout.write(line + "\n")
     loaded = [name for name in ("numba", "llvmlite", "scipy") if sys.modules.get(name)]
     sys.stdout.write(f"loaded: {loaded}\n")

@@ -50,6 +50,26 @@ def options_file(folder, **env):
     return path
 
 
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"options": 5}, "options is 5; the path of an options file is needed"),
+        ({"objective": {"wait": float("inf")}}, "is inf; a finite number is needed"),
+        ({"objective": {"wait": float("nan")}}, "is nan; a finite number is needed"),
+        ({"until": float("inf")}, "until is inf; a finite number is needed"),
+    ],
+)
+def test_keywords_of_another_type_are_refused_in_one_line(keywords, message):
+    with pytest.raises(OptionsError, match=re.escape(message)):
+        environment("SMDP", **keywords)
+
+
+@pytest.mark.parametrize("copy", ["x", 1, None])
+def test_whether_arrays_are_copied_is_a_truth_value(copy):
+    with pytest.raises(OptionsError, match=r"copy is .*; True or False is needed"):
+        hdeeprm_like.gym.environments(2, "SMDP", copy=copy)
+
+
 # compiles one more kind of run, for 3 to 15 s; the same with another published space
 @pytest.mark.lane(more=r"PolicySelect", slow=r"(?!(PolicySelect|SMDP)$).*")
 @pytest.mark.parametrize("preset", PRESETS)
@@ -173,6 +193,20 @@ def test_the_ids_of_papers_have_their_sizes():
         env.reset(seed=seed)
         assert not env.workload.memory.any()  # nothing that the observation would hide
         assert env.workload.size.max() <= 32
+
+
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
+def test_an_episode_of_the_compact_mdp_ends_after_its_hundred_steps_whatever_still_waits():
+    env = gymnasium.make("hdeeprm_like/CompactRM-paper-v0").unwrapped
+    for seed in range(3):
+        _, info = env.reset(seed=seed)
+        ended = False
+        while not ended:
+            last = info["time"]
+            *_, ended, cut, info = env.step(env.action_space.n - 1)  # waits
+            assert not cut
+        assert last < 100.0 <= info["time"]
 
 
 # compiles one more kind of run, for 3 to 15 s

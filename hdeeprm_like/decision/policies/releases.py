@@ -54,7 +54,7 @@ def are_sorted(tables: Tables, plans: Plans, k: int) -> bool:
 def sort_releases(tables: Tables, plans: Plans, k: int) -> int:
     """Write the running jobs by expected end, and when that is; return how many.
 
-    The smallest comes first of those that end together.
+    Of those that end together the one comes first that holds the fewest cores.
     """
     plan = plans.plans[k]
     count = copy_jobs(tables.running, plan.ends, plans.releases)
