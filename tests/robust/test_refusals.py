@@ -232,7 +232,7 @@ def test_a_memory_that_does_not_suffice_is_told_in_one_line(tmp_path, monkeypatc
     def too_much(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(run, "compare", too_much)
+    monkeypatch.setattr(run, "run_comparison", too_much)
     folder = write_inputs(tmp_path)
     line = refused("compare", "--trace", folder / "trace.swf", "--policies", "fcfs", "--output", folder / "out")
     assert "memory of this computer does not suffice" in line

@@ -203,16 +203,17 @@ def test_a_watch_that_is_killed_leaves_nothing_behind(stands, moment):
     words = ("watch", "--policy", "sjf", "--apply", "--state", str(path), "--log", str(log))
     command = [sys.executable, "-m", "hdeeprm_like", "slurm", *words]
     early = moment != "afterwards"
-    if early:
-        stands.write("scontrol", f'test -z "$1" && sleep 1\n{stands.scontrol}')
+    if early:  # what sets factors waits until the watch is dead, with which Linux has killed it then
+        stands.write("scontrol", f'test -z "$1" && until test -e over; do sleep 0.05; done\n{stands.scontrol}')
     watch = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=stands.folder)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while len(FactorFile(path).factors if early else stands.lines("set")) < 2:  # of the two that wait and may start
         assert time.monotonic() < deadline
         assert watch.poll() is None
         time.sleep(0.05)
     watch.send_signal(signal.SIGKILL)
     watch.wait()
+    (stands.folder / "over").touch()
     while FactorFile(path).factors:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -232,7 +233,7 @@ def test_a_watch_ends_at_once_while_its_policy_is_compiled(stands, number):
         cwd=stands.folder, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while sum("show config" in line for line in stands.lines("asked")) < 2:  # at the beginning, and at the first look
         assert time.monotonic() < deadline
         assert watch.poll() is None
