@@ -1,6 +1,7 @@
 """The command line: what it answers, and that whatever a user gives wrong is one line and exit status 2."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -400,6 +401,8 @@ def test_ctrl_c_while_a_class_is_made_is_told_as_everywhere(monkeypatch, capsys)
 @pytest.mark.usefixtures("heeded_ctrl_c")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_of_which_code_in_c_makes_another_error_is_told_as_everywhere(monkeypatch, capsys, number):
+    monkeypatch.setattr("hdeeprm_like.signals.SOON", math.inf)
+
     def drawing(*_):
         try:
             os.kill(os.getpid(), number)
