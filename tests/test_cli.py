@@ -518,6 +518,8 @@ def test_without_an_output_the_run_lies_beside_and_is_told(files, capsys, monkey
     assert os.listdir(files / "run-exp")
 
 
+# a process each; one of each kind stays
+@pytest.mark.lane(more=r"(doc|visual comp|jobstat x.swf req_t|example ga)-.*")
 @pytest.mark.parametrize(
     ("typed", "known"),
     [

@@ -242,6 +242,8 @@ def assert_server_survives(folder, answers, at, fault):
         assert (folder / "fuzz_INCOMPLETE").exists()
 
 
+# many tries; those of Batsim stay
+@pytest.mark.more
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_fault_of_the_scheduler_ends_the_server_in_good_order(data, recorded, folder):

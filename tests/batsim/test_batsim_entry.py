@@ -109,7 +109,7 @@ def test_pybatsim_asks_a_learning_agent_which_learns(tmp_path):
 
 
 # starts PyBatsim; one of each stays
-@pytest.mark.lane(more=r"options[1-4]-.*")
+@pytest.mark.lane(more=r"options[1-5]-.*")
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numba
 import numpy as np
+import pytest
 
 from hdeeprm_like.build import frontend
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
@@ -72,6 +73,8 @@ print(json.dumps([settings == now, all(vars(__import__("sys").modules[m])[k] is 
 """
 
 
+# starts numba once more
+@pytest.mark.more
 def test_numba_its_settings_and_the_options_of_llvm_are_what_they_were(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HDEEPRM_LIKE_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-c", UNTOUCHED]

@@ -192,6 +192,8 @@ def test_numbers_beyond_what_a_float_tells_apart_are_left_to_the_careful_reading
         assert swf._parse_fast(f"{text}\n", [text]) is not None
 
 
+# many tries, two seconds
+@pytest.mark.more
 @settings(deadline=None, max_examples=300)
 @given(
     st.lists(st.tuples(st.integers(0, len(LINE)), st.text(max_size=3)), max_size=4),
@@ -390,6 +392,8 @@ def columns(trace: Trace) -> dict[str, list[float]]:
     return {name: getattr(trace, name).tolist() for name in FIELDS}
 
 
+# the largest one takes a second
+@pytest.mark.lane(more=r"gaia-.*")
 @pytest.mark.parametrize("ending", ["swf", "swf.gz"])
 @pytest.mark.parametrize("name", ["gaia", "ctc_sp2_500", "nasa_ipsc_500", "lublin_256"])
 def test_a_shipped_trace_survives_writing_and_reading(tmp_path, name, ending):
@@ -491,6 +495,8 @@ def test_reading_and_converting_the_whole_of_gaia():
     )
 
 
+# packs a hundred megabytes each; one stays
+@pytest.mark.lane(more=r"(?!\\n).*")
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -150,6 +150,8 @@ def test_something_else_in_the_record_of_a_training_is_one_line(trained, tmp_pat
         assert was_refused or (value in (None, "") and key in ("input_model", "output_model")), value
 
 
+# needs a training, as the tests of other entries do
+@pytest.mark.more
 @pytest.mark.parametrize("key", ["options", "seed", "resumable"])
 def test_something_else_in_the_place_of_an_entry_of_the_record_is_one_line(trained, tmp_path, key):
     folder = copy(trained, tmp_path / "out")

@@ -619,6 +619,8 @@ def test_a_job_that_a_power_cap_never_lets_run_is_named_in_a_long_window_too(tra
         schedule(machine, inputs.window(0), policies_named("fcfs")[0])
 
 
+# a long trace, two seconds
+@pytest.mark.more
 def test_a_comparison_of_a_whole_trace_takes_few_bytes_for_each_job(tmp_path, monkeypatch):
     """The columns of the trace and of the window, start and finish, and what the figures need, once."""
     monkeypatch.setattr("hdeeprm_like.studies.compare.windows.PART", 2000)
