@@ -621,6 +621,8 @@ def test_metrics_explains_each_figure_that_it_prints(launched, capsys):
     assert "Steady utilization" not in told
 
 
+# draws once more
+@pytest.mark.more
 def test_a_report_explains_its_figures(launched, files):
     assert main(["report", str(launched), "--output", str(files / "r.html"), "-q"]) == 0
     assert '<abbr title="utilization without the times when the machine fills' in (files / "r.html").read_text()

@@ -130,6 +130,8 @@ def test_wrong_options_are_one_line(options, problem, tmp_path):
     assert "Traceback" not in said
 
 
+# starts PyBatsim
+@pytest.mark.more
 def test_nonsense_is_one_line_and_the_end(tmp_path):
     import zmq
 
@@ -143,6 +145,8 @@ def test_nonsense_is_one_line_and_the_end(tmp_path):
     assert said.splitlines()[-1] == "hdeeprm-like: the message is not UTF-8 (byte 0)"
 
 
+# starts PyBatsim
+@pytest.mark.more
 def test_pybatsims_validating_machine_is_refused(tmp_path):
     write_inputs(FOUR, JOBS, tmp_path)
     scheduler, endpoint = pybatsim(tmp_path, {"agent": {"policy_pair": "first-low_power"}}, "-p")

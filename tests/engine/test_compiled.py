@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numba
@@ -19,13 +20,16 @@ MARKS = {"compiled", "inlined", "released"}
 ROOT = Path(__file__).parents[2]
 
 
+@cache
 def marked_functions(path: Path):
-    """Yield the compiled functions of a file."""
+    """Return the compiled functions of a file."""
+    found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef):
             names = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
             if names & MARKS:
-                yield node
+                found.append(node)
+    return found
 
 
 def counts_from_the_end(index: ast.expr) -> bool:

@@ -49,6 +49,8 @@ def test_two_processes_teach_to_the_last_bit_what_this_one_does(tmp_path):
     assert trained(write_training(tmp_path, parts=2), tmp_path / "other") != here  # parts have numbers of their own
 
 
+# trains once more
+@pytest.mark.more
 def test_the_order_of_the_parts_changes_nothing_and_the_threads_of_torch_stay(tmp_path):
     options, sizes = write_training(tmp_path), []
 
