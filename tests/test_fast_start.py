@@ -95,7 +95,7 @@ def test_the_help_of_no_command_loads_anything_heavy():
     ended = subprocess.run([sys.executable, "-c", HELP, *COMMANDS], capture_output=True, text=True, check=True)
     loaded = json.loads(ended.stdout)
     assert set(loaded) == {*COMMANDS, ""}
-    assert "argparse" in loaded["launch"]
+    assert "textwrap" in set().union(*loaded.values())  # argparse loads it to print
     assert {command: HEAVY & set(found) for command, found in loaded.items() if HEAVY & set(found)} == {}
 
 
