@@ -243,8 +243,8 @@ def compare(
         jobs_by: jobs that are submitted at one time are in the order of the file, or with ``"id"`` of their numbers.
         seed: of the places where random windows begin. clock: as of `simulate`.
         platform: the path of one, or the number of cores of a pool; None for a pool as the header of the trace says.
-        output: folder for the table of all windows, tests and pictures, from which an interrupted comparison goes on;
-            None keeps nothing.
+        output: folder for the tables of all windows and tests, from which an interrupted comparison goes on, and which
+            the command ``report`` makes a page of; None keeps nothing.
         processes: at most so many at a time. With more than one, a script must be guarded by
             ``if __name__ == "__main__":``, as `multiprocessing` asks for.
         whole: whether baselines put each job whole on one node, as of `simulate`.

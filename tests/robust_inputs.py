@@ -119,7 +119,7 @@ def refused(*arguments):
     return lines[-1]
 
 
-def measured(*arguments, timeout=60, **more):
+def measured(*arguments, timeout=600, **more):
     """Run a command in a process of its own; return status, stderr, and the most MB of memory that it had."""
     code = (
         "import sys; from hdeeprm_like.cli.main import main\n"

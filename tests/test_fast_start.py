@@ -51,13 +51,13 @@ COMMANDS = (
     "clean",
     "schema",
     "doctor",
-    "example",
 )
 
 
-def loaded_after(statement):
-    """Names of the packages that are loaded once a fresh interpreter has run a statement."""
-    report = "import json, sys; sys.stderr.write(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+def loaded_after(statement, whole=False):
+    """Names of the packages, or of all modules, that are loaded once a fresh interpreter has run a statement."""
+    name = "name" if whole else "name.split('.')[0]"
+    report = f"import json, sys; sys.stderr.write(json.dumps(sorted({{{name} for name in sys.modules}})))"
     code = f"try:\n    {statement}\nexcept SystemExit:\n    pass\n{report}"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(json.loads(ended.stderr.splitlines()[-1]))
@@ -77,11 +77,26 @@ def test_building_the_whole_parser_loads_nothing_heavy():
     assert found & HEAVY == set()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *([command, "--help"] for command in COMMANDS)], ids=" ".join)
-def test_help_loads_nothing_heavy(arguments):
-    found = loaded_after(f"from hdeeprm_like.cli.main import main; main({arguments})")
-    assert "argparse" in found
-    assert found & HEAVY == set()
+HELP = """
+import io, json, sys
+from contextlib import redirect_stdout, suppress
+from hdeeprm_like.cli.main import main
+loaded = {}
+for command in [*sys.argv[1:], ""]:
+    before = set(sys.modules)
+    with redirect_stdout(io.StringIO()), suppress(SystemExit):
+        main([command, "--help"] if command else ["--help"])
+    loaded[command] = sorted({name.split(".")[0] for name in set(sys.modules) - before})
+print(json.dumps(loaded))
+"""
+
+
+def test_the_help_of_no_command_loads_anything_heavy():
+    ended = subprocess.run([sys.executable, "-c", HELP, *COMMANDS], capture_output=True, text=True, check=True)
+    loaded = json.loads(ended.stdout)
+    assert set(loaded) == {*COMMANDS, ""}
+    assert "textwrap" in set().union(*loaded.values())  # argparse loads it to print
+    assert {command: HEAVY & set(found) for command, found in loaded.items() if HEAVY & set(found)} == {}
 
 
 def test_a_heavy_package_would_be_seen():
@@ -89,10 +104,22 @@ def test_a_heavy_package_would_be_seen():
 
 
 def test_every_command_is_asked_for_its_help():
-    from hdeeprm_like.cli.main import parser
+    from hdeeprm_like.cli import main
 
-    (commands,) = (action for action in parser()._actions if action.dest == "command")
+    (commands,) = (action for action in main.parser()._actions if action.dest == "command")
     assert set(commands.choices) - {"batsim", "batsim5"} == set(COMMANDS)
+    assert list(commands.choices)[:-2] == [name for added in main.COMMANDS for name in added[2:]]
+
+
+@pytest.mark.parametrize("command", ["launch", "cut"])
+def test_a_command_is_read_without_the_others(command):
+    from hdeeprm_like.cli.main import COMMANDS, parser
+
+    (own,) = (action for action in parser(command)._actions if action.dest == "command")
+    names = next(added[2:] for added in COMMANDS if command in added[2:])
+    assert set(own.choices) == set(names)
+    found = loaded_after(f"from hdeeprm_like.cli.main import main; main(['{command}', '--help'])", whole=True)
+    assert not {"hdeeprm_like.cli.slurm", "hdeeprm_like.cli.sweep"} & found
 
 
 def test_what_hands_a_sweep_to_its_workers_does_not_load_what_they_simulate_with():
@@ -104,8 +131,8 @@ def test_what_hands_a_sweep_to_its_workers_does_not_load_what_they_simulate_with
 
 def loaded_with_machine_code(statement):
     """The same where the machine code that the statement needs is there, which an earlier run may have to leave."""
-    loaded_after(statement)
-    return loaded_after(statement)
+    found = loaded_after(statement)
+    return loaded_after(statement) if found & COMPILER else found
 
 
 def command(*words):
@@ -121,12 +148,12 @@ def test_a_launch_loads_neither_a_compiler_nor_what_draws_or_makes_tables(tmp_pa
     assert found & (COMPILER | TABLES_AND_PICTURES | SERVERS | {"tqdm", "torch"}) == set()
 
 
-def test_a_comparison_loads_no_compiler(tmp_path):
+def test_a_comparison_loads_neither_a_compiler_nor_what_draws_or_makes_tables(tmp_path):
     trace = ROOT / "workloads" / "lublin_256.swf.gz"
     words = ("--trace", trace, "--policies", "fcfs,sjf+easy", "--windows", "1x20", "--output", tmp_path / "compared")
     found = loaded_with_machine_code(command("compare", *words))
-    assert "matplotlib" in found
-    assert found & (COMPILER | {"torch", "gymnasium"}) == set()
+    assert "numpy" in found
+    assert found & (COMPILER | TABLES_AND_PICTURES | {"torch", "gymnasium", "tqdm"}) == set()
 
 
 def test_the_first_step_of_environments_loads_neither_a_compiler_nor_what_draws_or_makes_tables():

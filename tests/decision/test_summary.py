@@ -140,6 +140,8 @@ class Checked:
             assert left[core] == pytest.approx(0.0 if job < 0 else max(1 - done / row["requested_ops"], 0.0), abs=1e-6)
 
 
+# many worlds, two seconds
+@pytest.mark.more
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.booleans())
 def test_every_feature_stays_within_its_range_and_the_kept_columns_equal_the_queue(seed, kind, void):

@@ -195,6 +195,8 @@ def expected_cluster(kind, state, horizon, step):
     return [figure for k in range(horizon) for figure in (times[k], total - used[k], used[k])]
 
 
+# many worlds, two seconds
+@pytest.mark.more
 @given(platforms, workloads(), st.integers(0, 2**32), st.sampled_from([0.0, 0.7]))
 @settings(max_examples=60, deadline=None)
 def test_raw_views_tell_what_plain_python_finds(platform, workload, seed, waits):

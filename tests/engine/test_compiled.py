@@ -5,10 +5,12 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numba
 import numpy as np
+import pytest
 
 from hdeeprm_like.build import frontend
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
@@ -18,13 +20,16 @@ MARKS = {"compiled", "inlined", "released"}
 ROOT = Path(__file__).parents[2]
 
 
+@cache
 def marked_functions(path: Path):
-    """Yield the compiled functions of a file."""
+    """Return the compiled functions of a file."""
+    found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef):
             names = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
             if names & MARKS:
-                yield node
+                found.append(node)
+    return found
 
 
 def counts_from_the_end(index: ast.expr) -> bool:
@@ -72,6 +77,8 @@ print(json.dumps([settings == now, all(vars(__import__("sys").modules[m])[k] is 
 """
 
 
+# starts numba once more
+@pytest.mark.more
 def test_numba_its_settings_and_the_options_of_llvm_are_what_they_were(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HDEEPRM_LIKE_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-c", UNTOUCHED]

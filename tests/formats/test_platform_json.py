@@ -3,11 +3,11 @@
 import gzip
 import json
 import re
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from calls import calls_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,9 +142,7 @@ def test_byte_order_of_core_names_is_their_numeric_order(cores):
 
 def test_the_largest_shipped_platform_is_read_fast():
     read_types()
-    start = time.perf_counter()
-    read_platform(ROOT / "platforms" / "mc2.json")
-    assert time.perf_counter() - start < 0.5
+    assert calls_of(lambda: read_platform(ROOT / "platforms" / "mc2.json")) < 20_000  # it has 10,002 cores
 
 
 # -- types of one's own

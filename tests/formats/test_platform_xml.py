@@ -3,13 +3,13 @@
 import gzip
 import json
 import subprocess
-import time
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from calls import calls_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -139,10 +139,8 @@ def test_the_shipped_platforms_come_back_exactly(name, tmp_path):
 
 
 def test_the_largest_shipped_platform_is_written_fast(tmp_path):
-    platform = shipped("mc2")
-    start = time.perf_counter()
-    write_platform_xml(platform, tmp_path / "platform.xml")
-    assert time.perf_counter() - start < 2
+    platform = shipped("mc2")  # of 10,002 cores
+    assert calls_of(lambda: write_platform_xml(platform, tmp_path / "platform.xml")) < 400_000
 
 
 def test_the_xml_may_be_packed(tmp_path):

@@ -49,6 +49,8 @@ def test_two_processes_teach_to_the_last_bit_what_this_one_does(tmp_path):
     assert trained(write_training(tmp_path, parts=2), tmp_path / "other") != here  # parts have numbers of their own
 
 
+# trains once more
+@pytest.mark.more
 def test_the_order_of_the_parts_changes_nothing_and_the_threads_of_torch_stay(tmp_path):
     options, sizes = write_training(tmp_path), []
 
@@ -155,6 +157,8 @@ def test_an_engine_that_cannot_be_had_leaves_nothing(tmp_path):
     assert list((tmp_path / "out").iterdir()) == []
 
 
+# trains once more
+@pytest.mark.more
 def test_what_is_played_here_leaves_the_random_numbers_of_the_training_as_they_are(tmp_path):
     options = write_training(tmp_path)
 
@@ -179,6 +183,8 @@ def test_a_training_in_parts_goes_on_as_if_it_had_never_ended(tmp_path):
     assert left_in(output)[0].partition("'counters'")[0] == whole[0].partition("'counters'")[0]
 
 
+# trains once more
+@pytest.mark.more
 def test_another_training_in_the_same_folder_has_an_agent_of_its_own(tmp_path):
     options = write_training(tmp_path)
     first = trained(options, tmp_path / "out")

@@ -135,6 +135,8 @@ def test_advantages_standardized_by_window_let_no_busy_window_outweigh_a_quiet_o
     assert abs(found[0]) < 0.01
 
 
+# learns for two seconds
+@pytest.mark.more
 def test_imitation_makes_what_was_done_the_most_probable():
     agent = walker()
     right = play_episodes(Right(), [Walk() for _ in range(4)])

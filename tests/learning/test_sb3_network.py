@@ -3,6 +3,7 @@
 import json
 import pickle
 import zipfile
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 
-contrib = pytest.importorskip("sb3_contrib")
-sb3 = pytest.importorskip("stable_baselines3")
+missing = [name for name in ("sb3_contrib", "stable_baselines3") if find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 gym = pytest.importorskip("hdeeprm_like.gym")
 
 SPACE = {"actions": ["sjf+easy", "fcfs+strict", "shortest-high_gflops"], "observation": "minimal"}
@@ -43,7 +44,9 @@ def seen(environment, count=64):
 @pytest.mark.parametrize("layers", [None, {"pi": [16], "vf": [8]}])
 def test_a_policy_network_gives_the_same_probabilities(environment, tmp_path, activation, layers):
     given = {"net_arch": layers, "activation_fn": activation}
-    model = contrib.MaskablePPO(
+    from sb3_contrib import MaskablePPO
+
+    model = MaskablePPO(
         "MlpPolicy", environment, policy_kwargs={k: v for k, v in given.items() if v is not None}, seed=1, device="cpu"
     )
     model.save(tmp_path / "model.zip")
@@ -61,7 +64,9 @@ def test_a_policy_network_gives_the_same_probabilities(environment, tmp_path, ac
 
 
 def test_a_network_of_values_takes_the_same_actions(environment, tmp_path):
-    model = sb3.DQN("MlpPolicy", environment, seed=1, device="cpu", buffer_size=10)
+    from stable_baselines3 import DQN
+
+    model = DQN("MlpPolicy", environment, seed=1, device="cpu", buffer_size=10)
     model.save(tmp_path / "model.zip")
     agent, masks = agent_of(tmp_path / "model.zip", environment), np.ones((64, 3), bool)
     agent.greedy = True
@@ -72,7 +77,9 @@ def test_a_network_of_values_takes_the_same_actions(environment, tmp_path):
 # compiles policies of three kinds together
 @pytest.mark.slow
 def test_it_is_launched_and_schedules_what_it_schedules_in_its_own_library(environment, tmp_path):
-    model = sb3.PPO("MlpPolicy", environment, seed=1, device="cpu")
+    from stable_baselines3 import PPO
+
+    model = PPO("MlpPolicy", environment, seed=1, device="cpu")
     with torch.no_grad():
         model.policy.action_net.bias.copy_(torch.tensor([0.0, 9.0, 0.0]))  # always fcfs
     model.save(tmp_path / "model.zip")
@@ -130,7 +137,9 @@ def test_other_files_are_refused_in_one_line(environment, tmp_path, content, mes
 
 
 def test_a_network_for_another_space_is_refused_with_both_sizes(environment, tmp_path):
-    sb3.A2C("MlpPolicy", environment, device="cpu").save(tmp_path / "model.zip")
+    from stable_baselines3 import A2C
+
+    A2C("MlpPolicy", environment, device="cpu").save(tmp_path / "model.zip")
     kind = load_agent_class("agents/sb3_network.py")
     with pytest.raises(AgentError, match=r"sees 21 numbers and does 3 actions; here are 8 and 2"):
         build_agent(kind, {"model": str(tmp_path / "model.zip")}, (8,), 2)

@@ -91,6 +91,8 @@ def test_a_training_leaves_one_line_an_episode(tmp_path):
     assert [float(row["p:open"]) for row in rows] == probabilities[3].tolist()
 
 
+# one agent stays
+@pytest.mark.lane(more=r"(?!reinforce).*")
 @pytest.mark.parametrize("file", FILES)
 def test_two_trainings_with_one_seed_are_equal_and_with_another_differ(tmp_path, file):
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
@@ -112,6 +114,8 @@ def stopping_at(number):
     return new_episode
 
 
+# one moment for each agent stays
+@pytest.mark.lane(more=r"(4|10)-.*")
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("stop", [4, 6, 10])
 def test_a_resumed_training_equals_the_uninterrupted_one_bit_for_bit(tmp_path, file, stop):

@@ -1,9 +1,9 @@
 """The files are those of Batsim 4.2.1, character by character where no wall clock is involved."""
 
-import time
 from pathlib import Path
 
 import pytest
+from calls import calls_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,11 +96,10 @@ def test_states_and_pstates_have_six_digits_and_energy_six_decimals(tmp_path):
     ]
 
 
-def test_fifty_two_thousand_jobs_are_written_in_half_a_second(tmp_path):
+def test_fifty_two_thousand_jobs_are_written_fast(tmp_path):
+    """With one call for each, which takes some 4 us; a writer of CSV takes several."""
     rows = [row(number, number * 1.1, number * 1.2, 33.3, allocated="0-3 6") for number in range(52_000)]
-    began = time.process_time()
-    write_jobs(tmp_path / "jobs.csv", rows)
-    assert time.process_time() - began < 0.5
+    assert calls_of(lambda: write_jobs(tmp_path / "jobs.csv", rows)) < 60_000
 
 
 def test_a_file_that_cannot_be_written_is_one_error(tmp_path):

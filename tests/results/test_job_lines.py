@@ -26,7 +26,16 @@ near_ties = st.builds(
 exact_ties = st.builds(lambda whole, part: whole + part / 128.0, st.integers(0, 2**40).map(float), st.integers(0, 127))
 
 
-@settings(max_examples=3000)
+def test_fifty_thousand_numbers_are_written_as_python_writes_them():
+    draw = np.random.default_rng(1)
+    any_size = draw.choice([-1.0, 1.0], 10_000) * 2.0 ** draw.uniform(-80.0, 62.0, 10_000)
+    ties = draw.integers(0, 2**33, 20_000) + (draw.integers(0, 10**6, 20_000) + 0.5) / 1e6
+    exact = draw.integers(0, 2**40, 20_000) + draw.integers(0, 128, 20_000) / 128.0
+    numbers = [*any_size, *ties[:10_000], *np.nextafter(ties[10_000:], np.inf), *exact]
+    assert [number for number in map(float, numbers) if fixed(number) != f"{number:f}"] == []
+
+
+@settings(max_examples=200)
 @given(st.floats(-LARGEST, LARGEST, exclude_min=True, exclude_max=True) | st.floats(-1.0, 1.0) | near_ties | exact_ties)
 @example(0.0)
 @example(-0.0)

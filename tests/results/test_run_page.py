@@ -178,7 +178,7 @@ def opened(page, tmp_path, script):
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
     flags += ["--enable-logging=stderr", "--virtual-time-budget=30000", "--window-size=1200,900"]
     shown = subprocess.run(
-        [CHROMIUM, *flags, "--dump-dom", after.resolve().as_uri()], capture_output=True, text=True, timeout=120
+        [CHROMIUM, *flags, "--dump-dom", after.resolve().as_uri()], capture_output=True, text=True, timeout=600
     )
     assert "CONSOLE" not in shown.stderr, shown.stderr
     return json.loads(markup.unescape(re.search(r'data-found="([^"]*)"', shown.stdout)[1]))

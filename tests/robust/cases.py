@@ -15,7 +15,7 @@ from robust_inputs import LONGEST, told
 from hdeeprm_like.errors import HDeepRMError
 
 SECONDS, MEGABYTES = 10, 1000
-HANGS = 60  # s, after which nobody waits for a case any more
+HANGS = 600  # s, after which nobody waits for a case any more
 
 
 class TooLong(BaseException):
@@ -36,14 +36,14 @@ def limited(call):
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     resident = peak_of_memory()
     signal.alarm(HANGS)
-    begun = time.monotonic()
+    begun = time.process_time()  # not the time of day: what else the machine does is no matter
     try:
         return call()
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
         assert peak_of_memory() - resident <= MEGABYTES
-        if time.monotonic() - begun > SECONDS:
+        if time.process_time() - begun > SECONDS:
             raise TooLong
 
 

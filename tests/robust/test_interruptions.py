@@ -78,8 +78,7 @@ def whole(inputs):
 
 def wait_for(folder, process):
     """Wait until a command has made its folder, or has ended."""
-    deadline = time.monotonic() + 60
-    while not folder.exists() and process.poll() is None and time.monotonic() < deadline:
+    while not folder.exists() and process.poll() is None:
         time.sleep(0.003)
 
 
@@ -144,7 +143,7 @@ def test_what_a_signal_leaves_at_any_moment_is_whole_or_goes_on(inputs, whole, s
     time.sleep((moment + rng.random()) / MOMENTS * seconds * 1.05)
     struck[name].append(process.poll() is None)
     process.send_signal(number)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=600)
     assert process.returncode in (0, 130, -number), error
     assert "Traceback" not in error
     if process.returncode == 130:
@@ -210,7 +209,7 @@ def test_of_two_commands_on_one_folder_one_is_refused_and_the_other_whole(inputs
     copy_files(inputs, tmp_path)
     arguments = commands(tmp_path)["launch"]
     both = [start(arguments, tmp_path) for _ in range(2)]
-    errors = [process.communicate(timeout=120)[1] for process in both]
+    errors = [process.communicate(timeout=600)[1] for process in both]
     statuses = [process.returncode for process in both]
     assert 0 in statuses, errors
     for status, error in zip(statuses, errors, strict=True):

@@ -24,7 +24,7 @@ from robust_inputs import ROOT, trace, write_inputs
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 MOMENTS = 20
-ORPHANS = 5.0  # s that processes may take to see that they are alone
+ORPHANS = 60.0  # s that processes may take to see that they are alone; on an idle machine they take less than five
 MARK = "HDEEPRM_LIKE_TEST_MARK"  # an environment variable by which the processes of a command are found
 AGENT = ROOT / "agents" / "reinforce.py"
 
@@ -212,7 +212,7 @@ def test_a_struck_command_goes_on_to_the_same_and_leaves_no_process(inputs, whol
     wait_until_at_work(process)
     time.sleep(random.Random(f"{name} {number} {moment}").random() * seconds)
     process.send_signal(number)
-    _, error = process.communicate(timeout=120)
+    _, error = process.communicate(timeout=600)
     assert process.returncode in (0, 130, -number), error
     assert "Traceback" not in error
     assert_no_orphans(mark)

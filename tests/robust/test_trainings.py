@@ -156,6 +156,9 @@ def test_checkpoints_are_read_from_regular_files_alone(tmp_path):
         read_checkpoint(tmp_path / "c.pt")
 
 
+LONGEST = 120.0  # s until a command that is struck, and all its processes, have ended
+
+
 def children_of(process):
     found = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True, check=False).stdout.split()
     return [int(child) for child in found]
@@ -171,18 +174,17 @@ def test_no_worker_outlives_a_comparison_and_its_stderr_closes(tmp_path, number)
                "sjf+conservative,fcfs+conservative,f1+conservative", "--windows", "60x2000", "--output", folder / "out",
                "--processes", "2"]  # fmt: skip
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
-        deadline = time.monotonic() + 60
-        while len(workers := children_of(process.pid)) < 3 and time.monotonic() < deadline:  # two and a tracker
+        while len(workers := children_of(process.pid)) < 3:  # two and a tracker
+            assert process.poll() is None
             time.sleep(0.05)
-        assert len(workers) >= 3
         time.sleep(1.0)
         process.send_signal(number)
         begun = time.monotonic()
         error = process.stderr.read().decode()  # ends when the last of them has closed it
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() - begun < LONGEST
     assert "Traceback" not in error
     while any(alive(worker) for worker in workers):
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() - begun < LONGEST
         time.sleep(0.1)
 
 

@@ -54,6 +54,8 @@ ANY = {
 }
 
 
+# another policy
+@pytest.mark.lane(more=r"fcfs\+strict")
 @pytest.mark.parametrize("policy", ["fcfs+strict", "fcfs+easy"])
 @settings(max_examples=100)
 @given(**ANY)

@@ -46,7 +46,7 @@ def comparison(trace, policies="fcfs,sjf+easy,f1+conservative", **more):
     return Comparison(trace, policies_named(policies), **{"windows": Windows(3, 40), "seed": 1, **more})
 
 
-def test_all_policies_run_the_same_windows_and_the_folder_holds_tables_and_pictures(trace, tmp_path):
+def test_all_policies_run_the_same_windows_and_the_folder_holds_tables(trace, tmp_path):
     summary, tests = compare(comparison(trace), tmp_path / "out", progress=False)
     assert summary.policy.tolist() == ["fcfs+strict", "sjf+easy", "f1+conservative"]
     assert (summary.wait_max >= summary.wait_p95).all()
@@ -59,9 +59,21 @@ def test_all_policies_run_the_same_windows_and_the_folder_holds_tables_and_pictu
         "summary.csv",
         "tests.csv",
         "compare.json",
-        "boxplot.png",
-        "ranking.png",
     }
+
+
+def test_pictures_are_drawn_where_they_are_asked_for_also_of_a_comparison_that_is_over(trace, tmp_path, capsys):
+    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf", "--windows", "2x20"]
+    line += ["--output", str(tmp_path / "out")]
+    assert main(line) == 0
+    assert f"tables in {tmp_path / 'out'}\n" in capsys.readouterr().out
+    assert not list((tmp_path / "out").glob("*.png"))
+    results = (tmp_path / "out" / "results.csv").read_bytes()
+    assert main([*line, "--pictures"]) == 0
+    assert f"tables and pictures in {tmp_path / 'out'}\n" in capsys.readouterr().out
+    for name in ("boxplot.png", "ranking.png"):
+        assert (tmp_path / "out" / name).read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "out" / "results.csv").read_bytes() == results
 
 
 def test_what_is_there_is_not_run_again(trace, tmp_path, monkeypatch):
@@ -281,14 +293,12 @@ def test_windows_are_two_numbers():
 
 
 def test_equal_policies_do_not_differ_and_far_ones_do():
-    table = pd.DataFrame(
-        {
-            "policy": ["a"] * 8 + ["b"] * 8 + ["c"] * 8,
-            "window": [*range(8)] * 3,
-            **{name: [*range(8), *range(8), *range(100, 108)] for name in TESTED},
-        }
-    )
-    tests = p_values_of(table, parametric=True).set_index(["figure", "first", "second", "test"]).p
+    table = [
+        {"policy": policy, "window": window, **dict.fromkeys(TESTED, least + window)}
+        for policy, least in (("a", 0.0), ("b", 0.0), ("c", 100.0))
+        for window in range(8)
+    ]
+    tests = pd.DataFrame(p_values_of(table, parametric=True)).set_index(["figure", "first", "second", "test"]).p
     assert tests["wait", "a", "b", "Wilcoxon"] == tests["wait", "a", "b", "Welch"] == 1.0
     assert tests["wait", "a", "c", "Wilcoxon"] == pytest.approx(2 / 2**8)  # all eight differences have one sign
     assert tests["wait", "", "", "ANOVA"] < 1e-10
@@ -308,7 +318,7 @@ def test_the_one_sample_t_test_is_that_of_scipy_and_is_printed(trace, tmp_path, 
 
     samples = np.random.default_rng(4).normal(size=(3, 9))
     assert one_sample(samples, 0.3) == pytest.approx(ttest_1samp(samples, 0.3, axis=1).pvalue)
-    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf", "--windows", "3x40", "--report"]
+    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf", "--windows", "3x40"]
     assert main([*line, "--output", str(tmp_path / "out"), "--published", "bounded_slowdown=3,utilization=0.5"]) == 0
     assert "p of Student's one-sample t-test" in capsys.readouterr().out
     rows = pd.read_csv(tmp_path / "out" / "tests.csv").query("test == 'one-sample t'")
@@ -317,7 +327,6 @@ def test_the_one_sample_t_test_is_that_of_scipy_and_is_printed(trace, tmp_path, 
     ]
     own = pd.read_csv(tmp_path / "out" / "results.csv").groupby("policy", sort=False).utilization
     assert rows.p.to_numpy()[2:] == pytest.approx([ttest_1samp(values, 0.5).pvalue for _, values in own])
-    assert "one-sample t" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -506,10 +515,12 @@ def test_the_command_compares_with_a_reference_over_windows_that_share_no_job(tr
 
 def test_a_comparison_is_a_page_that_needs_nothing_beside_it(trace, tmp_path, capsys):
     line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easy,saf+easy", "--windows", "disjoint:4x20"]
+    line += ["--published", "bounded_slowdown=3"]
     assert main([*line, "--output", str(tmp_path / "out"), "--report", "-q"]) == 0
     text = (tmp_path / "out" / "report.html").read_text()
-    for shown in ("4 windows of 20 jobs of t.swf on 8 cores", "Against ", "Friedman", "<td>sjf+easy</td>"):
+    for shown in ("4 windows of 20 jobs of t.swf on 8 cores", "Against ", "Friedman", "one-sample t", "<td>sjf+easy"):
         assert shown in text
+    assert text.count("data:image/png") == 2
     assert not re.search(r'(src|href)="(?!data:|#)', text)
     assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "again.html"), "-q"]) == 0
     assert (tmp_path / "again.html").read_text() == text
@@ -608,6 +619,8 @@ def test_a_job_that_a_power_cap_never_lets_run_is_named_in_a_long_window_too(tra
         schedule(machine, inputs.window(0), policies_named("fcfs")[0])
 
 
+# a long trace, two seconds
+@pytest.mark.more
 def test_a_comparison_of_a_whole_trace_takes_few_bytes_for_each_job(tmp_path, monkeypatch):
     """The columns of the trace and of the window, start and finish, and what the figures need, once."""
     monkeypatch.setattr("hdeeprm_like.studies.compare.windows.PART", 2000)

@@ -1,22 +1,22 @@
 """A comparison as one HTML page, from the files in its folder."""
 
 import math
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_object, read_rows
 from hdeeprm_like.results import html
 from hdeeprm_like.results.html import Html
-from hdeeprm_like.results.report import labelled
-from hdeeprm_like.studies.compare.run import BOXES, POLICY, RANKING, RECORD, SUMMARY, TESTS
-from hdeeprm_like.studies.compare.statistics import RANKED_BY
-from hdeeprm_like.studies.compare.text import difference_lines, known, p_value, records, summary_lines
+from hdeeprm_like.results.report import label
+from hdeeprm_like.studies.compare.run import POLICY, RECORD, RESULTS, SUMMARY, TESTS, WINDOW, rows_in
+from hdeeprm_like.studies.compare.statistics import RANKED_BY, Rows
+from hdeeprm_like.studies.compare.text import difference_lines, known, p_value, summary_lines
 
+LARGEST = 1e100  # no figure of a comparison comes near it, and axes can still be drawn
 SHOWN = (RANKED_BY, f"{RANKED_BY}_difference", f"{RANKED_BY}_ratio", "wait_difference")  # with bounds, see `text`
 
 
@@ -31,7 +31,7 @@ def write_comparison_page(folder: Path, save: Path) -> None:
     Raises:
         ResultsError: the folder holds no finished comparison, or the file cannot be written.
     """
-    missing = [name for name in (RECORD, SUMMARY, TESTS, BOXES, RANKING) if not (folder / name).exists()]
+    missing = [name for name in (RECORD, RESULTS, SUMMARY, TESTS) if not (folder / name).exists()]
     if missing:
         raise ResultsError(f"{folder}: has no {missing[0]}; end the comparison with `hdeeprm-like compare`")
     summary, tests = read_summary(folder / SUMMARY), read_tests(folder / TESTS)
@@ -47,11 +47,7 @@ def write_comparison_page(folder: Path, save: Path) -> None:
             ),
             html.section("Figures", lines_as_table(summary_lines(summary, energy)), all_figures(summary)),
             differences(summary),
-            html.section(
-                "Windows",
-                html.picture_of(folder / BOXES, "How the windows spread; each box holds the middle half of them."),
-                html.picture_of(folder / RANKING, "Mean rank of each policy over the windows; 1 is the best."),
-            ),
+            pictures(read_results(folder / RESULTS, summary)),
             html.section("Tests", html.details("All tests of all pairs", tests_as_table(tests))),
         ),
     )
@@ -70,7 +66,42 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def read_summary(path: Path) -> pd.DataFrame:
+def pictures(results: Rows) -> Html:
+    """Return how the windows spread, drawn for the page."""
+    import pandas as pd
+
+    from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
+
+    table = pd.DataFrame(results)
+    with tempfile.TemporaryDirectory() as place:
+        boxes, ranking = Path(place) / "boxplot.png", Path(place) / "ranking.png"
+        draw_boxes(table, boxes)
+        draw_ranking(table, ranking)
+        return html.section(
+            "Windows",
+            html.picture_of(boxes, "How the windows spread; each box holds the middle half of them."),
+            html.picture_of(ranking, "Mean rank of each policy over the windows; 1 is the best."),
+        )
+
+
+def read_results(path: Path, summary: Rows) -> Rows:
+    """Return the results of the policies that a summary has, on each window.
+
+    Raises:
+        ResultsError: they are none, or some are missing.
+    """
+    policies = {row[POLICY] for row in summary}
+    rows = [row for row in rows_in(path) if row[POLICY] in policies]
+    found = {(row[POLICY], row[WINDOW]) for row in rows}
+    if not len(rows) == len(found) == len(policies) * len({window for _, window in found}) > 0:
+        raise ResultsError(f"{path}: does not have each policy once on each window; run the comparison again")
+    odd = next((row for row in rows if any(abs(row[name]) > LARGEST for name in FIGURES)), None)
+    if odd is not None:
+        raise ResultsError(f"{path}: window {odd[WINDOW]} of {odd[POLICY]}: has a figure that no schedule has")
+    return rows
+
+
+def read_summary(path: Path) -> Rows:
     """Return the summary of a comparison, whose figures may be unknown.
 
     Raises:
@@ -88,49 +119,53 @@ def read_summary(path: Path) -> pd.DataFrame:
         f"{RANKED_BY}_p",
         "wait_p",
     )
-    frame = read_frame(path, columns, words=(POLICY, "reference"))
-    if frame.empty or frame["windows"].isna().any() or frame[[POLICY, "reference"]].isna().any(axis=None):
+    rows = read_table(path, columns, words=(POLICY, "reference"))
+    if not rows or not all(row[POLICY] and row["reference"] and math.isfinite(row["windows"]) for row in rows):
         raise ResultsError(f"{path}: has no row, or a row without a policy; run the comparison again")
-    return frame.astype({"windows": int})
+    return [row | {"windows": int(row["windows"])} for row in rows]
 
 
-def read_tests(path: Path) -> pd.DataFrame:
+def read_tests(path: Path) -> Rows:
     """Return the tests of a comparison.
 
     Raises:
         ResultsError: they are none.
     """
     words = ("figure", "first", "second", "test")
-    frame = read_frame(path, (*words, "difference", "p", "p_holm"), words)
-    unknown = next((name for name in frame["figure"] if name not in FIGURES), None)
+    rows = read_table(path, (*words, "difference", "p", "p_holm"), words)
+    unknown = next((row["figure"] for row in rows if row["figure"] not in FIGURES), None)
     if unknown is not None:
         raise ResultsError(f"{path}: figure {unknown!r:.60} is not known; this is no table of tests")
-    return frame
+    return rows
 
 
-def read_frame(path: Path, columns: Sequence[str], words: Sequence[str]) -> pd.DataFrame:
-    """Return a table of a comparison: words as text, or NaN where there is none; all else as numbers, or NaN.
+def read_table(path: Path, columns: Sequence[str], words: Sequence[str]) -> Rows:
+    """Return the rows of a table of a comparison: words as text; all else as numbers, NaN where there is none.
 
     Raises:
         ResultsError: a column is missing, or something is no number.
     """
-    rows = read_rows(path, columns, ResultsError)
-    found: dict[str, list[Any]] = {}
-    for name in rows[0] if rows else columns:
-        texts = [row[name] for row in rows]
-        if name in words:
-            found[name] = [text or math.nan for text in texts]
-        else:
-            try:
-                found[name] = [float(text) if text else math.nan for text in texts]
-            except ValueError as cause:
-                raise ResultsError(f"{path}: column {name}: {cause}; numbers are needed") from cause
-    return pd.DataFrame(found)
+    return [
+        {name: text if name in words else number_in(text, name, path) for name, text in row.items()}
+        for row in read_rows(path, columns, ResultsError)
+    ]
 
 
-def windows_told(summary: pd.DataFrame, record: Mapping[str, Any]) -> str:
+def number_in(text: str, column: str, path: Path) -> float:
+    """Return the number of a cell, NaN for an empty one.
+
+    Raises:
+        ResultsError: it is no number.
+    """
+    try:
+        return float(text) if text else math.nan
+    except ValueError as cause:
+        raise ResultsError(f"{path}: column {column}: {cause}; numbers are needed") from cause
+
+
+def windows_told(summary: Rows, record: Mapping[str, Any]) -> str:
     """Return how many windows or workloads were compared, and how many jobs they have."""
-    count = summary["windows"].iloc[0]
+    count = summary[0]["windows"]
     if "workloads" in record:
         return f"{count} workloads of up to {record['jobs']:,} jobs"
     return f"{count} windows of {record['jobs']:,} jobs"
@@ -141,25 +176,24 @@ def lines_as_table(lines: list[list[str]]) -> Html:
     return html.table(lines[0], lines[1:], numbers=range(1, len(lines[0])))
 
 
-def all_figures(summary: pd.DataFrame) -> Html:
+def all_figures(summary: Rows) -> Html:
     """Return every figure of every policy."""
-    names = [name for name in FIGURES if name in summary]
-    table = labelled(summary.set_index(POLICY)[names].T)
     rows = [
-        [html.explained(title, FIGURES[name].meaning), *(known(value, ",.5g") for value in values)]
-        for name, title, values in zip(names, table.index, table.to_numpy(), strict=True)
+        [html.explained(label(name), FIGURES[name].meaning), *(known(row[name], ",.5g") for row in summary)]
+        for name in FIGURES
+        if name in summary[0]
     ]
-    shown = html.table(["figure", *table.columns], rows, numbers=range(1, 1 + len(table.columns)))
-    return html.details("All figures", shown)
+    titles = ["figure", *(row[POLICY] for row in summary)]
+    return html.details("All figures", html.table(titles, rows, numbers=range(1, len(titles))))
 
 
-def differences(summary: pd.DataFrame) -> Html:
+def differences(summary: Rows) -> Html:
     """Return how the policies differ from the reference, nothing where there is but one."""
     lines = difference_lines(summary)
     if len(lines) == 1:
         return Html()
     return html.section(
-        f"Against {summary['reference'].iloc[0]}",
+        f"Against {summary[0]['reference']}",
         lines_as_table(lines),
         html.paragraph(
             "Differences and ratios window by window, with intervals by the bootstrap over the windows; p is that of "
@@ -168,18 +202,18 @@ def differences(summary: pd.DataFrame) -> Html:
     )
 
 
-def tests_as_table(tests: pd.DataFrame) -> Html:
+def tests_as_table(tests: Rows) -> Html:
     """Return the tests, a row each."""
     rows = [
         [
             FIGURES[row["figure"]].title,
             row["test"],
-            "all policies" if pd.isna(row["first"]) else f"{row['first']}, {row['second']}",
+            f"{row['first']}, {row['second']}" if row["first"] else "all policies",
             known(row["difference"], "+,.5g"),
             p_value(row["p"]),
             p_value(row["p_holm"]),
         ]
-        for row in records(tests)
+        for row in tests
     ]
     titles = ["figure", "test", "of", "difference", "p", "p by Holm's method"]
     return html.table(titles, rows, numbers=(3, 4, 5))

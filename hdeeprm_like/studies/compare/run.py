@@ -1,7 +1,7 @@
 """Scheduling policies side by side: all on the same windows of a trace, with how sure the differences are.
 
 The folder holds `RESULTS` (one line per policy and window, written as soon as it is known, so that an interrupted
-comparison goes on where it stopped), `SUMMARY`, `TESTS`, `RECORD` and two pictures.
+comparison goes on where it stopped), `SUMMARY`, `TESTS` and `RECORD`; and two pictures where they are asked for.
 """
 
 import csv
@@ -13,18 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_json, read_rows
+from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.run.simulator import Clock
-from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.compare.inputs import AnyInputs, Comparison, description, inputs_of
 from hdeeprm_like.studies.compare.policies import Policy, Trained, reference_named
+from hdeeprm_like.studies.compare.statistics import OF_TESTS, Rows, p_values_of, summary_of
 from hdeeprm_like.studies.compare.windows import schedules
 
 if TYPE_CHECKING:
@@ -41,10 +40,25 @@ SLOWER = 100  # times that an agent takes longer for a job than a baseline
 def compare(
     comparison: Comparison, output: Path, processes: int | None = None, progress: bool = True
 ) -> "tuple[pd.DataFrame, pd.DataFrame]":
+    """Run a comparison as `run_comparison` does, and return the summary and the tests as tables."""
+    import pandas as pd
+
+    summary, tests = run_comparison(comparison, output, processes, progress)
+    return pd.DataFrame(summary), pd.DataFrame(tests, columns=list(OF_TESTS))
+
+
+def run_comparison(
+    comparison: Comparison,
+    output: Path,
+    processes: int | None = None,
+    progress: bool = True,
+    pictures: bool = False,
+) -> tuple[Rows, Rows]:
     """Run a comparison, or what is left of it, and write its folder.
 
     Args:
         processes: at most so many at a time; None for one per processor of this computer.
+        pictures: whether to draw `BOXES` and `RANKING`, which takes longer than ten policies on ten windows do.
 
     Returns:
         The summary and the tests, see `statistics`.
@@ -52,25 +66,25 @@ def compare(
     Raises:
         HDeepRMError: the trace cannot be used, or the folder holds another comparison.
     """
-    import pandas as pd  # takes 0.3 s, which processes that only simulate can do without
-
-    from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
-    from hdeeprm_like.studies.compare.statistics import p_values_of, summary_of
-
     reference = None if comparison.reference is None else reference_named(comparison.reference, comparison.policies)
     inputs = inputs_of(comparison)
     record = description(inputs)
     with alone_in(output):
         done = read_results(output, record)
         write_json(output / RECORD, record)
-        table = pd.DataFrame(results_of(inputs, done, output / RESULTS, processes, progress))
+        table = results_of(inputs, done, output / RESULTS, processes, progress)
         tests = p_values_of(table, comparison.tests == "anova", comparison.published)
         summary = summary_of(table, tests, reference)
-        for frame, name in ((summary, SUMMARY), (tests, TESTS)):
-            with replacing(output / name) as file:
-                frame.to_csv(file, index=False)
-        draw_boxes(table, output / BOXES)
-        draw_ranking(table, output / RANKING)
+        write_rows(output / SUMMARY, tuple(summary[0]), summary)
+        write_rows(output / TESTS, OF_TESTS, tests)
+        if pictures:
+            import pandas as pd
+
+            from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
+
+            frame = pd.DataFrame(table)
+            draw_boxes(frame, output / BOXES)
+            draw_ranking(frame, output / RANKING)
     return summary, tests
 
 
@@ -92,11 +106,12 @@ def results_of(
         return names.index(row[POLICY]), row[WINDOW]
 
     total = sum(len(policies) for _, policies in work)
-    with tqdm(total=total, unit=" schedules", desc="comparing", delay=1.0, disable=not progress, leave=False) as bar:
+    known = len(rows)
+    with progress_bar(total, progress, " schedules", "comparing") as show:
         for found in run_all(inputs, work, processes):
             rows += found
-            write_rows(save, sorted(rows, key=ranks))
-            bar.update(len(found))
+            write_rows(save, (POLICY, WINDOW, *FIGURES), sorted(rows, key=ranks), unknown="nan")
+            show(len(rows) - known)
     return sorted(rows, key=ranks)
 
 
@@ -156,6 +171,8 @@ def run_all(
         for windows, policies in tasks:
             yield schedule_windows(windows, policies, machine, clock, invented, whole)
         return
+    from hdeeprm_like.run.workers import workers  # loads what starts processes
+
     with workers(count) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
         for windows, policies in tasks:
@@ -208,11 +225,16 @@ def rows_in(path: Path) -> list[dict[str, Any]]:
         raise ResultsError(f"{path}: is no table of results ({error}); delete it to begin anew") from error
 
 
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write the table of results, whole or not at all."""
+def write_rows(path: Path, columns: Sequence[str], rows: Rows, unknown: str = "") -> None:
+    """Write a table, whole or not at all.
+
+    Args:
+        unknown: what stands for a number that is not known.
+    """
     text = io.StringIO()
-    writer = csv.DictWriter(text, [POLICY, WINDOW, *FIGURES], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([unknown if value != value else value for value in map(row.__getitem__, columns)])
     with replacing(path) as file:
         file.write(text.getvalue())

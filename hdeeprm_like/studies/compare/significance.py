@@ -47,8 +47,6 @@ def friedman(groups: Floats) -> float:
 
     Source: Friedman, "The use of ranks to avoid the assumption of normality", 1937.
     """
-    from scipy.special import chdtrc
-
     count, size = groups.shape
     if count < 3 or size < 2 or not np.isfinite(groups).all():
         return float("nan")
@@ -59,6 +57,8 @@ def friedman(groups: Floats) -> float:
         return float("nan")
     sums = np.sum([ranks for ranks, _ in ranked], axis=0)
     statistic = (12.0 / (count * size * (count + 1.0)) * float(np.sum(sums**2)) - 3.0 * size * (count + 1.0)) / untied
+    from scipy.special import chdtrc  # takes as long as a hundred windows
+
     return float(chdtrc(count - 1.0, statistic))
 
 
@@ -182,8 +182,6 @@ def signed_ranks(differences: Floats) -> float:
     For few values it is counted out: with ranks r, each of the 2^n choices of signs is equally likely if there is no
     difference. For more it is that of the normal distribution with a correction for ties.
     """
-    from scipy.special import ndtr
-
     sizes = np.abs(differences[differences != 0.0])
     ranks, counts = ranks_of(sizes)
     positive = ranks[differences[differences != 0.0] > 0.0].sum()
@@ -193,6 +191,8 @@ def signed_ranks(differences: Floats) -> float:
         probabilities = sums_of_ranks(np.rint(2.0 * ranks).astype(np.int64))
         at = round(2.0 * positive)
         return float(min(1.0, 2.0 * min(probabilities[: at + 1].sum(), probabilities[at:].sum())))
+    from scipy.special import ndtr
+
     deviation = np.sqrt((n * (n + 1.0) * (2.0 * n + 1.0) - np.sum(counts**3.0 - counts) / 2.0) / 24.0)
     z = (positive - n * (n + 1.0) * 0.25) / deviation
     return float(2.0 * ndtr(-np.abs(z)))

@@ -1,13 +1,16 @@
-"""How sure the differences between policies are; all policies ran the same windows, so they are compared in pairs."""
+"""How sure the differences between policies are; all policies ran the same windows, so they are compared in pairs.
+
+Tables are lists of rows, each with its values by column: pandas takes a quarter of a second to load.
+"""
 
 import math
 from collections.abc import Mapping
 from itertools import combinations
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import OptionsError, did_you_mean
@@ -18,25 +21,30 @@ from hdeeprm_like.types import Floats
 RANKED_BY = "bounded_slowdown"  # the lowest mean of it makes the reference where none is named
 ONE_SAMPLE = "one-sample t"
 TESTED = (RANKED_BY, "wait", "area_weighted_response_time", "utilization")
+OF_TESTS = ("figure", "first", "second", "difference", "test", "p", "p_holm")  # columns of `p_values_of`
+
+Rows: TypeAlias = list[dict[str, Any]]
 
 
-def policies_in(table: pd.DataFrame) -> list[str]:
+def policies_in(table: Rows) -> list[str]:
     """Return the policies of a table of results in its order."""
-    return list(dict.fromkeys(table["policy"]))
+    return list(dict.fromkeys(row["policy"] for row in table))
 
 
-def values_of(table: pd.DataFrame, figure: str) -> Floats:
+def values_of(table: Rows, figure: str) -> Floats:
     """Return (policies, windows) values of a figure."""
-    wide = table.pivot(index="window", columns="policy", values=figure)
-    return np.ascontiguousarray(wide[policies_in(table)].to_numpy(np.float64).T)
+    values: dict[str, list[float]] = {policy: [] for policy in policies_in(table)}
+    for row in sorted(table, key=itemgetter("window")):
+        values[row["policy"]].append(row[figure])
+    return np.array([*values.values()], np.float64)
 
 
-def best_of(table: pd.DataFrame) -> str:
+def best_of(table: Rows) -> str:
     """Return the policy with the lowest mean bounded slowdown, the first of several."""
     return policies_in(table)[int(np.argmin(values_of(table, RANKED_BY).mean(axis=1)))]
 
 
-def summary_of(table: pd.DataFrame, tests: pd.DataFrame, reference: str | None = None) -> pd.DataFrame:
+def summary_of(table: Rows, tests: Rows, reference: str | None = None) -> Rows:
     """Return one row per policy: how it did, and how it differs from a reference.
 
     Columns: ``policy``, ``windows``, ``reference``; for each figure its mean over the windows (the maximum where the
@@ -52,16 +60,20 @@ def summary_of(table: pd.DataFrame, tests: pd.DataFrame, reference: str | None =
     """
     policies = policies_in(table)
     against = best_of(table) if reference is None else reference
-    figures = table.columns.drop(["policy", "window"])
-    own = [table.loc[table["policy"] == policy, figures].to_numpy(np.float64) for policy in policies]
-    columns: dict[str, Any] = {"policy": policies, "windows": [len(values) for values in own], "reference": against}
-    for place, name in enumerate(figures):
-        worst = FIGURES[name].worst_of
-        columns[name] = [float(np.max(values[:, place]) if worst else np.mean(values[:, place])) for values in own]
+    figures = [name for name in table[0] if name not in ("policy", "window")]
+    summary: Rows = [{"policy": policy, "windows": 0, "reference": against} for policy in policies]
+    for name in figures:
+        values = values_of(table, name)
+        columns = {name: [float(np.max(own) if FIGURES[name].worst_of else np.mean(own)) for own in values]}
         if name in TESTED:
-            columns |= bounds_of(name, values_of(table, name), policies.index(against))
-            columns[f"{name}_p"] = p_against(tests[tests["figure"] == name], policies, against, reference is None)
-    return pd.DataFrame(columns)
+            bounds = bounds_of(name, values, policies.index(against))
+            columns |= {column: found.tolist() for column, found in bounds.items()}
+            of_figure = [row for row in tests if row["figure"] == name]
+            columns[f"{name}_p"] = p_against(of_figure, policies, against, reference is None)
+        for place, row in enumerate(summary):
+            row["windows"] = values.shape[1]
+            row |= {column: found[place] for column, found in columns.items()}
+    return summary
 
 
 def bounds_of(name: str, values: Floats, reference: int) -> dict[str, Floats]:
@@ -88,18 +100,17 @@ def bounds_of(name: str, values: Floats, reference: int) -> dict[str, Floats]:
     }
 
 
-def p_against(tests: pd.DataFrame, policies: list[str], reference: str, found_by_looking: bool) -> list[float]:
+def p_against(tests: Rows, policies: list[str], reference: str, found_by_looking: bool) -> list[float]:
     """Return the corrected p of Wilcoxon's test of each policy against a reference, NaN for itself.
 
     Args:
         tests: of one figure. found_by_looking: corrects for all pairs, else for those with the reference.
     """
-    pairs = tests[tests["test"] == "Wilcoxon"]
-    pairs = pairs[(pairs["first"] == reference) | (pairs["second"] == reference)]
-    others = np.where(pairs["first"] == reference, pairs["second"], pairs["first"]).tolist()
-    corrected = pairs["p_holm"].to_numpy(np.float64) if found_by_looking else holm(pairs["p"].to_numpy(np.float64))
-    by_policy = dict(zip(others, corrected.tolist(), strict=True))
-    return [by_policy.get(policy, np.nan) for policy in policies]
+    pairs = [row for row in tests if row["test"] == "Wilcoxon" and reference in (row["first"], row["second"])]
+    others = [row["second"] if row["first"] == reference else row["first"] for row in pairs]
+    p = np.array([row["p_holm" if found_by_looking else "p"] for row in pairs], np.float64)
+    by_policy = dict(zip(others, (p if found_by_looking else holm(p)).tolist(), strict=True))
+    return [by_policy.get(policy, math.nan) for policy in policies]
 
 
 def published_named(text: str | None) -> dict[str, float]:
@@ -122,7 +133,7 @@ def published_named(text: str | None) -> dict[str, float]:
     return found
 
 
-def published_rows(table: pd.DataFrame, published: Mapping[str, float]) -> list[dict[str, Any]]:
+def published_rows(table: Rows, published: Mapping[str, float]) -> Rows:
     """Return a row of `p_values_of` for each policy and published mean: Student's one-sample t-test.
 
     ``second`` is the published mean, and ``difference`` how much more the policy has; Holm's correction is over the
@@ -138,9 +149,7 @@ def published_rows(table: pd.DataFrame, published: Mapping[str, float]) -> list[
     return rows
 
 
-def p_values_of(
-    table: pd.DataFrame, parametric: bool = False, published: Mapping[str, float] = MappingProxyType({})
-) -> pd.DataFrame:
+def p_values_of(table: Rows, parametric: bool = False, published: Mapping[str, float] = MappingProxyType({})) -> Rows:
     """Return one row per figure and pair of policies, after a row per figure on all policies at once.
 
     Columns: ``figure``, ``first``, ``second``, ``difference`` of the means (second less first), ``test``, ``p`` and
@@ -156,7 +165,7 @@ def p_values_of(
     Sources: Friedman, 1937; Wilcoxon, 1945; Welch, 1947; Student, 1908; which to take: Demsar, "Statistical
     comparisons of classifiers over multiple data sets", 2006.
     """
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     policies = policies_in(table)
     pairs = list(combinations(range(len(policies)), 2))
     firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
@@ -177,5 +186,4 @@ def p_values_of(
             pair["difference"] = float(means[second] - means[first])
             for test, found in of_pairs.items():
                 rows.append({**pair, "test": test, "p": float(found[place]), "p_holm": float(corrected[test][place])})
-    rows += published_rows(table, published)
-    return pd.DataFrame(rows, columns=["figure", "first", "second", "difference", "test", "p", "p_holm"])
+    return rows + published_rows(table, published)

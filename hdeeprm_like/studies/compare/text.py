@@ -1,25 +1,24 @@
 """A comparison as text."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
-
-import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.report import format_table, labelled, unit_of_energy
 from hdeeprm_like.studies.compare.run import POLICY
-from hdeeprm_like.studies.compare.statistics import ONE_SAMPLE, RANKED_BY
+from hdeeprm_like.studies.compare.statistics import ONE_SAMPLE, RANKED_BY, Rows
 
 PER_HOUR = 3600.0
 SHOWN_P = 0.0001  # smaller ones are only said to be smaller
 
 
-def format_summary(summary: pd.DataFrame, energy: bool = False) -> str:
+def format_summary(summary: Rows, energy: bool = False) -> str:
     """Return the main figures of a summary as text; *energy* is that of `summary_lines`."""
     return aligned(summary_lines(summary, energy))
 
 
-def summary_lines(summary: pd.DataFrame, energy: bool = False) -> list[list[str]]:
+def summary_lines(summary: Rows, energy: bool = False) -> list[list[str]]:
     """Return titles and then a line for each policy; mean and tail stand side by side, so that starvation shows.
 
     Args:
@@ -29,8 +28,9 @@ def summary_lines(summary: pd.DataFrame, energy: bool = False) -> list[list[str]
     titles += ["max wait", "AWRT", "utilization"]
     hours = ("wait", "wait_p95", "wait_max", "area_weighted_response_time")
     lines = [titles + ["energy"] * energy]
-    scale, unit = unit_of_energy(summary["energy"].max())
-    for row in records(summary):
+    known_energy = [row["energy"] for row in summary if not math.isnan(row["energy"])]
+    scale, unit = unit_of_energy(max(known_energy, default=math.nan))
+    for row in summary:
         line = [
             row[POLICY],
             f"{row[RANKED_BY]:,.2f}",
@@ -45,7 +45,7 @@ def summary_lines(summary: pd.DataFrame, energy: bool = False) -> list[list[str]
     return lines
 
 
-def format_differences(summary: pd.DataFrame, tests: pd.DataFrame, named: bool) -> str:
+def format_differences(summary: Rows, tests: Rows, named: bool) -> str:
     """Return how the policies differ from the reference as text, and whether any differ at all.
 
     Args:
@@ -57,17 +57,17 @@ def format_differences(summary: pd.DataFrame, tests: pd.DataFrame, named: bool) 
         return ""
     why = "" if named else ", which has the lowest mean bounded slowdown"
     pairs = "pairs with the reference" if named else "all pairs"
-    text = f"against {summary['reference'].iloc[0]}{why}:\n{aligned(lines)}"
-    if summary["windows"].iloc[0] > 1:
+    text = f"against {summary[0]['reference']}{why}:\n{aligned(lines)}"
+    if summary[0]["windows"] > 1:
         text += f"intervals by the bootstrap over the windows; p of Wilcoxon's test, by Holm's method over {pairs}\n"
-    over_all = tests[(tests["test"] == "Friedman") & tests["p"].notna()]
-    told = [f"{FIGURES[row['figure']].title.lower()} {p_value(row['p'])}" for row in records(over_all)]
+    over_all = [row for row in tests if row["test"] == "Friedman" and not math.isnan(row["p"])]
+    told = [f"{FIGURES[row['figure']].title.lower()} {p_value(row['p'])}" for row in over_all]
     return text + (f"p of Friedman's test over all policies: {', '.join(told)}\n" if told else "")
 
 
-def format_published(tests: pd.DataFrame) -> str:
+def format_published(tests: Rows) -> str:
     """Return how the means of the policies differ from published ones as text, empty if none were told."""
-    rows = records(tests[tests["test"] == ONE_SAMPLE])
+    rows = [row for row in tests if row["test"] == ONE_SAMPLE]
     if not rows:
         return ""
     lines = [["policy", "figure", "published", "difference", "p"]]
@@ -77,11 +77,11 @@ def format_published(tests: pd.DataFrame) -> str:
     return f"against published means; p of Student's one-sample t-test over the windows:\n{aligned(lines)}"
 
 
-def difference_lines(summary: pd.DataFrame) -> list[list[str]]:
+def difference_lines(summary: Rows) -> list[list[str]]:
     """Return titles and then a line for each policy but the reference."""
     titles = ["bounded slowdown", "95 % interval", "ratio", "95 % interval", "p", "mean wait", "95 % interval", "p"]
     lines = [["policy", *titles]]
-    for row in records(summary):
+    for row in summary:
         if row[POLICY] == row["reference"]:
             continue
         lines.append(
@@ -100,21 +100,15 @@ def difference_lines(summary: pd.DataFrame) -> list[list[str]]:
     return lines
 
 
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table by the names of its columns."""
-    found: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
-    return found
-
-
 def interval(row: dict[str, Any], name: str, scale: float = 1.0, digits: int = 2) -> str:
     """Return the bounds of an interval."""
     low, high = row[f"{name}_low"] / scale, row[f"{name}_high"] / scale
-    return "-" if pd.isna(low) else f"{low:,.{digits}f} to {high:,.{digits}f}"
+    return "-" if math.isnan(low) else f"{low:,.{digits}f} to {high:,.{digits}f}"
 
 
 def known(value: float, form: str) -> str:
     """Return a number, or a dash where it is not known."""
-    return "-" if pd.isna(value) else format(value, form)
+    return "-" if math.isnan(value) else format(value, form)
 
 
 def p_value(p: float) -> str:
@@ -134,6 +128,8 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def format_all(summary: pd.DataFrame) -> str:
+def format_all(summary: Rows) -> str:
     """Return all figures of a summary as text, a row each, with the difference to the first policy."""
-    return format_table(labelled(summary.set_index(POLICY)[list(FIGURES)].T))
+    import pandas as pd
+
+    return format_table(labelled(pd.DataFrame(summary).set_index(POLICY)[list(FIGURES)].T))
