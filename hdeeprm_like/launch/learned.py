@@ -4,7 +4,7 @@ import copy
 import logging
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,10 +63,8 @@ def launch_learner(
         The content of ``run.json``.
     """
     experiment = learner.experiment
-    with staged(output) as stage:
-        began = time.perf_counter()
-        runner = RunByRun(learner, stage, runs, log_decisions, checkpoint=True)
-        makespans = []
+    with staged(output) as stage, closing(RunByRun(learner, stage, runs, log_decisions, checkpoint=True)) as runner:
+        began, makespans = time.perf_counter(), []
         for _ in tqdm(range(runs), unit=" runs", disable=not progress or runs == 1, leave=False):
             begun = time.perf_counter()
             simulator, system = learner.simulate()
@@ -77,7 +75,6 @@ def launch_learner(
         record.write(stage, schedule)
         write_lines(stage / "makespans.log", (f"{makespan:f}" for makespan in makespans))
         write_inputs(experiment, stage)
-        runner.close()
         run = {
             **description(experiment, runs),
             "agent": learner.choice.name,
@@ -89,6 +86,7 @@ def launch_learner(
             "files": sorted({*(path.name for path in stage.iterdir()), RECORD}),
         }
         write_json(stage / RECORD, run)
+    learner.finish()
     return run
 
 
@@ -231,16 +229,16 @@ def launch_learner_with_batsim(
     """
     from hdeeprm_like.launch.with_batsim import launch_batsim
 
-    runner = RunByRun(learner, output, runs, log_decisions, checkpoint=True)
-    run = launch_batsim(
-        learner.experiment,
-        output,
-        peer,
-        runs=runs,
-        progress=progress,
-        decider=lambda platform, limits: learner.system(platform, limits, None),
-        agent=learner.agent,
-        after=runner.after,
-    )
-    runner.close()
+    with closing(RunByRun(learner, output, runs, log_decisions, checkpoint=True)) as runner:
+        run = launch_batsim(
+            learner.experiment,
+            output,
+            peer,
+            runs=runs,
+            progress=progress,
+            decider=lambda platform, limits: learner.system(platform, limits, None),
+            agent=learner.agent,
+            after=runner.after,
+        )
+    learner.finish()
     return run

@@ -63,7 +63,7 @@ class RunByRun:
         return {"reward": episode.reward}
 
     def close(self) -> None:
-        """Close the logs, and write the weights to the file that the user names, if any."""
+        """Close the logs."""
         if self._log is not None:
             self._log.close()
-        self.learner.finish()
+            self._log = None

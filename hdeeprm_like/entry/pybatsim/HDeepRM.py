@@ -136,3 +136,4 @@ class HDeepRM(Scheduler):
         if self.runner is not None:
             self.runner.after(self.conversation.system)
             self.runner.close()
+            self.runner.learner.finish()
