@@ -27,12 +27,13 @@ def put(content):
 class Job:
     """A job and where it is."""
 
-    def __init__(self, description, profiles):
+    told = None  # who hears of its end
+
+    def __init__(self, description):
         self.name = description["id"]
         self.submit = description["subtime"]
         self.walltime = description.get("walltime", -1.0)
         self.profile = description["profile"]
-        self.profiles = profiles
         self.state = "SUBMITTED"
         self.kill_asked = False
         self.machines, self.actor, self.path = [], None, []
@@ -56,7 +57,7 @@ class Batsim:
     def __init__(self, scenario):
         self.scenario = scenario
         self.hosts = [Host.by_name(name) for name in scenario["hosts"]]
-        self.jobs = {job["id"]: Job(job, scenario["profiles"]) for job in scenario["jobs"]}
+        self.jobs = {job["id"]: Job(job) for job in scenario["jobs"]}
         self.scheduler = Scheduler(scenario)
         self.messages, self.outbox = [], []
         self.ready = self.ended = self.ends_sent = self.jobs_over = False
@@ -80,6 +81,31 @@ class Batsim:
             batch.append(job)
         if batch:
             put(("SUBMITTED", batch))
+        put(("BYE", None))
+
+    def submit_workflow(self, tasks):
+        """Submit tasks, each when those before it are over."""
+        put(("HELLO", None))
+        this_actor.sleep_for(0.0)
+        waits = {name: set(task["after"]) for name, task in tasks.items()}
+        ready = [name for name, before in sorted(waits.items()) if not before]
+        told = Mailbox.by_name("workflow")
+        known = {}
+        while ready or known:
+            while ready:
+                name = ready.pop(0)
+                job = Job({"id": str(len(self.jobs)), "subtime": 0.0, "profile": name})
+                job.walltime = float(f"{tasks[name]['runtime'] + 10.0:f}")
+                job.told = told
+                self.scenario["profiles"][name] = {"type": "delay", "delay": tasks[name]["runtime"]}
+                self.jobs[job.name] = job
+                known[job.name] = name
+                put(("SUBMITTED", [job]))
+            over = known.pop(told.get())
+            for name in tasks[over]["before"]:
+                waits[name].discard(over)
+                if not waits[name]:
+                    ready.append(name)
         put(("BYE", None))
 
     def converse(self, now, events):
@@ -157,7 +183,7 @@ class Batsim:
         """Call the scheduler when a time has come."""
         assert data["timestamp"] > Engine.clock, "in the past"
         self.waiters += 1
-        Actor.create("waiter", Host.by_name("master_host"), self.wait_until, data["timestamp"])
+        Actor.create("waiter", Host.by_name(self.scenario.get("master", "master_host")), self.wait_until, data["timestamp"])
 
     def on_waiting_done(self, _):
         """Tell of a call."""
@@ -185,6 +211,8 @@ class Batsim:
 
     def on_completed(self, job):
         """Tell that a job has ended."""
+        if job.told is not None:
+            job.told.put_async(job.name, 1)
         self.over(job)
 
     def over(self, job):
@@ -309,8 +337,11 @@ def main():
     engine = Engine(["batsim_peer", "--cfg=host/model:ptask_L07", "--log=root.thresh:critical", *scenario["cfg"]])
     engine.load_platform(scenario["platform"])
     batsim = Batsim(scenario)
-    master = Host.by_name("master_host")
-    Actor.create("submitter", master, batsim.submit)
+    master = Host.by_name(scenario.get("master", "master_host"))
+    if scenario["jobs"]:
+        Actor.create("submitter", master, batsim.submit)
+    if "workflow" in scenario:
+        Actor.create("workflow submitter", master, batsim.submit_workflow, scenario["workflow"])
     Actor.create("server", master, batsim.serve)
     engine.run()
     times = {job.name: (job.start, job.end) for job in batsim.jobs.values()}

@@ -25,7 +25,7 @@ class Scheduler:
                 self.free |= set(self.running.pop(data["job_id"].partition("!")[2], ()))
         replies = []
         for name in list(self.waiting):
-            size = self.sizes[name]
+            size = self.sizes.get(name, 1)
             if self.dice.random() < self.chances["reject"]:
                 self.waiting.remove(name)
                 replies.append(("REJECT_JOB", {"job_id": f"w0!{name}"}))
