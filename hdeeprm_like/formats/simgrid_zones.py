@@ -230,7 +230,7 @@ class Routing:
                 links.extend(found)
             elif not way and zone.routing != "Full":
                 raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r} in zone {zone.name!r}")
-        latency = _with(latency, found)
+        latency = _with(latency, reversed(found) if zone.routing.startswith("Dijkstra") else found)
         return latency + self._distance(zone, source, destination) if zone.routing == "Vivaldi" else latency
 
     def _distance(self, zone: Zone, source: str, destination: str) -> float:
