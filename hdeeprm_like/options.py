@@ -220,7 +220,8 @@ class AgentOptions(Section):
     type: Literal["CLASSIC", "LEARNING"] = Field("CLASSIC", description="Fixed policy pair, or learned.")
     policy_pair: str | None = Field(
         None,
-        description="Pair of a classic agent, as 'shortest-high_gflops', or baseline, as 'sjf+easy-best_fit'.",
+        description="Pair of a classic agent, as 'shortest-high_gflops', baseline, as 'sjf+easy-best_fit', or learned "
+        "policy, as 'zoo:balanced'; may be called policy.",
     )
     run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
     hidden: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]] | None = Field(
@@ -228,6 +229,16 @@ class AgentOptions(Section):
     )
     lr: Annotated[float, Field(gt=0)] | None = Field(None, description="Learning rate.")
     gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(None, description="Discount of later rewards.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def policy_is_a_policy_pair(cls, section: Any) -> Any:
+        """Take ``policy`` of a classic agent for its ``policy_pair``, as at the top of an options file."""
+        if not isinstance(section, dict) or "policy" not in section or section.get("type", "CLASSIC") != "CLASSIC":
+            return section
+        if section.get("policy_pair") is not None:
+            raise ValueError("policy is short for policy_pair; leave one out")
+        return {name: value for name, value in section.items() if name != "policy"} | {"policy_pair": section["policy"]}
 
     @field_validator("hidden", mode="before")
     @classmethod

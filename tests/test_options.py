@@ -39,6 +39,25 @@ def test_a_policy_may_stand_at_the_top(tmp_path, policy):
     assert read_options(tmp_path / "o.json").classic_pair == read_options(tmp_path / "p.json").classic_pair
 
 
+@pytest.mark.parametrize("policy", ["zoo:balanced", "sjf+easy-low_power"])
+def test_a_policy_may_be_called_so_by_a_classic_agent(tmp_path, policy):
+    (tmp_path / "o.json").write_text(json.dumps({"seed": 1, "pybatsim": {"agent": {"policy": policy}}}))
+    read = read_options(tmp_path / "o.json")
+    assert read.pybatsim.agent.policy_pair == policy
+    assert read.classic_pair == options([], policy_pair=policy).classic_pair
+
+
+def test_a_policy_of_an_agent_is_checked_as_a_pair_is_and_goes_with_no_other(tmp_path):
+    for agent, problem in (
+        ({"policy": "sjf+eazy"}, "did you mean 'easy'"),
+        ({"policy": 3}, "policy_pair"),
+        ({"policy": "sjf", "policy_pair": "sjf"}, "leave one out"),
+    ):
+        (tmp_path / "o.json").write_text(json.dumps({"seed": 1, "pybatsim": {"agent": agent}}))
+        with pytest.raises(OptionsError, match=problem):
+            read_options(tmp_path / "o.json")
+
+
 @pytest.mark.parametrize(
     "content", [CLASSIC | {"policy": "sjf"}, {"seed": 1, "policy": "sjf", "pybatsim": {"agent": {"type": "LEARNING"}}}]
 )

@@ -360,7 +360,7 @@ class Engine:
         self.steps += 1
         self.now = date if rings else self.now + step
         ended = self._works.advance(step) + self._timers.advance(step)
-        for action in self._latencies.advance(step):
+        for action in sorted(self._latencies.advance(step), key=_sequence):
             self._latencies.drop(action)
             assert action.variable is not None
             action.variable.way_limit = self._tcp_gamma / (2.0 * action.bytes_delay)

@@ -219,6 +219,6 @@ class RunningJob:
             return WALLTIME_REACHED
         if how == CANCELLED:
             return KILLED
-        if self.walltime_left >= 0.0:
-            self.walltime_left = max(self.walltime_left - (engine.now - began), 0.0)
+        if self.walltime_left >= 0.0:  # what is left can fall below 0 by rounding: as in Batsim, there is no limit then
+            self.walltime_left -= engine.now - began
         return 0

@@ -30,7 +30,8 @@ def work_of(machines: Machines, network: Network, ranks: Sequence[int], amounts:
     """Return what a parallel task asks of hosts and links.
 
     Args:
-        ranks: (R,) number of the machine of each rank; a machine may have several.
+        ranks: (R,) number of the machine of each rank; a machine may have several. What a single rank sends to itself
+            SimGrid leaves out.
     """
     weights: dict[Constraint, float] = {}
     for rank, number in enumerate(ranks):
@@ -38,7 +39,7 @@ def work_of(machines: Machines, network: Network, ranks: Sequence[int], amounts:
         weights[host] = weights.get(host, 0.0) + amounts.of_rank(rank)
     crowds = NO_CROWDS if len(weights) == len(ranks) else _crowds(machines, ranks, amounts)
     latency = bytes_delay = 0.0
-    if amounts.bytes if isinstance(amounts.bytes, float) else any(amounts.bytes):
+    if len(ranks) > 1 and (amounts.bytes if isinstance(amounts.bytes, float) else any(amounts.bytes)):
         names = [machines[number].host.name for number in ranks]
         latency, bytes_delay = _add_flows(network, names, amounts.bytes, weights)
     return Work(weights, sorted(set(ranks)), latency, bytes_delay, crowds)

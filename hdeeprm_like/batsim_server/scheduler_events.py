@@ -53,7 +53,8 @@ def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
     execution.check_startable(job, job.machines, job.ranks, event.where)
     for number in job.machines:
         machine = simulation.machines[number]
-        sharing = simulation.options.storage_sharing if machine.stores else simulation.options.compute_sharing
+        sharing = simulation.options.storage_sharing  # Batsim takes hosts that compute for hosts that store, too
+        sharing = sharing and (machine.stores or simulation.options.compute_sharing)
         shared = sharing and machine.state is MachineState.COMPUTING
         if machine.state is not MachineState.IDLE and not shared:
             raise ProtocolError(f"{event.where}: machine {number} is {machine.state.name}, not IDLE")
@@ -192,9 +193,11 @@ def _check_switch(simulation: Simulation, where: str, number: int, pstate: int, 
     if not known:
         raise ProtocolError(f"{where}: machine {number} has no P-state {text[:20]!r} to take")
     if machine.pstate in machine.sleep_pstates:
-        possible = machine.state is MachineState.SLEEPING and machine.computes_in(pstate)
+        asleep = machine.state in (MachineState.SLEEPING, MachineState.UNAVAILABLE)
+        possible = asleep and machine.computes_in(pstate)
     elif pstate in machine.sleep_pstates:
-        possible = machine.state in (MachineState.IDLE, MachineState.COMPUTING) and not machine.jobs
+        awake = machine.state in (MachineState.IDLE, MachineState.COMPUTING, MachineState.UNAVAILABLE)
+        possible = awake and not machine.jobs
     else:
         possible = machine.computes_in(machine.pstate)
     if not possible:

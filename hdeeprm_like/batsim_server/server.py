@@ -15,6 +15,7 @@ from hdeeprm_like.batsim_server.outside_events import AVAILABLE, UNAVAILABLE, Ou
 from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent, read_reply
 from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
 from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.results.batsim_files import interval_set
 
 logger = logging.getLogger(__name__)
@@ -160,9 +161,14 @@ class Server:
                 continue
             for number in event.machines:
                 machine = self.simulation.machines[number]
+                if (event.kind == UNAVAILABLE) == (machine.state is MachineState.UNAVAILABLE):
+                    raise WorkloadError(
+                        f"events: machine {number} becomes {event.kind.removeprefix('machine_')} at {now:f} s, "
+                        f"but it is {machine.state.name}; Batsim aborts there"
+                    )
                 if event.kind == UNAVAILABLE:
                     self.simulation.machines.set_state(machine, MachineState.UNAVAILABLE, now)
-                elif machine.state is MachineState.UNAVAILABLE:
+                else:
                     state = MachineState.COMPUTING if machine.jobs else MachineState.IDLE
                     self.simulation.machines.set_state(machine, state, now)
             if event.machines:

@@ -11,6 +11,7 @@ Source: SimGrid 3.32, host model ptask_L07.
 """
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 
@@ -132,9 +133,7 @@ class Sharing:
             if variable in done or not variable.enabled:
                 continue
             component = _connected(variable)
-            if len(component) == 1 and not variable.crowds:
-                variable.value = _value_of_one(variable)
-            else:
+            if len(component) > 1 or variable.crowds or not _grows_at_once(variable, self.precision):
                 _fair_bottleneck(component, self.precision)
             done.update(component)
         return list(done)
@@ -157,11 +156,18 @@ def _connected(start: Variable) -> dict[Variable, None]:
     return component
 
 
-def _value_of_one(variable: Variable) -> float:
-    offers = [constraint.bound / weight for constraint, weight in variable.weights.items() if weight > 0.0]
-    if variable.bound > 0.0:
-        offers.append(variable.bound)
-    return min(offers, default=1.0)  # a task without any work ends at once
+def _grows_at_once(variable: Variable, precision: float) -> bool:
+    """Give a variable that shares nothing its value; tell whether that exhausts what limits it, as rounding may not."""
+    value = 1.0  # of a task without any work, which ends at once
+    least, left = inf, 0.0
+    for constraint, weight in variable.weights.items():
+        if weight > 0.0 and constraint.bound / weight < least:
+            value = least = constraint.bound / weight
+            left = constraint.bound - weight * least
+    if 0.0 < variable.bound <= least:
+        value, left = variable.bound, 0.0
+    variable.value = value
+    return left < precision
 
 
 def _fair_bottleneck(component: Iterable[Variable], precision: float) -> None:
@@ -219,8 +225,12 @@ def _exhaust(
                 most = min(most, weight * grown.get(variable, 0.0))
             left[constraint] -= most
         else:
-            for variable, weight in constraint.variables.items():
-                left[constraint] -= weight * grown.get(variable, 0.0)
+            rest = left[constraint]
+            for variable, weight in reversed(constraint.variables.items()):  # the latest is the first in SimGrid
+                rest -= weight * grown.get(variable, 0.0)
+                if rest < precision:
+                    rest = 0.0
+            left[constraint] = rest
         if left[constraint] < precision:
             left[constraint] = 0.0
             for variable, weight in constraint.variables.items():

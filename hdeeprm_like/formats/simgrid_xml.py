@@ -342,6 +342,8 @@ class _Reader:
     ) -> None:
         self.add_host(element, name, zone, properties)
         policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
+        if policy == "FATPIPE":
+            policy = "SHARED"  # SimGrid 3.32 shares the hosts' own links of a cluster nevertheless
         bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
         self.add_link(link, bandwidth, latency, policy)
         zone.star[name] = ((self.find_link(link, "UP"), *backbone), (*backbone, self.find_link(link, "DOWN")))

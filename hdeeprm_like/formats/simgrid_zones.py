@@ -15,6 +15,7 @@ Source: SimGrid 3.32, "Routing models" of its documentation, and routes that it 
 
 import heapq
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hdeeprm_like.errors import PlatformError
@@ -141,6 +142,13 @@ def _floyd(points: list[str], hops: dict[tuple[str, str], Hop]) -> dict[str, dic
     }
 
 
+def _with(latency: float, links: Iterable[Link]) -> float:
+    """Return a latency with those of links added, one by one."""
+    for link in links:
+        latency += link.latency
+    return latency
+
+
 class Routing:
     """The ways between all hosts and routers of a platform."""
 
@@ -161,19 +169,20 @@ class Routing:
         known = self._known.get((source, destination))
         if known is None:
             links: list[Link] = []
-            latency = self._walk(source, destination, links, depth=0)
-            for link in links:
-                latency += link.latency
+            latency = self._walk(source, destination, links, 0.0, depth=0)
             known = self._known[source, destination] = (tuple(links), latency)
         return known
 
-    def _walk(self, source: str, destination: str, links: list[Link], depth: int) -> float:
-        """Append the links of a way; return the s that it takes beside them."""
+    def _walk(self, source: str, destination: str, links: list[Link], latency: float, depth: int) -> float:
+        """Append the links of a way; return *latency* and that of the way, in s.
+
+        It is summed up in SimGrid's order, for the last bit: the way between the zones, then that to it, then that on.
+        """
         here, there = self.zone_of[source], self.zone_of[destination]
         if depth > DEEPEST_ROUTE:
             raise PlatformError(f"{self.path}: the route from {source!r} to {destination!r} never ends")
         if here is there:
-            return self._inside(here, source, destination, links)
+            return self._inside(here, source, destination, links, latency)
         below_here, below_there = here, there
         while below_here.parent is not below_there.parent:
             if below_here.depth >= below_there.depth and below_here.parent is not None:
@@ -184,35 +193,45 @@ class Routing:
         way = common.way(below_here.name, below_there.name) if common else []
         if not way:
             raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}")
-        delay, point = 0.0, source
+        between: list[Link] = []
+        point = way[0].leave
         for hop in way:
             if hop.leave != point:
-                delay += self._walk(point, hop.leave, links, depth + 1)
-            links.extend(hop.links)
+                latency = self._walk(point, hop.leave, between, latency, depth + 1)
+            between.extend(hop.links)
+            latency = _with(latency, hop.links)
             point = hop.enter
+        if way[0].leave != source:
+            latency = self._walk(source, way[0].leave, links, latency, depth + 1)
+        links.extend(between)
         if point != destination:
-            delay += self._walk(point, destination, links, depth + 1)
-        return delay
+            latency = self._walk(point, destination, links, latency, depth + 1)
+        return latency
 
-    def _inside(self, zone: Zone, source: str, destination: str, links: list[Link]) -> float:
-        """Append the links of a way inside one zone; return the s that it takes beside them."""
+    def _inside(self, zone: Zone, source: str, destination: str, links: list[Link], latency: float) -> float:
+        """Append the links of a way inside one zone; return *latency* and that of the way, in s."""
         if zone.routing == "None":
             raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}: its zone has routing None")
+        found: list[Link] = []
         if source == destination and source in zone.loopbacks:
-            links.append(zone.loopbacks[source])
+            found = [zone.loopbacks[source]]
+            links.extend(found)
         elif zone.routing in ("cluster", "Vivaldi"):
             up, down = zone.star.get(source, ((), ()))[0], zone.star.get(destination, ((), ()))[1]
-            links.extend(dict.fromkeys((*up, *down)))
+            found = list(dict.fromkeys((*up, *down)))
+            links.extend(found)
         else:
             way = zone.way(source, destination)
             found = [link for hop in way for link in hop.links]
             # Dijkstra's zones put them before what leads from zone to zone, even where the way ends with them
             links[:] = [*found, *links] if zone.routing.startswith("Dijkstra") else [*links, *found]
             if not way and source == destination:
-                links.append(self.loopback)
+                found = [self.loopback]
+                links.extend(found)
             elif not way and zone.routing != "Full":
                 raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r} in zone {zone.name!r}")
-        return self._distance(zone, source, destination) if zone.routing == "Vivaldi" else 0.0
+        latency = _with(latency, reversed(found) if zone.routing.startswith("Dijkstra") else found)
+        return latency + self._distance(zone, source, destination) if zone.routing == "Vivaldi" else latency
 
     def _distance(self, zone: Zone, source: str, destination: str) -> float:
         """Return the s between two hosts that have coordinates."""

@@ -4,9 +4,11 @@ import copy
 import logging
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
@@ -28,7 +30,6 @@ from hdeeprm_like.learning.training import (
     load_agent,
     train,
 )
-from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.episodes import Plays, makespan, mean_bounded_slowdown, mean_slowdown, mean_wait
 
@@ -52,8 +53,7 @@ def launch_learner(
 ) -> dict[str, Any]:
     """Launch a learning agent as HDeepRM does: it runs the whole workload several times and learns after each run.
 
-    With ``agent.run: "test"`` it does not learn. The output files are those of the last run of a test, or of one more
-    run after training.
+    With ``agent.run: "test"`` it does not learn. The output files are those of the last run.
 
     Args:
         output: directory to write. runs: how many. progress: whether to show a progress bar.
@@ -63,33 +63,22 @@ def launch_learner(
         The content of ``run.json``.
     """
     experiment = learner.experiment
-    testing = experiment.options.pybatsim.agent.run == "test"
-    learner.agent.greedy = testing and experiment.options.training.greedy
-    with staged(output) as stage:
-        began = time.perf_counter()
-        if not testing:
-            how = TrainingOptions(episodes=runs, envs=1, checkpoint_every=runs, seed=experiment.options.seed)
-            plays = learner.plays(lambda _: experiment.workload)
-            train(learner.agent, plays, learner.actions.names, stage, how, quiet=not progress, tensorboard=False)
-        rewards, makespans = [], []
-        for _ in range(runs if testing else 1):
+    with staged(output) as stage, closing(RunByRun(learner, stage, runs, log_decisions, checkpoint=True)) as runner:
+        began, makespans = time.perf_counter(), []
+        for _ in tqdm(range(runs), unit=" runs", disable=not progress or runs == 1, leave=False):
             begun = time.perf_counter()
             simulator, system = learner.simulate()
             record = Record(simulator, experiment.workload)
             schedule = record.schedule(scheduling_time=0.0, simulation_time=time.perf_counter() - begun)
-            rewards.append(system.episode.reward)
             makespans.append(schedule["makespan"])
+            result = runner.after(system)
         record.write(stage, schedule)
-        write_lines(stage / "makespans.log", makespans)
-        if log_decisions:
-            write_decisions(stage / DECISIONS, system)
-        if testing:
-            write_lines(stage / "rewards.log", rewards)
+        write_lines(stage / "makespans.log", (f"{makespan:f}" for makespan in makespans))
         write_inputs(experiment, stage)
         run = {
             **description(experiment, runs),
             "agent": learner.choice.name,
-            "reward": rewards[-1],
+            **result,
             "wall_seconds": round(time.perf_counter() - began, 6),
             "metrics": {name: value for name, value in schedule.items() if value == value},
             "rejected": rejected_jobs(record.state, experiment.workload.ids),
@@ -240,16 +229,16 @@ def launch_learner_with_batsim(
     """
     from hdeeprm_like.launch.with_batsim import launch_batsim
 
-    runner = RunByRun(learner, output, log_decisions)
-    run = launch_batsim(
-        learner.experiment,
-        output,
-        peer,
-        runs=runs,
-        progress=progress,
-        decider=lambda platform, limits: learner.system(platform, limits, None),
-        agent=learner.agent,
-        after=runner.after,
-    )
-    runner.close()
+    with closing(RunByRun(learner, output, runs, log_decisions, checkpoint=True)) as runner:
+        run = launch_batsim(
+            learner.experiment,
+            output,
+            peer,
+            runs=runs,
+            progress=progress,
+            decider=lambda platform, limits: learner.system(platform, limits, None),
+            agent=learner.agent,
+            after=runner.after,
+        )
+    learner.finish()
     return run

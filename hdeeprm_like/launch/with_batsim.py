@@ -52,6 +52,7 @@ OUTPUTS = (  # what can be there at the end; what is not there is not listed the
     "overutilizations.json",
     WORKLOAD5,
     LOG,
+    "checkpoint.pt",
     *LEARNING_LOGS,
     DECISIONS,
 )

@@ -82,7 +82,7 @@ class HDeepRM(Scheduler):
             raise OptionsError(f"{options['options']}: pybatsim.agent.type: is CLASSIC; leave -o's agent out")
         models = {name: Path(options[name]) for name in ("input_model", "output_model") if options.get(name)}
         learner = Learner(experiment, AgentChoice(options["agent"], options.get("device", "cpu"), **models))
-        self.runner = RunByRun(learner, Path(), bool(options.get("log_decisions")))
+        self.runner = RunByRun(learner, Path(), log_decisions=bool(options.get("log_decisions")))
         return Conversation(
             lambda platform, limits: learner.system(platform, limits, None),
             learner.agent,
@@ -136,3 +136,4 @@ class HDeepRM(Scheduler):
         if self.runner is not None:
             self.runner.after(self.conversation.system)
             self.runner.close()
+            self.runner.learner.finish()
