@@ -102,7 +102,7 @@ def _run_watch(options: argparse.Namespace) -> None:
     from hdeeprm_like.slurm.rest import Rest
     from hdeeprm_like.slurm.watch import ENDINGS, Watch, WatchOptions
 
-    policy = baseline(options.policy)
+    policy = baseline(options.policy).alone
     if policy.needs_run_times:
         raise OptionsError(f"--policy {options.policy}: looks at actual run times, which nobody knows of a real Slurm")
     slurm = Programs() if options.rest is None else Rest(options.rest)

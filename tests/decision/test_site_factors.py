@@ -1,0 +1,170 @@
+"""The watch of a simulated Slurm: when it looks, which factors it sets, and what Slurm makes of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small import jobs
+from test_slurm_wakes import cluster
+
+from hdeeprm_like.cluster.partitions import Demand, demands_of
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.loop import OVER, advance
+from hdeeprm_like.run.schedules import run_to_end
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import constant_run
+from hdeeprm_like.slurm.factors import wanted_factors
+from hdeeprm_like.slurm.watch import WatchOptions
+
+POLICIES = ["sjf", "zoo:balanced", "saf@ewma"]
+
+
+def asking(**columns):
+    """Jobs of one core that ask for the only partition."""
+    made = jobs(**columns)
+    return replace(made, demands=demands_of([Demand("all")] * len(made)))
+
+
+def starts(policy, work, **settings):
+    """When the jobs start on the one core of a Slurm with settings."""
+    done = run_to_end(cluster(settings), work, PolicyActions([baseline(policy)]), "textbook")
+    return done.simulation.tasks["start"].tolist()
+
+
+# look at   0    10                               90      100
+#           |    |                                |       |
+# running   |=============== a =========================|
+# b (80 s)   1----------------------------------------->
+# c (5 s)                                         91->
+#                                                       95: at once c is first; the watch has seen b alone
+LATE = {"submit": [0.0, 1.0, 91.0], "seconds": [95.0, 80.0, 5.0]}
+
+
+@pytest.mark.parametrize("order", POLICIES)
+def test_a_job_that_comes_after_the_last_look_has_no_factor_when_slurm_starts_the_next(order):
+    assert starts(f"{order}+slurm:0", asking(**LATE)) == [0.0, 100.0, 95.0]
+    assert starts(f"{order}+slurm", asking(**LATE)) == [0.0, 95.0, 175.0]
+
+
+def test_with_a_shorter_interval_the_watch_sees_it_in_time():
+    assert starts("sjf+slurm:1", asking(**LATE)) == [0.0, 100.0, 95.0]
+
+
+def test_without_a_watch_slurm_starts_them_in_its_own_order():
+    assert starts("multifactor+slurm", asking(**LATE)) == [0.0, 95.0, 175.0]
+
+
+@pytest.mark.parametrize(("factor", "first"), [(1000, "long"), (10_000, "short")])
+def test_what_slurms_own_priorities_differ_by_more_than_the_factor_still_decides(factor, first):
+    """The long job is 10 s older, 1000 points; the short one has a quarter of the largest factor more."""
+    work = asking(submit=[0.0, 1.0, 11.0], seconds=[95.0, 80.0, 5.0])
+    old = {"PriorityWeightAge": 100_000.0, "PriorityMaxAge": 1000.0, "PriorityCalcPeriod": 1.0}
+    found = starts(f"sjf+slurm:10:{factor}", work, **old)
+    assert found == ([0.0, 100.0, 95.0] if first == "short" else [0.0, 95.0, 175.0])
+
+
+def test_in_place_of_priorities_the_order_decides_however_old_a_job_is():
+    work = asking(submit=[0.0, 1.0, 11.0], seconds=[95.0, 80.0, 5.0])
+    assert starts("sjf+slurm:0", work, PriorityWeightAge=1e9, PriorityMaxAge=1000.0) == [0.0, 100.0, 95.0]
+
+
+class Watched:
+    """A run of many jobs on one core, instant by instant, with the site factors before and after each."""
+
+    def __init__(self, policy, count=60, submit=None):
+        rng = np.random.default_rng(3)
+        submit = np.sort(rng.integers(0, 400, count)).astype(float) if submit is None else submit
+        work = asking(submit=submit, seconds=rng.integers(1, 30, count).astype(float))
+        policies = PolicyActions([baseline(policy)])
+        self.simulator = Simulator(State(cluster({}), work, log=False, needs=policies.needs), work, "textbook")
+        choices = policies.choices(self.simulator.state, constant=0)
+        self.run, self.slurm, self.requested = constant_run(self.simulator, choices), choices.plans.slurm, work
+
+    def looks(self):
+        """Yield of each look when it was, the jobs that waited, and the factors before and after it."""
+        last, over = -1.0, False
+        state = self.simulator.state
+        while not over:
+            before = np.array(self.slurm.site)
+            over = advance(self.run, 1) == OVER
+            at = float(self.slurm.params["looked_at"][0])
+            if at > last:
+                last = at
+                yield at, [*state.waiting.tolist(), *state.started_now.tolist()], before, np.array(self.slurm.site)
+
+
+@pytest.mark.parametrize("most", [10_000, 40, 7])
+def test_the_factors_are_those_that_a_watch_of_a_real_slurm_sets_for_the_same_queue(most):
+    watched, compared = Watched(f"sjf+slurm:10:{most}"), 0
+    for _, waiting, before, after in watched.looks():
+        order = sorted(waiting, key=lambda j: (watched.requested.requested_time[j], j))
+        wanted = wanted_factors(order, dict(enumerate(before.tolist())), most, WATCH_DEPTH)
+        assert {j: int(after[j]) for j in order} == wanted
+        compared += len(order)
+    assert compared > 500
+
+
+@pytest.mark.parametrize("order", POLICIES)
+def test_factors_change_at_multiples_of_the_interval_only_and_stay_in_their_bounds(order):
+    seen = list(Watched(f"{order}+slurm:25:300").looks())
+    assert len(seen) > 10
+    assert all(at % 25.0 == 0.0 for at, *_ in seen)
+    for (_, _, _, after), (_, _, before, _) in zip(seen, seen[1:], strict=False):
+        assert (after == before).all()
+    factors = np.concatenate([after for *_, after in seen])
+    assert factors.min() == 0
+    assert 150 < factors.max() <= 300
+
+
+def test_no_more_factors_are_changed_at_once_than_the_rate_allows():
+    changed = [int((before != after).sum()) for _, _, before, after in Watched("sjf+slurm:1", 50, np.zeros(50)).looks()]
+    assert changed[:3] == [20, 20, 10]
+
+
+def test_a_watch_does_by_default_what_the_modelled_one_does():
+    live = WatchOptions(policy=baseline("sjf"))
+    modelled = (WATCH_INTERVAL, WATCH_FACTOR, WATCH_DEPTH, WATCH_RATE)
+    assert (live.interval, live.most, live.depth, live.rate) == modelled
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("sjf+slurm:10", "sjf+slurm"),
+        ("sjf+slurm:10:10000", "sjf+slurm"),
+        ("zoo:balanced+slurm:60", "zoo:balanced+slurm:60"),
+        ("saf@ewma+slurm:10:500", "saf@ewma+slurm:10:500"),
+        ("zoo:balanced+scored", "zoo:balanced"),
+        ("zoo:balanced+slurm:0-first_fit", "zoo:balanced+slurm:0-first_fit"),
+    ],
+)
+def test_a_name_tells_what_is_unusual(name, same):
+    assert baseline(name).name == same
+    assert baseline(same) == baseline(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("multifactor+slurm:60", "is Slurm's own order"),
+        ("sjf+slurm:fast", "write the s between two looks"),
+        ("zoo:balanced+slurm:10:0", "site factor from 1 to"),
+        ("zoo:balanced+easy", r"as zoo:balanced\+slurm"),
+        ("zoo:balanced+slurm-best", "placement 'best' is not known"),
+        ("sjf+easy:60", "easy has no options"),
+    ],
+)
+def test_names_that_mean_nothing_are_refused(name, told):
+    with pytest.raises(OptionsError, match=told):
+        baseline(name)
+
+
+def test_a_watch_of_a_real_slurm_takes_the_order_of_such_a_name():
+    assert baseline("zoo:balanced+slurm").alone == baseline("zoo:balanced")
+    assert baseline("sjf@ewma+slurm").alone == baseline("sjf@ewma")
+    with pytest.raises(OptionsError, match="in its own options"):
+        _ = baseline("sjf+slurm:60").alone
