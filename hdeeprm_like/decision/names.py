@@ -7,9 +7,9 @@ round; ``"sjf@learned:FILE.json+easy"`` orders by what a learned predictor tells
 ``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones; ``"saf+reserve:64:600"`` starts whatever
 fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s.
 
-``"multifactor+slurm"`` is Slurm as it is configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm with
-a watch beside it that raises priorities by that order (``hdeeprm-like slurm watch``); ``"sjf+slurm:60:5000"`` looks each
-60 s and raises them by at most 5000; in ``"sjf+slurm:0"`` the order stands in place of Slurm's priorities.
+``"multifactor+slurm"`` is Slurm as it is configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm
+with a watch beside it that raises priorities by that order (``hdeeprm-like slurm watch``); ``"sjf+slurm:60:5000"``
+looks each 60 s and raises them by at most 5000; in ``"sjf+slurm:0"`` the order stands in place of Slurm's priorities.
 This module names them and imports nothing heavy; `engine.job_keys` and `decision.policies` compute them.
 """
 

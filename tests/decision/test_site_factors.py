@@ -1,6 +1,7 @@
 """The watch of a simulated Slurm: when it looks, which factors it sets, and what Slurm makes of them."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -113,7 +114,7 @@ def test_factors_change_at_multiples_of_the_interval_only_and_stay_in_their_boun
     seen = list(Watched(f"{order}+slurm:25:300").looks())
     assert len(seen) > 10
     assert all(at % 25.0 == 0.0 for at, *_ in seen)
-    for (_, _, _, after), (_, _, before, _) in zip(seen, seen[1:], strict=False):
+    for (_, _, _, after), (_, _, before, _) in pairwise(seen):
         assert (after == before).all()
     factors = np.concatenate([after for *_, after in seen])
     assert factors.min() == 0

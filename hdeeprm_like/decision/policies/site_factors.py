@@ -1,9 +1,9 @@
 """The watch of a simulated Slurm: every interval it looks at the queue and changes some site factors.
 
-It does what `hdeeprm_like.slurm.watch` does to a real Slurm, and sets the factors that `hdeeprm_like.slurm.factors` finds
-for the same queue; a test holds the two beside each other. Slurm itself starts jobs, by its own priorities with these
-factors in them. Only the order of a policy counts: gates, reservations of its own, cores that it keeps free and plays of
-the future are left out here, as they are there.
+It does what `hdeeprm_like.slurm.watch` does to a real Slurm, and sets the factors that `hdeeprm_like.slurm.factors`
+finds for the same queue; a test holds the two beside each other. Slurm itself starts jobs, by its own priorities with
+these factors in them. Only the order of a policy counts: gates, reservations of its own, cores that it keeps free and
+plays of the future are left out here, as they are there.
 """
 
 import numpy as np
@@ -102,7 +102,7 @@ def want_factors(slurm: SlurmRows, order: Ints, count: int, most: int, depth: in
 def keep_longest(slurm: SlurmRows, order: Ints, first: int, most: int) -> None:
     """Mark the places of a longest part of an order whose site factors descend strictly, as those that may stay.
 
-    For each length ``lasts`` has the largest factor that a part of this length can end with, and ``ends`` where it does.
+    For each length ``lasts`` has the largest factor that a part of it can end with, and ``ends`` where it does.
     """
     longest = 0
     for i in range(first):

@@ -13,6 +13,9 @@ When a job can start is asked as ``select/cons_tres`` asks it: the running jobs 
 limits, not one by one but all that end within 30 s, then 60 s and so on, so that far dates are found with few tries,
 and late. ``select/linear`` takes them one by one. All these dates are whole seconds.
 
+Where another order than Slurm's own is to be served, a watch raises priorities by it, see `site_factors`. A job that it
+changes makes both schedulers look again, as a real Slurm does.
+
 Source: documentation and source text of Slurm 22.05.8, and what it did with recorded queues.
 """
 
