@@ -128,7 +128,7 @@ class Baseline:
             raise OptionsError(f"baseline {self.name!r}: packing goes with {', '.join(PACKINGS)}, not this placement")
         if self.mode == "scored" and not is_scored(self.order):
             raise OptionsError(f"baseline {self.name!r}: write scored:FILE.json or zoo:NAME for a learned policy")
-        if self.order == OWN and self.mode == WATCHED and self._options:
+        if self.order == OWN and self.mode == WATCHED and self.options:
             raise OptionsError(f"baseline {self.name!r}: {OWN} is Slurm's own order, for which no watch sets factors")
 
     @property
@@ -150,10 +150,10 @@ class Baseline:
 
     @property
     def _mode_with_options(self) -> str:
-        return ":".join((self.mode, *self._options))
+        return ":".join((self.mode, *self.options))
 
     @property
-    def _options(self) -> tuple[str, ...]:
+    def options(self) -> tuple[str, ...]:
         """The options of the mode, without those at the end that are usual."""
         given = () if self.kept < 0 else (str(self.kept), f"{self.short:.12g}")
         usual = ("", f"{SHORT:.12g}")
@@ -171,7 +171,7 @@ class Baseline:
         """
         if self.mode != WATCHED:
             return self
-        if self._options:
+        if self.options:
             raise OptionsError(f"baseline {self.name!r}: write {self.order}, and how a watch looks in its own options")
         return replace(self, mode="scored" if self.learned else "strict")
 
@@ -293,6 +293,13 @@ def baseline(name: str) -> Baseline:
         if part not in known:
             raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
     return Baseline(order, mode, order_times, times, placement, kept, short, interval=looks[0], factor=looks[1])
+
+
+def names_mode(name: str) -> bool:
+    """Tell whether the name of a baseline tells how its order is applied."""
+    if is_scored(name):
+        return MODE_OF_SCORED.fullmatch(name) is not None
+    return "+" in with_files(name, lambda path: HIDDEN) or name in SHORTHANDS
 
 
 def learned_baseline(name: str) -> Baseline:
