@@ -89,7 +89,7 @@ def run_whatif(options: argparse.Namespace) -> None:
 def tell(found: "Answer", folder: Path) -> None:
     """Print what was found."""
     from hdeeprm_like.studies.whatif.fidelity import MEANING
-    from hdeeprm_like.studies.whatif.mechanism import ALONE, IN_PLACE, beside_now, in_place_of_slurm
+    from hdeeprm_like.studies.whatif.mechanism import ALONE, APART, beside_now, in_place_of_slurm
     from hdeeprm_like.studies.whatif.report import REPORT, duration, interval, sentence
 
     told = found.fidelity
@@ -117,7 +117,7 @@ def tell(found: "Answer", folder: Path) -> None:
 
     tell_rows(beside_now(found.rows), "to now")
     if apart := in_place_of_slurm(found.rows):
-        sys.stdout.write(f"\n{IN_PLACE.capitalize()}:\n")
+        sys.stdout.write(f"\n{APART}:\n")
         tell_rows(apart, f"{ALONE} to now, policies to that")
         sys.stdout.write("\n")
     sys.stdout.write(f"{found.jobs:,} jobs, {found.blocks} blocks of time; the report: {folder / REPORT}\n")

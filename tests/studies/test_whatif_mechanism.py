@@ -123,7 +123,7 @@ def test_the_command_shows_other_schedulers_apart(log_path, tmp_path, capsys):
         "multifactor+slurm",
         "sjf+slurm:20:700 ",
         "With sjf+slurm:20:700",
-        "Another scheduler in place of",
+        "\nAnother scheduler in place of Slurm's:\n",
         "multifactor+easy ",
         "sjf+easy ",
         "The mechanism alone: with multifactor+easy",

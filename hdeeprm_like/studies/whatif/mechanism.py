@@ -26,7 +26,7 @@ from hdeeprm_like.studies.whatif.changes import Change
 NOW, POLICY, CHANGE, MECHANISM, OTHER = "now", "policy", "change", "mechanism", "other scheduler"
 BESIDE_NOW = (NOW, POLICY, CHANGE)  # the parts that stand in the same table as now
 ALONE = "the mechanism alone"
-IN_PLACE = "another scheduler in place of Slurm's"
+IN_PLACE, APART = "another scheduler in place of Slurm's", "Another scheduler in place of Slurm's"
 LIKE_EASY = ("scored",)  # learned policies start jobs themselves, around a reservation for the head as EASY does
 
 

@@ -12,6 +12,7 @@ from hdeeprm_like.studies.whatif.answer import LONGER, Answer, as_tables
 from hdeeprm_like.studies.whatif.fidelity import MEANING, Fidelity
 from hdeeprm_like.studies.whatif.mechanism import (
     ALONE,
+    APART,
     IN_PLACE,
     MECHANISM,
     OTHER,
@@ -114,7 +115,7 @@ def page_of(found: Answer) -> Html:
         joined(intro),
         section("Does the model know your machine?", _fidelity(found.fidelity, present["name"])),
         section("Policies and changes", _outcomes(shown.rows)),
-        *([section(IN_PLACE.capitalize(), *_other_schedulers(apart))] if apart else []),
+        *([section(APART, *_other_schedulers(apart))] if apart else []),
         section("Who would wait longer, and who shorter", *_people(shown)),
         section("By partition, account, size and hour", *_groups(shown)),
     ]
