@@ -11,6 +11,7 @@ from test_slurm_wakes import cluster
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.site_factors import want_factors
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
@@ -24,15 +25,17 @@ from hdeeprm_like.slurm.watch import WatchOptions
 POLICIES = ["sjf", "zoo:balanced", "saf@ewma"]
 
 
-def asking(**columns):
-    """Jobs of one core that ask for the only partition."""
+def asking(*, cores=None, **columns):
+    """Jobs that ask for the only partition, of one core each unless told."""
     made = jobs(**columns)
+    if cores is not None:
+        made = replace(made, size=np.array(cores))
     return replace(made, demands=demands_of([Demand("all")] * len(made)))
 
 
-def starts(policy, work, **settings):
-    """When the jobs start on the one core of a Slurm with settings."""
-    done = run_to_end(cluster(settings), work, PolicyActions([baseline(policy)]), "textbook")
+def starts(policy, work, cores=1, **settings):
+    """When the jobs start on the cores of a Slurm with settings."""
+    done = run_to_end(cluster(settings, cores), work, PolicyActions([baseline(policy)]), "textbook")
     return done.simulation.tasks["start"].tolist()
 
 
@@ -73,13 +76,21 @@ def test_in_place_of_priorities_the_order_decides_however_old_a_job_is():
     assert starts("sjf+slurm:0", work, PriorityWeightAge=1e9, PriorityMaxAge=1000.0) == [0.0, 100.0, 95.0]
 
 
+def test_a_factor_that_changes_lets_slurm_look_again_though_nothing_came_or_ended():
+    """The second job waits for both cores; the third has one of them from when the watch has put it first, at 10 s."""
+    work = asking(submit=[0.0, 1.0, 2.0], seconds=[100.0, 50.0, 200.0], cores=[1, 2, 1])
+    assert starts("multifactor+slurm", work, cores=2) == [0.0, 100.0, 150.0]
+    assert starts("ljf+slurm", work, cores=2) == [0.0, 210.0, 10.0]
+
+
 class Watched:
     """A run of many jobs on one core, instant by instant, with the site factors before and after each."""
 
-    def __init__(self, policy, count=60, submit=None):
+    def __init__(self, policy, work=None, count=60):
         rng = np.random.default_rng(3)
-        submit = np.sort(rng.integers(0, 400, count)).astype(float) if submit is None else submit
-        work = asking(submit=submit, seconds=rng.integers(1, 30, count).astype(float))
+        if work is None:
+            submit = np.sort(rng.integers(0, 400, count)).astype(float)
+            work = asking(submit=submit, seconds=rng.integers(1, 30, count).astype(float))
         policies = PolicyActions([baseline(policy)])
         self.simulator = Simulator(State(cluster({}), work, log=False, needs=policies.needs), work, "textbook")
         choices = policies.choices(self.simulator.state, constant=0)
@@ -121,9 +132,29 @@ def test_factors_change_at_multiples_of_the_interval_only_and_stay_in_their_boun
     assert 150 < factors.max() <= 300
 
 
-def test_no_more_factors_are_changed_at_once_than_the_rate_allows():
-    changed = [int((before != after).sum()) for _, _, before, after in Watched("sjf+slurm:1", 50, np.zeros(50)).looks()]
-    assert changed[:3] == [20, 20, 10]
+def test_no_more_factors_are_changed_at_once_than_the_rate_allows_and_the_others_at_the_next_looks():
+    """Fifty jobs come together behind one that holds the machine; 20 are changed a second."""
+    work = asking(submit=[0.0] + [1.0] * 50, seconds=[100.0, *range(1, 51)])
+    looks = list(Watched("sjf+slurm:1", work).looks())
+    assert [at for at, *_ in looks[:4]] == [0.0, 1.0, 2.0, 3.0]
+    assert [int((before != after).sum()) for _, _, before, after in looks[1:4]] == [20, 20, 10]
+
+
+# compiles a function for calls from Python
+@pytest.mark.more
+@pytest.mark.parametrize("most", [5, 30, 1000])
+def test_whatever_factors_jobs_have_the_modelled_watch_wants_the_same_as_the_real_one(most):
+    """Factors that are alike, out of order or too large, as after a change that was cut short or a smaller bound."""
+    rng, slurm = np.random.default_rng(most), Watched("sjf+slurm").slurm
+    for depth in (4, 10, 60):
+        for _ in range(200):
+            count = int(rng.integers(0, 25))
+            order = rng.permutation(60)[:count].astype(np.int32)
+            slurm.site[:] = rng.integers(0, most + 5, 60) * rng.integers(0, 2, 60)
+            want_factors(slurm, order, count, most, depth)
+            current = {int(job): int(slurm.site[job]) for job in order}
+            wanted = wanted_factors(order.tolist(), current, most, depth)
+            assert dict(zip(order.tolist(), np.array(slurm.wanted[:count]).tolist(), strict=True)) == wanted
 
 
 def test_a_watch_does_by_default_what_the_modelled_one_does():

@@ -20,8 +20,8 @@ LONG = 3000.0  # s that the first job runs, behind which the second waits
 MANY = 10_000  # instants, more than any of these runs has
 
 
-def cluster(settings):
-    """One node of one core in one partition of a Slurm with settings."""
+def cluster(settings, cores=1):
+    """One node of some cores in one partition of a Slurm with settings."""
     partitions = Partitions(
         names=("all",),
         nodes=np.ones((1, 1), np.bool_),
@@ -32,7 +32,7 @@ def cluster(settings):
         weights=np.ones(1),
         settings=settings,
     )
-    return replace(platform((1000.0, [(1, 1.0, 4.0, 10.0)])), partitions=partitions)
+    return replace(platform((1000.0, [(cores, 1.0, 4.0, 10.0)])), partitions=partitions)
 
 
 def instants(order, **weights):
