@@ -50,6 +50,7 @@ from hdeeprm_like.run.streamed import Stream
 CORES, JOBS = 2, 4
 CLOCKS: tuple[Clock, ...] = ("batsim", "textbook")  # the third one has the machine code of the second
 PLAIN, LOOKS_BACK, SLURM = "sjf+easy", "saf@ewma+easy", "multifactor+slurm"
+WATCHED = ("sjf+slurm", "saf@ewma+slurm", "zoo:balanced+slurm")  # through Slurm's mechanism: machine code is SLURM's
 PAIR = "shortest-high_gflops"
 
 
@@ -83,7 +84,7 @@ def kinds() -> Iterator[Kind]:
     yield Kind("training", "returns", returns)
     yield Kind("slurm", "a Slurm that is followed", follow_slurm)
     for clock in CLOCKS:
-        policies = (PLAIN, LOOKS_BACK, SLURM)
+        policies = (PLAIN, LOOKS_BACK, SLURM, *WATCHED)
         yield Kind("slurm", f"policy run, partitions, {clock} clock", partial(simulate, policies, clock, True))
         for name, space in SPACES.items():
             play = partial(play_space, space, clock, with_partitions())

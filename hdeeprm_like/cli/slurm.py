@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.cli.arguments import Commands, at_most, command, positive_seconds
+from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import JOBS, SITE_FACTOR
 
@@ -50,24 +51,28 @@ def _add_watch(kinds: Commands) -> None:
     added.add_argument(
         "--max-factor",
         type=at_most(SITE_FACTOR),
-        default=10_000,
+        default=WATCH_FACTOR,
         metavar="N",
         help="largest one (default 10000)",
     )
     added.add_argument(
         "--depth",
         type=at_most(JOBS),
-        default=1000,
+        default=WATCH_DEPTH,
         metavar="N",
         help="jobs that have one at most (default 1000)",
     )
     added.add_argument("--partition", type=names, default=(), metavar="A,B", help="only these partitions")
     added.add_argument("--users", type=names, default=(), metavar="A,B", help="factors for jobs of these users only")
     added.add_argument(
-        "--interval", type=positive_seconds, default=10.0, metavar="S", help="s between two looks (default 10)"
+        "--interval",
+        type=positive_seconds,
+        default=WATCH_INTERVAL,
+        metavar="S",
+        help="s between two looks (default 10)",
     )
     added.add_argument(
-        "--rate", type=positive_seconds, default=20.0, metavar="N", help="changes a second at most (default 20)"
+        "--rate", type=positive_seconds, default=WATCH_RATE, metavar="N", help="changes a second at most (default 20)"
     )
     added.add_argument(
         "--patience",
@@ -102,7 +107,7 @@ def _run_watch(options: argparse.Namespace) -> None:
     from hdeeprm_like.slurm.rest import Rest
     from hdeeprm_like.slurm.watch import ENDINGS, Watch, WatchOptions
 
-    policy = baseline(options.policy)
+    policy = baseline(options.policy).alone
     if policy.needs_run_times:
         raise OptionsError(f"--policy {options.policy}: looks at actual run times, which nobody knows of a real Slurm")
     slurm = Programs() if options.rest is None else Rest(options.rest)

@@ -3,13 +3,16 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command
+from hdeeprm_like.cli.arguments import Commands, at_most, command, positive_seconds
+from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.limits import CORES
+from hdeeprm_like.limits import CORES, SITE_FACTOR
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hdeeprm_like.studies.whatif.answer import Answer
 
 
@@ -33,7 +36,27 @@ def add_whatif(commands: Commands) -> None:
         metavar="P",
         help="the policy that stands for what the machine does now (default multifactor+slurm)",
     )
-    added.add_argument("--policies", default="", metavar="P,...", help="others to try, as zoo:balanced,sjf+easy")
+    added.add_argument(
+        "--policies",
+        default="",
+        metavar="P,...",
+        help="others to try, as zoo:balanced,sjf: through Slurm, by slurm watch, where --now is a Slurm; sjf+easy is "
+        "another scheduler in its place",
+    )
+    added.add_argument(
+        "--interval",
+        type=positive_seconds,
+        default=WATCH_INTERVAL,
+        metavar="S",
+        help="s between two looks of slurm watch, for policies through Slurm (default 10)",
+    )
+    added.add_argument(
+        "--max-factor",
+        type=at_most(SITE_FACTOR),
+        default=WATCH_FACTOR,
+        metavar="N",
+        help="the largest site factor of slurm watch (default 10000)",
+    )
     added.add_argument(
         "--change",
         action="append",
@@ -55,8 +78,9 @@ def run_whatif(options: argparse.Namespace) -> None:
         raise OptionsError("whatif: one of --machine FILE and --cores N is needed")
     changes = [change_named(text) for text in options.change]
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
+    watch = options.interval, options.max_factor
     machine = machine_of_cores(options.cores) if options.machine is None else load_machine(options.machine)
-    found = answer(machine, load_log(options.jobs, machine), options.now, policies, changes)
+    found = answer(machine, load_log(options.jobs, machine), options.now, policies, changes, *watch)
     write_answer(found, options.output)
     if not options.quiet:
         tell(found, options.output)
@@ -65,6 +89,7 @@ def run_whatif(options: argparse.Namespace) -> None:
 def tell(found: "Answer", folder: Path) -> None:
     """Print what was found."""
     from hdeeprm_like.studies.whatif.fidelity import MEANING
+    from hdeeprm_like.studies.whatif.mechanism import ALONE, APART, beside_now, in_place_of_slurm
     from hdeeprm_like.studies.whatif.report import REPORT, duration, interval, sentence
 
     told = found.fidelity
@@ -78,13 +103,21 @@ def tell(found: "Answer", folder: Path) -> None:
             f"{told.left_out:,} of {told.jobs + told.left_out:,} jobs left out\n\n"
         )
     width = max(len(row["name"]) for row in found.rows)
-    sys.stdout.write(f"{'':{width}}  {'mean wait':>13}  {'P95':>13}  {'utilization':>11}  to now\n")
-    for place, row in enumerate(found.rows):
-        told_so = interval(row, "wait") if place else ""
-        sys.stdout.write(
-            f"{row['name']:{width}}  {duration(row['wait']):>13}  {duration(row['wait_p95']):>13}  "
-            f"{100 * row['utilization']:>9.1f} %  {told_so}".rstrip()
-            + "\n"
-        )
-    sys.stdout.write("\n" + "".join(f"{sentence(row)}\n" for row in found.rows[1:]))
+
+    def tell_rows(rows: "Sequence[dict[str, Any]]", beside: str) -> None:
+        sys.stdout.write(f"{'':{width}}  {'mean wait':>13}  {'P95':>13}  {'utilization':>11}  {beside}\n")
+        for row in rows:
+            told_so = interval(row, "beside") if row["beside"] is not None else ""
+            sys.stdout.write(
+                f"{row['name']:{width}}  {duration(row['wait']):>13}  {duration(row['wait_p95']):>13}  "
+                f"{100 * row['utilization']:>9.1f} %  {told_so}".rstrip()
+                + "\n"
+            )
+        sys.stdout.write("\n" + "".join(f"{sentence(row)}\n" for row in rows if row["beside"] is not None))
+
+    tell_rows(beside_now(found.rows), "to now")
+    if apart := in_place_of_slurm(found.rows):
+        sys.stdout.write(f"\n{APART}:\n")
+        tell_rows(apart, f"{ALONE} to now, policies to that")
+        sys.stdout.write("\n")
     sys.stdout.write(f"{found.jobs:,} jobs, {found.blocks} blocks of time; the report: {folder / REPORT}\n")

@@ -6,15 +6,19 @@
 round; ``"sjf@learned:FILE.json+easy"`` orders by what a learned predictor tells (see `tree_files`);
 ``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones; ``"saf+reserve:64:600"`` starts whatever
 fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s.
+
+``"multifactor+slurm"`` is Slurm as it is configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm
+with a watch beside it that raises priorities by that order (``hdeeprm-like slurm watch``); ``"sjf+slurm:60:5000"``
+looks each 60 s and raises them by at most 5000; in ``"sjf+slurm:0"`` the order stands in place of Slurm's priorities.
 This module names them and imports nothing heavy; `engine.job_keys` and `decision.policies` compute them.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hdeeprm_like.decision.score_files import ScoredPolicy, file_of, is_scored, scored_policy, split_scored
+from hdeeprm_like.decision.score_files import ZOO, ScoredPolicy, file_of, is_scored, scored_policy, split_scored
 from hdeeprm_like.decision.tree_files import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.tree_files import is_predictor, predictor, with_files
 from hdeeprm_like.engine.numbers import (
@@ -26,8 +30,11 @@ from hdeeprm_like.engine.numbers import (
     PACKINGS,
     PLACEMENTS,
     RUN_TIMES,
+    WATCH_FACTOR,
+    WATCH_INTERVAL,
 )
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.limits import SITE_FACTOR
 
 __all__ = [
     "CORE_POLICIES",
@@ -63,11 +70,15 @@ RESERVED = (
     "reserve"  # the mode that has options: how many cores it keeps, and the longest request, in s, that may take them
 )
 KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # of the cores, and s, unless the name tells others
+WATCHED = "slurm"  # the mode whose options are those of a watch: s between two looks, and the largest site factor
+OWN = "multifactor"  # the order that Slurm has without a watch
 
 PERFECT = "P"  # at the end of a mode: order and reservations look at actual run times
 AT = "@"  # before the run times that an order or the reservations of a mode look at
 
 OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
+LOOKS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?::([0-9]{1,10}))?")
+MODE_OF_SCORED = re.compile(r"(.+?)\+(slurm|scored)(?::((?!.*\.json)[^-]*))?(-[a-z_]+)?")
 HIDDEN = "\0"  # before the number of a file whose path is put aside while a name is split
 
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
@@ -85,16 +96,19 @@ class Baseline:
     """An order and how it is applied.
 
     Attributes:
-        order, mode: names in `ORDERS` and `MODES`; a learned policy is an order, in the mode ``scored``.
+        order, mode: names in `ORDERS` and `MODES`; a learned policy is an order, in the mode ``scored`` or ``slurm``.
         order_times, times: the run times that the order looks at, and those that reservations look at: in `RUN_TIMES`,
             or ``learned:FILE.json``.
         placement: how cores are chosen, one of `PLACEMENT_NAMES`; empty for best fit where the mode packs, else for
             the fastest ones.
         kept, short: of the mode ``reserve``: cores that it keeps, -1 for `KEPT_SHARE` of all, for jobs of at most so
             many s.
+        interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 where the order stands in place of
+            Slurm's priorities; and the largest site factor that it sets.
 
     Raises:
-        OptionsError: the mode packs and the placement scores no nodes; or learned policy and mode do not go together.
+        OptionsError: the mode packs and the placement scores no nodes; learned policy and mode do not go together; or
+            a watch is to have Slurm's own order.
     """
 
     order: str
@@ -104,6 +118,8 @@ class Baseline:
     placement: str = ""
     kept: int = -1
     short: float = SHORT
+    interval: float = WATCH_INTERVAL
+    factor: int = WATCH_FACTOR
 
     def __post_init__(self) -> None:
         if not self.placement:
@@ -112,6 +128,8 @@ class Baseline:
             raise OptionsError(f"baseline {self.name!r}: packing goes with {', '.join(PACKINGS)}, not this placement")
         if self.mode == "scored" and not is_scored(self.order):
             raise OptionsError(f"baseline {self.name!r}: write scored:FILE.json or zoo:NAME for a learned policy")
+        if self.order == OWN and self.mode == WATCHED and self.options:
+            raise OptionsError(f"baseline {self.name!r}: {OWN} is Slurm's own order, for which no watch sets factors")
 
     @property
     def _usual(self) -> str:
@@ -120,7 +138,7 @@ class Baseline:
     @property
     def rule(self) -> str:
         """Order and mode with the run times that they look at: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
-        if self.learned:
+        if self.mode == "scored":
             return self.order
         if self.order_times == self.times == "actual":
             return f"{self.order}+{self._mode_with_options}{PERFECT}"
@@ -132,10 +150,35 @@ class Baseline:
 
     @property
     def _mode_with_options(self) -> str:
-        given = (
-            [] if self.kept < 0 else [str(self.kept)] if self.short == SHORT else [str(self.kept), f"{self.short:.12g}"]
-        )
-        return ":".join((self.mode, *given))
+        return ":".join((self.mode, *self.options))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of the mode, without those at the end that are usual."""
+        given = () if self.kept < 0 else (str(self.kept), f"{self.short:.12g}")
+        usual = ("", f"{SHORT:.12g}")
+        if self.mode == WATCHED:
+            given, usual = (f"{self.interval:.12g}", str(self.factor)), (f"{WATCH_INTERVAL:.12g}", str(WATCH_FACTOR))
+        count = max((place for place, one in enumerate(given, 1) if one != usual[place - 1]), default=0)
+        return given[:count]
+
+    @property
+    def alone(self) -> "Baseline":
+        """The order without Slurm's mechanism, for a watch of a real Slurm, which has that itself.
+
+        Raises:
+            OptionsError: it tells how often to look, which a watch has options for.
+        """
+        if self.mode != WATCHED:
+            return self
+        if self.options:
+            raise OptionsError(f"baseline {self.name!r}: write {self.order}, and how a watch looks in its own options")
+        return replace(self, mode="scored" if self.learned else "strict")
+
+    @property
+    def watched(self) -> bool:
+        """Whether it is a Slurm beside which a watch sets site factors."""
+        return self.mode == WATCHED and self.order != OWN and self.interval > 0.0
 
     def kept_of(self, cores: int) -> int:
         """Return how many of so many cores it keeps for short jobs."""
@@ -196,7 +239,8 @@ def holds_file(name: str) -> bool:
 
 def names_own(name: str) -> bool:
     """Tell whether a name names something of the user's own, as ``own.py:attribute`` does."""
-    return ":" in name and not holds_file(name) and f"+{RESERVED}:" not in name
+    options = any(f"+{mode}:" in name for mode in (RESERVED, WATCHED))
+    return ":" in name and not holds_file(name) and not options
 
 
 def is_baseline(name: str) -> bool:
@@ -211,9 +255,7 @@ def baseline(name: str) -> Baseline:
         OptionsError: there is no such order, mode, placement or run times, or they do not go together.
     """
     if is_scored(name):
-        order, placement = split_scored(name)
-        scored_policy(order)
-        return Baseline(order, "scored", placement=placement)
+        return learned_baseline(name)
     files: list[str] = []
 
     def hide(path: str) -> str:  # names are split at characters that a path may hold
@@ -228,8 +270,12 @@ def baseline(name: str) -> Baseline:
         mode, order_times, times = mode.removesuffix(PERFECT), "actual", "actual"
     mode, colon, options = mode.partition(":")
     kept, short = options_of(name, options) if mode == RESERVED and colon else (-1, SHORT)
-    if colon and mode != RESERVED:
-        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; only {RESERVED} has, as saf+{RESERVED}:64")
+    looks = looks_of(name, options) if mode == WATCHED and colon else (WATCH_INTERVAL, WATCH_FACTOR)
+    if colon and mode not in (RESERVED, WATCHED):
+        raise OptionsError(
+            f"baseline {name!r:.80}: {mode} has no options; only {RESERVED} and {WATCHED} have, as saf+{RESERVED}:64 "
+            f"and saf+{WATCHED}:60"
+        )
     order_times = order_times if at_order else order_times or "requested"  # "sjf@" is refused below
     times = times if at_mode else times or "requested"
     order_times, times = (
@@ -246,7 +292,59 @@ def baseline(name: str) -> Baseline:
     for part, known, what in parts:
         if part not in known:
             raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
-    return Baseline(order, mode, order_times, times, placement, kept, short)
+    return Baseline(order, mode, order_times, times, placement, kept, short, interval=looks[0], factor=looks[1])
+
+
+def names_mode(name: str) -> bool:
+    """Tell whether the name of a baseline tells how its order is applied."""
+    if is_scored(name):
+        return MODE_OF_SCORED.fullmatch(name) is not None
+    return "+" in with_files(name, lambda path: HIDDEN) or name in SHORTHANDS
+
+
+def learned_baseline(name: str) -> Baseline:
+    """Return the baseline of a learned policy: ``"zoo:balanced"``, ``"zoo:balanced+slurm"``.
+
+    Raises:
+        OptionsError: there is none, or its file cannot be used.
+    """
+    match = MODE_OF_SCORED.fullmatch(name)
+    if match is None:
+        order, placement = split_scored(name)
+        if order.startswith(ZOO) and "+" in order:
+            raise OptionsError(
+                f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), or gives "
+                f"its order to Slurm, as {order.partition('+')[0]:.80}+{WATCHED}"
+            )
+        scored_policy(order)
+        return Baseline(order, "scored", placement=placement)
+    order, mode, options, dash = match.groups()
+    placement = dash.removeprefix("-") if dash else ""
+    scored_policy(order)
+    if placement and placement not in PLACEMENT_NAMES:
+        raise OptionsError(
+            f"baseline {name!r:.80}: placement {placement!r:.80} is not known{did_you_mean(placement, PLACEMENT_NAMES)}"
+        )
+    if options is not None and mode != WATCHED:
+        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
+    interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
+    return Baseline(order, mode, placement=placement, interval=interval, factor=factor)
+
+
+def looks_of(name: str, text: str) -> tuple[float, int]:
+    """Return how many s lie between two looks of a watch, and its largest factor, by ``"60"`` or ``"60:5000"``.
+
+    Raises:
+        OptionsError: the text is neither.
+    """
+    match = LOOKS.fullmatch(text)
+    factor = WATCH_FACTOR if match is None or match[2] is None else int(match[2])
+    if match is None or not 1 <= factor <= SITE_FACTOR.most:
+        raise OptionsError(
+            f"baseline {name!r:.80}: {WATCHED}:{text:.40} is not known; write the s between two looks, and the largest "
+            f"site factor from 1 to {SITE_FACTOR.most:,}, as sjf+{WATCHED}:60:5000"
+        )
+    return float(match[1]), factor
 
 
 def options_of(name: str, text: str) -> tuple[int, float]:

@@ -21,6 +21,11 @@ RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2
 FIRST_FIT = 6  # cores of the lowest processors with room
 BEST_FIT, TETRIS, TETRIS_SRTF = 7, 8, 9  # those that score nodes, see ``packing``
 
+# What ``hdeeprm-like slurm watch`` does where it is not given other numbers, and so the modelled watch of a Slurm.
+WATCH_INTERVAL = 10.0  # s between two looks at the queue
+WATCH_FACTOR, WATCH_DEPTH = 10_000, 1000  # the largest site factor, and how many jobs have one at most
+WATCH_RATE = 20.0  # changes of factors a second at most
+
 # --- by name
 
 JOB_POLICIES = {

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.ranking import Ranked
+from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.errors import OptionsError, ProtocolError
 from hdeeprm_like.signals import raised_by
 from hdeeprm_like.slurm.commands import BATCH, Denied, Slurm
@@ -76,12 +77,12 @@ class WatchOptions:
 
     policy: Baseline
     apply: bool = False
-    most: int = 10_000
-    depth: int = 1000
+    most: int = WATCH_FACTOR
+    depth: int = WATCH_DEPTH
     partitions: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
-    interval: float = 10.0
-    rate: float = 20.0
+    interval: float = WATCH_INTERVAL
+    rate: float = WATCH_RATE
     patience: float = 60.0
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hdeeprm_like.build.kinds import CLOCKS, SPACES, with_partitions
+from hdeeprm_like.build.kinds import CLOCKS, SLURM, SPACES, WATCHED, with_partitions
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
@@ -53,7 +53,7 @@ def policies():
             for name in (*PLAIN, *USERS, *pairs):
                 done = run_to_end(pool(cores), world(12, cores), PolicyActions([policy_named(name)]), clock, log=False)
                 yield f"{clock} {cores} {name} {done.simulation.tasks['start'].tolist()}"
-        for name in (*PLAIN, *USERS, "fcfs+slurm"):
+        for name in (*PLAIN, *USERS, SLURM, *WATCHED, "fcfs+slurm:0"):
             jobs = world(8, 2, partitions=True)
             done = run_to_end(with_partitions(), jobs, PolicyActions([policy_named(name)]), clock, log=False)
             yield f"{clock} partitions {name} {done.simulation.tasks['start'].tolist()}"

@@ -20,8 +20,8 @@ LONG = 3000.0  # s that the first job runs, behind which the second waits
 MANY = 10_000  # instants, more than any of these runs has
 
 
-def cluster(settings):
-    """One node of one core in one partition of a Slurm with settings."""
+def cluster(settings, cores=1):
+    """One node of some cores in one partition of a Slurm with settings."""
     partitions = Partitions(
         names=("all",),
         nodes=np.ones((1, 1), np.bool_),
@@ -32,14 +32,14 @@ def cluster(settings):
         weights=np.ones(1),
         settings=settings,
     )
-    return replace(platform((1000.0, [(1, 1.0, 4.0, 10.0)])), partitions=partitions)
+    return replace(platform((1000.0, [(cores, 1.0, 4.0, 10.0)])), partitions=partitions)
 
 
 def instants(order, **weights):
     """How many instants a run has in which a job of LONG s runs and another one waits for it."""
     two = replace(jobs(submit=[0.0, 1.0], seconds=[LONG, 10.0]), demands=demands_of([Demand("all")] * 2))
     machine = cluster({"PriorityCalcPeriod": 300.0, **weights})
-    policies = PolicyActions([baseline(f"{order}+slurm")])
+    policies = PolicyActions([baseline(order)])
     simulator = Simulator(State(machine, two, log=False, needs=policies.needs), two, "textbook")
     run, found = constant_run(simulator, policies.choices(simulator.state, constant=0)), 1
     while found < MANY and advance(run, 1) != OVER:
@@ -47,7 +47,7 @@ def instants(order, **weights):
     return found
 
 
-@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+@pytest.mark.parametrize("order", ["fcfs+slurm:0", "sjf+slurm:0"])
 def test_an_order_that_looks_at_no_priority_is_not_woken_to_compute_them(order):
     without = instants(order)
     assert without < 20
@@ -56,8 +56,17 @@ def test_an_order_that_looks_at_no_priority_is_not_woken_to_compute_them(order):
 
 
 def test_priorities_are_computed_each_period_while_a_job_waits():
-    without = instants("multifactor")
-    assert instants("multifactor", PriorityWeightAge=1000.0) - without >= LONG / 300.0 - 1
+    without = instants("multifactor+slurm")
+    assert instants("multifactor+slurm", PriorityWeightAge=1000.0) - without >= LONG / 300.0 - 1
+
+
+def test_a_watch_of_an_order_that_never_changes_looks_only_where_something_has_happened():
+    assert instants("sjf+slurm") <= instants("multifactor+slurm") + 5
+
+
+def test_a_watch_of_an_order_that_changes_looks_each_interval_while_a_job_waits():
+    assert instants("xfactor+slurm") >= LONG / 10.0
+    assert LONG / 60.0 <= instants("xfactor+slurm:60") < LONG / 10.0
 
 
 def test_the_parameters_that_an_import_calls_modelled_are_those_that_the_scheduler_reads():

@@ -10,6 +10,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.node_sets import NodeSets
+from hdeeprm_like.engine.numbers import WATCH_DEPTH
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
 
@@ -98,6 +99,9 @@ SLURM = np.dtype(
         ("seen", "i8"),  # changes of the cluster before the last pass began,
         ("booked", "i8"),  # that usage is booked for,
         ("ranked", "i8"),  # and that have their first priority
+        ("looked_at", "f8"),  # s, when the watch looked last, -1 before it did,
+        ("looked", "i8"),  # changes of the cluster until then,
+        ("behind", "i8"),  # and 1 where it had more to change than it may at once
         ("users", "i8"),  # who the tree of shares has,
         ("root", "i8"),  # 1 where one of these is root
     ],
@@ -123,7 +127,9 @@ class SlurmRows(Bundle):
     Attributes:
         params: (1,) SLURM. owner: (J,) the user of an account that each job belongs to.
         fixed: (J,) what of its priority never changes. tier: (J,) that of its partition.
-        priority: (J,) as it was computed last.
+        priority: (J,) as it was computed last. site: (J,) the site factors that a watch has set.
+        wanted: (J,) scratch: those that it wants, by the place in its order. lasts, ends, before, kept: (D,) scratch:
+            of the longest part of an order whose site factors may stay, D jobs that have one at most.
         main_dates, backfill_dates: s, when its threads looked if the jobs are recorded ones; empty where nobody knows.
         owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
     """
@@ -133,6 +139,12 @@ class SlurmRows(Bundle):
     fixed: Floats
     tier: Floats
     priority: Floats
+    site: Ints
+    wanted: Ints
+    lasts: Ints
+    ends: Ints
+    before: Ints
+    kept: Ints
     main_dates: Floats
     backfill_dates: Floats
     owners: Records
@@ -247,12 +259,14 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     quality = np.array([number(ranks.get(name), 0.0) / most if most > 0 else 0.0 for name in demands.qos])
     fixed = weight("JobSize") * size + weight("Partition") * part[of_job] + weight("QOS") * quality
     fixed += tres(platform, jobs, sets, settings.get("PriorityWeightTRES") or {}) - demands.nice
+    params["looked_at"] = -1.0
     return SlurmRows(
         params=params,
         owner=owner,
         fixed=fixed,
         tier=partitions.tiers[of_job],
         priority=np.zeros(len(jobs)),
+        **watch_rows(len(jobs)),
         main_dates=np.array(settings.get("main_dates") or (), np.float64),
         backfill_dates=np.array(settings.get("backfill_dates") or (), np.float64),
         owners=owners,
@@ -262,12 +276,30 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     )
 
 
+def watch_rows(jobs: int) -> dict[str, Ints]:
+    """Return the columns of `SlurmRows` in which a watch works, by name."""
+    sizes = {"site": jobs, "wanted": jobs} | dict.fromkeys(("lasts", "ends", "before", "kept"), min(jobs, WATCH_DEPTH))
+    return {name: np.zeros(size, np.int64) for name, size in sizes.items()}
+
+
 def no_slurm_rows() -> SlurmRows:
     """Return what is known where no baseline is like Slurm: nothing."""
     numbers, none = np.zeros(0), np.zeros(0, OWNER)
     places = np.zeros(0, np.int64)
-    owner = np.zeros(0, np.int32)
-    return SlurmRows(np.zeros(1, SLURM), owner, *(numbers,) * 5, none, none, places, places)
+    return SlurmRows(
+        params=np.zeros(1, SLURM),
+        owner=np.zeros(0, np.int32),
+        fixed=numbers,
+        tier=numbers,
+        priority=numbers,
+        **watch_rows(0),
+        main_dates=numbers,
+        backfill_dates=numbers,
+        owners=none,
+        accounts=none,
+        order=places,
+        account_order=places,
+    )
 
 
 def number(value: object, otherwise: float) -> float:

@@ -49,6 +49,7 @@ from hdeeprm_like.engine.numbers import (
     FCFS,
     FIRST_CHANGING,
     FIRST_PREDICTED,
+    MULTIFACTOR,
     REQUESTED,
     SJF,
 )
@@ -95,6 +96,9 @@ PLAN = np.dtype(
         ("soonest", "f8"),  # s, and before when none of them is to start
         ("kept", "i8"),  # cores that reserve keeps
         ("short", "f8"),  # for jobs of at most so many s
+        ("reordered", "i8"),  # 1 where an order through Slurm is to be found anew at each look
+        ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 where there is none,
+        ("factor", "i8"),  # and the largest of these
         ("stale", "i8"),  # 1 when the reservations must all be planned anew
     ],
     align=True,
@@ -151,6 +155,8 @@ def needs_of(baseline: Baseline) -> Needs:
     candidates = shortest if mode == EASY_SJF else by_submission.get(mode, own)
     looks_at_ends = mode not in (STRICT, GREEDY, PACKING, RESERVE) or baseline.looks_back
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
+    if baseline.watched:  # the queue by priority, and the order of the watch
+        own, candidates = (MULTIFACTOR, REQUESTED), own
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
 
 
@@ -177,6 +183,8 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         plan["kept"], plan["short"] = baseline.kept_of(state.platform.usable_cores), baseline.short
         if plan["mode"] == SLURM:
             plan["changing"] = plan["candidates_change"] = 0  # it sorts the queue itself, and not at each decision
+            plan["reordered"] = order_of(baseline) == BY_SCORE or changes(*needs.orders[-1])
+            plan["watch"], plan["factor"] = baseline.interval if baseline.watched else 0.0, baseline.factor
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
     plans["held"], plans["stale"] = -1, 1
     learned = [baseline.learned for baseline in baselines]

@@ -69,7 +69,13 @@ def start_ahead(tables: Tables, plans: Plans, k: int, s: int) -> None:
 @compiled
 def sort_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
     """Sort the waiting jobs by their scores now."""
-    v, lists, history = plans.plans[k].list, tables.waiting, plans.history
+    sort_list_by_score(tables, plans, plans.plans[k].list, s)
+
+
+@compiled
+def sort_list_by_score(tables: Tables, plans: Plans, v: int, s: int) -> None:
+    """Sort a list of the waiting jobs by their scores now, in stage *s*."""
+    lists, history = tables.waiting, plans.history
     look_at_queue(tables, plans.scores, s)
     find_siblings(tables, history)
     for place in range(lists.lists[v].blocks):

@@ -13,6 +13,9 @@ When a job can start is asked as ``select/cons_tres`` asks it: the running jobs 
 limits, not one by one but all that end within 30 s, then 60 s and so on, so that far dates are found with few tries,
 and late. ``select/linear`` takes them one by one. All these dates are whole seconds.
 
+Where another order than Slurm's own is to be served, a watch raises priorities by it, see `site_factors`. A job that it
+changes makes both schedulers look again, as a real Slurm does.
+
 Source: documentation and source text of Slurm 22.05.8, and what it did with recorded queues.
 """
 
@@ -29,6 +32,7 @@ from hdeeprm_like.decision.policies.node_plans import (
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, look_now, start_on_allowed
+from hdeeprm_like.decision.policies.site_factors import sort_by_order, watch_look, watch_queue
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
@@ -50,8 +54,13 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     """Start what Slurm would start now."""
     clock, rows = tables.clock[0], plans.slurm.params[0]
     book_usage(tables, plans)
-    if plans.plans[k].order == MULTIFACTOR:
+    by_priority = plans.plans[k].order == MULTIFACTOR or plans.plans[k].watch > 0.0
+    if by_priority:
         prioritize(tables, plans, k)
+    else:
+        sort_by_order(tables, plans, k)
+    if watch_look(tables, plans, k) <= clock.now + JUST:
+        watch_queue(tables, plans, k)
     asked = clock.submitted + clock.completed
     full = clock.now >= rows.next_full
     if full:
@@ -71,8 +80,9 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         soon = min(main_look(plans, clock.now, asked), backfill_look(plans, clock.now, clock.changes))
         if asked != rows.main_seen or rows.reordered == 1:
             soon = min(soon, rows.next_full)
-        if plans.plans[k].order == MULTIFACTOR and (rows.age > 0.0 or rows.fair > 0.0):
-            soon = min(soon, rows.next_period)  # no other order looks at priorities
+        if by_priority and (rows.age > 0.0 or rows.fair > 0.0):
+            soon = min(soon, rows.next_period)
+        soon = min(soon, watch_look(tables, plans, k))
         clock.wake_at = min(clock.wake_at, soon)
 
 

@@ -30,18 +30,20 @@ def whole_second(tables: Tables, time: float) -> float:
 
 @inlined
 def own_priority(tables: Tables, plans: Plans, j: int) -> float:
-    """Return the priority of a job now, a whole number from 1 on."""
+    """Return the priority of a job now with its site factor, a whole number from 1 on."""
     slurm, rows = plans.slurm, plans.slurm.params[0]
     waits = whole_second(tables, tables.clock[0].now) - whole_second(tables, tables.jobs[j].submit)
     age = min(waits / rows.max_age, 1.0)
     fair = slurm.owners[slurm.owner[j]].factor
-    return float(max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair), 1.0))
+    return float(max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair) + slurm.site[j], 1.0))
 
 
 @compiled
 def prioritize(tables: Tables, plans: Plans, k: int) -> None:
     """Find the priorities of jobs that have come since, or of all where it is time, and sort the queue by them."""
     clock, slurm, rows, v = tables.clock[0], plans.slurm, plans.slurm.params[0], plans.plans[k].list
+    for j in range(rows.ranked, clock.submitted):
+        slurm.site[j] = 0  # in a batch this is the factor of the run before
     again = clock.now >= rows.next_period
     if again:
         rows.seen, rows.reordered = -1, 1
@@ -58,9 +60,21 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
             j = tables.waiting.jobs[v, i]
             if again or j >= rows.ranked:
                 slurm.priority[j] = own_priority(tables, plans, j)
-            tables.waiting.keys[v, i] = -(slurm.tier[j] * TIER + slurm.priority[j])
     rows.ranked = clock.submitted
-    sort_by_keys(tables.waiting, v)
+    sort_by_priority(tables, plans, v)
+
+
+@compiled
+def sort_by_priority(tables: Tables, plans: Plans, v: int) -> None:
+    """Sort a list of the waiting jobs by tier and priority."""
+    lists, slurm = tables.waiting, plans.slurm
+    for place in range(lists.lists[v].blocks):
+        b = lists.directory[v, place]
+        begin = lists.begins[v, b]
+        for i in range(begin, begin + lists.sizes[v, b]):
+            j = lists.jobs[v, i]
+            lists.keys[v, i] = -(slurm.tier[j] * TIER + slurm.priority[j])
+    sort_by_keys(lists, v)
 
 
 @compiled

@@ -13,13 +13,14 @@ import numpy as np
 
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import null_for_nan
 from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
 from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.fidelity import Fidelity, fidelity_of
 from hdeeprm_like.studies.whatif.inputs import Log
+from hdeeprm_like.studies.whatif.mechanism import NOW, asked_for
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
 from hdeeprm_like.types import Bools, Floats, Ints
 
@@ -36,7 +37,8 @@ class Answer:
 
     Attributes:
         fidelity: how well the model retells the log; None where the log tells no waits.
-        rows: figures of each outcome. groups: of each by partition, account, size and hour. people: who wins and loses.
+        rows: figures of each outcome, that of now first; `mechanism` tells the parts that they belong to.
+        groups: of each by partition, account, size and hour. people: who wins and loses.
         jobs: that are compared. never: those that could not run, by outcome. blocks: of time.
     """
 
@@ -80,25 +82,36 @@ class Grouping:
         return cls([names[one] for one in used.tolist()], number)
 
 
-def answer(machine: Platform, log: Log, now: str, policies: Sequence[str], changes: Sequence[Change]) -> Answer:
+def answer(
+    machine: Platform,
+    log: Log,
+    now: str,
+    policies: Sequence[str],
+    changes: Sequence[Change],
+    interval: float = WATCH_INTERVAL,
+    factor: int = WATCH_FACTOR,
+) -> Answer:
     """Simulate all, and compare.
 
     Args:
         now: the policy of the machine now. policies: others. changes: tried with the policy of now.
+        interval, factor: of the watch of a Slurm, for policies that do not tell their own.
 
     Raises:
         OptionsError: a policy is not known. WorkloadError: no job could run.
     """
-    chosen = {policy.name: policy for policy in map(baseline, (now, *policies))}  # a wrong name is told at once
-    present, *others = chosen.values()
-    outcomes = [simulate(machine, log, policy) for policy in (present, *others)]
-    outcomes += [simulate(machine, log, present, change) for change in changes]
+    asked = asked_for(now, policies, changes, interval, factor)  # a wrong name is told at once
+    outcomes = [simulate(machine, log, one.policy, one.change) for one in asked]
     ran = np.isfinite(np.array([outcome.finish for outcome in outcomes])).all(axis=0)
     if not ran.any():
         raise WorkloadError("no job of the log could run on this machine")
     never = {one.name: int(np.isnan(one.finish).sum()) for one in outcomes if np.isnan(one.finish).any()}
     blocks = blocks_of(log.jobs.submit)
     rows = [row_of(one, outcomes[0], ran, blocks) for one in outcomes]
+    for row, one, outcome in zip(rows, asked, outcomes, strict=True):
+        row["part"], row["beside"] = one.part, outcomes[one.beside].name if one.part != NOW else None
+        ratio, low, high = ratio_of(outcome.wait[ran], outcomes[one.beside].wait[ran], blocks[ran])
+        row |= {"beside_ratio": ratio, "beside_low": low, "beside_high": high}
     groups, users = groups_of(log), Grouping.of([user or "unknown" for user in log.words["User"]])
     return Answer(
         fidelity=fidelity_of(log, outcomes[0]),

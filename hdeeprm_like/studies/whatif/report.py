@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,15 @@ from hdeeprm_like.formats.files import replacing, write_json
 from hdeeprm_like.results.html import Html, badge, details, element, joined, page, paragraph, section, table, write_page
 from hdeeprm_like.studies.whatif.answer import LONGER, Answer, as_tables
 from hdeeprm_like.studies.whatif.fidelity import MEANING, Fidelity
+from hdeeprm_like.studies.whatif.mechanism import (
+    ALONE,
+    APART,
+    IN_PLACE,
+    MECHANISM,
+    OTHER,
+    beside_now,
+    in_place_of_slurm,
+)
 
 REPORT, RECORD, GROUPS, USERS = "report.html", "whatif.json", "groups.csv", "users.csv"
 KINDS = {"A": "good", "B": "fair", "C": "weak", "D": "bad"}
@@ -60,14 +70,18 @@ def interval(row: dict[str, Any], name: str) -> str:
 
 
 def sentence(row: dict[str, Any]) -> str:
-    """Return what one outcome means for the users."""
-    ratio, low, high = row["wait_ratio"], row["wait_low"], row["wait_high"]
+    """Return what one outcome means for the users, beside what it is held beside: policy or mechanism, never both."""
+    ratio, low, high = (row[f"beside_{end}"] for end in ("ratio", "low", "high"))
+    name, other = row["name"], f" {row['beside']}, {ALONE}" if row["part"] == OTHER else ""
+    subject = f"With {name}{f', {IN_PLACE},' if other else ''} your users would have waited"
+    if row["part"] == MECHANISM:
+        subject = f"{ALONE.capitalize()}: with {name}, the order of now and {IN_PLACE}, your users would have waited"
     if ratio != ratio:
-        return f"{row['name']}: nobody waits now, so there is nothing to compare with."
+        return f"{name}: nobody waits {f'with{other}' if other else 'now'}, so there is nothing to compare with."
     if low == ratio == high == 1.0:
-        return f"With {row['name']} your users would have waited just as long."
-    change = "less" if ratio < 1 else "more"
-    told = f"With {row['name']} your users would have waited {abs(100 * (ratio - 1)):.0f} % {change}"
+        return f"{subject} just as long{f' as with{other}' if other else ''}."
+    change = ("less" if ratio < 1 else "more") + (f" than with{other}" if other else "")
+    told = f"{subject} {abs(100 * (ratio - 1)):.0f} % {change}"
     if low != low:
         return f"{told}; too little of the time has jobs that wait to tell how much of that is chance."
     if low <= 1.0 <= high:
@@ -77,7 +91,7 @@ def sentence(row: dict[str, Any]) -> str:
 
 def page_of(found: Answer) -> Html:
     """Return the whole page."""
-    present = found.rows[0]
+    present, shown, apart = found.rows[0], replace(found, rows=beside_now(found.rows)), in_place_of_slurm(found.rows)
     warning = found.fidelity.warning if found.fidelity is not None else ""
     intro = [
         *([paragraph(element("strong", warning))] if warning else []),
@@ -85,19 +99,25 @@ def page_of(found: Answer) -> Html:
             f"{found.jobs:,} jobs were simulated under each policy. {present['name']} stands for what the machine does "
             f"now; everything is compared with it, job by job; intervals (95 %) are over {found.blocks} blocks of time."
         ),
+        *(
+            [paragraph(f"What needs {IN_PLACE} stands apart: what that is worth is no merit of a policy.")]
+            if apart
+            else []
+        ),
         *(paragraph(note + ".") for note in found.notes),
         *(
             paragraph(f"{count:,} jobs could not run with {name}; they are left out everywhere.")
             for name, count in found.never.items()
         ),
-        *(paragraph(sentence(row)) for row in found.rows[1:]),
+        *(paragraph(sentence(row)) for row in shown.rows[1:]),
     ]
     parts = [
         joined(intro),
         section("Does the model know your machine?", _fidelity(found.fidelity, present["name"])),
-        section("Policies and changes", _outcomes(found.rows)),
-        section("Who would wait longer, and who shorter", *_people(found)),
-        section("By partition, account, size and hour", *_groups(found)),
+        section("Policies and changes", _outcomes(shown.rows)),
+        *([section(APART, *_other_schedulers(apart))] if apart else []),
+        section("Who would wait longer, and who shorter", *_people(shown)),
+        section("By partition, account, size and hour", *_groups(shown)),
     ]
     return page("What if: another policy, another machine", *parts)
 
@@ -159,6 +179,25 @@ def _outcomes(rows: Sequence[dict[str, Any]]) -> Html:
     return joined([table(titles, lines, numbers=tuple(range(1, len(titles)))), paragraph(note)])
 
 
+def _other_schedulers(rows: Sequence[dict[str, Any]]) -> list[Html]:
+    titles = ["", "mean wait", "median", "P95", "utilization", "the mechanism, to now", f"the policy, to {ALONE}"]
+    lines = [
+        (
+            row["name"] + (f", {ALONE}" if row["part"] == MECHANISM else ""),
+            *(duration(row[name]) for name in ("wait", "wait_median", "wait_p95")),
+            f"{100 * row['utilization']:.1f} %",
+            interval(row, "beside") if row["part"] == MECHANISM else "",
+            interval(row, "beside") if row["part"] == OTHER else "",
+        )
+        for row in rows
+    ]
+    return [
+        *(paragraph(sentence(row)) for row in rows),
+        table(titles, lines, numbers=tuple(range(1, len(titles)))),
+        paragraph("These schedulers act at once and know no interval; no watch makes a Slurm into one of them."),
+    ]
+
+
 def _people(found: Answer) -> list[Html]:
     parts = []
     for row in found.rows[1:]:
@@ -194,7 +233,7 @@ def losers(found: Answer, name: str) -> str:
 def _groups(found: Answer) -> list[Html]:
     parts = []
     names = [row["name"] for row in found.rows[1:]]
-    for kind in dict.fromkeys(line["kind"] for line in found.groups):
+    for kind in dict.fromkeys(line["kind"] for line in found.groups) if names else ():
         own = [line for line in found.groups if line["kind"] == kind]
         known = {(line["group"], line["name"]): line for line in own}
         groups = list(dict.fromkeys(line["group"] for line in own))

@@ -1,0 +1,126 @@
+"""The watch of a simulated Slurm: every interval it looks at the queue and changes some site factors.
+
+It does what `hdeeprm_like.slurm.watch` does to a real Slurm, and sets the factors that `hdeeprm_like.slurm.factors`
+finds for the same queue; a test holds the two beside each other. Slurm itself starts jobs, by its own priorities with
+these factors in them. Only the order of a policy counts: gates, reservations of its own, cores that it keeps free and
+plays of the future are left out here, as they are there.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.node_rows import SlurmRows
+from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.priorities import sort_again
+from hdeeprm_like.decision.policies.scored import sort_list_by_score
+from hdeeprm_like.decision.policies.scores import STAGES
+from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.numbers import BY_SCORE, WATCH_RATE
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Ints
+
+CLOSE = 1e-5  # s within which it is time for a look
+
+
+@compiled
+def sort_by_order(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the list that has the order of baseline *k*, where that changes with time."""
+    plan = plans.plans[k]
+    if plan.reordered == 0:
+        return
+    if plan.order == BY_SCORE:
+        stage = 1 if plans.history.past[0].inexact == 0 else 0
+        sort_list_by_score(tables, plans, plan.candidates, k * STAGES + stage)
+    else:
+        sort_again(tables, plans, plan.candidates, plan.order, plan.order_times)
+
+
+@inlined
+def watch_look(tables: Tables, plans: Plans, k: int) -> float:
+    """Return when the watch looks next, from now on: at multiples of its interval, where something may have changed."""
+    clock, plan, rows = tables.clock[0], plans.plans[k], plans.slurm.params[0]
+    if plan.watch <= 0.0 or (plan.reordered == 0 and rows.looked == clock.changes and rows.behind == 0):
+        return np.inf
+    next_one = plan.watch * np.ceil((clock.now - CLOSE) / plan.watch)
+    return float(next_one if next_one > rows.looked_at + CLOSE else next_one + plan.watch)
+
+
+@compiled
+def watch_queue(tables: Tables, plans: Plans, k: int) -> None:
+    """Look at the queue, and set the site factors that are due."""
+    clock, plan, slurm, rows = tables.clock[0], plans.plans[k], plans.slurm, plans.slurm.params[0]
+    rows.looked_at, rows.looked, rows.behind = clock.now, clock.changes, 0
+    sort_by_order(tables, plans, k)
+    count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
+    want_factors(slurm, plans.queue, count, plan.factor, len(slurm.kept))
+    due, changed = max(int(WATCH_RATE * plan.watch), 1), 0
+    for i in range(count):
+        j = plans.queue[i]
+        if slurm.site[j] == slurm.wanted[i]:
+            continue
+        if changed == due:
+            rows.behind = 1
+            break
+        slurm.site[j] = slurm.wanted[i]
+        slurm.priority[j] = own_priority(tables, plans, j)
+        changed += 1
+    if changed > 0:  # Slurm's schedulers take a job that is changed for something to do
+        sort_by_priority(tables, plans, plan.list)
+        rows.seen, rows.main_seen, rows.reordered = -1, -1, 1
+
+
+@compiled
+def want_factors(slurm: SlurmRows, order: Ints, count: int, most: int, depth: int) -> None:
+    """Write the site factors that jobs are to have, by their place in an order: few changes, from *most* down.
+
+    Args:
+        count: jobs in the order. most: the largest factor. depth: jobs that have one at most.
+    """
+    first = min(count, most, depth)
+    for i in range(first, count):
+        slurm.wanted[i] = 0
+    keep_longest(slurm, order, first, most)
+    i, above = -1, most + 1
+    for j in range(first + 1):
+        if j < first and slurm.kept[j] == 0:
+            continue
+        below = slurm.site[order[j]] if j < first else 0
+        between = j - i - 1
+        if above - below <= between:  # no whole numbers are left between the two
+            for n in range(first):
+                slurm.wanted[n] = most - most * n // first
+            return
+        for n in range(1, between + 1):
+            slurm.wanted[i + n] = above - (above - below) * n // (between + 1)
+        if j < first:
+            slurm.wanted[j] = below
+        i, above = j, below
+
+
+@compiled
+def keep_longest(slurm: SlurmRows, order: Ints, first: int, most: int) -> None:
+    """Mark the places of a longest part of an order whose site factors descend strictly, as those that may stay.
+
+    For each length ``lasts`` has the largest factor that a part of it can end with, and ``ends`` where it does.
+    """
+    longest = 0
+    for i in range(first):
+        slurm.kept[i], factor = 0, slurm.site[order[i]]
+        if factor <= 0:
+            continue
+        low, high = 0, longest
+        while low < high:
+            middle = (low + high) // 2
+            if slurm.lasts[middle] > factor:
+                low = middle + 1
+            else:
+                high = middle
+        slurm.before[i] = slurm.ends[low - 1] if low > 0 else -1
+        slurm.lasts[low], slurm.ends[low] = factor, i
+        longest = max(longest, low + 1)
+    i = slurm.ends[longest - 1] if longest > 0 else -1
+    while i >= 0:
+        if slurm.site[order[i]] <= most:
+            slurm.kept[i] = 1
+        i = slurm.before[i]

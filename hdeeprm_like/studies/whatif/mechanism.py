@@ -1,0 +1,105 @@
+"""What is simulated for a question, and which part of the answer each of it belongs to.
+
+A policy is an order, and a mechanism applies it. Where the machine is a Slurm, the mechanism of now is Slurm's, and a
+policy of which only the order is named runs through it, as ``hdeeprm-like slurm watch`` would let it: what it changes
+is then the order alone. A policy that names a mechanism of its own, as ``sjf+easy``, would need another scheduler in
+place of Slurm's. It is shown apart, and held beside the order of now under that same mechanism: how the policies differ
+is one figure, and how the mechanisms do another one.
+
+| part | what | held beside |
+|---|---|---|
+| NOW | the policy of now | |
+| POLICY | another order through the mechanism of now | now |
+| CHANGE | the policy of now on a changed machine | now |
+| MECHANISM | the order of now under another mechanism: the mechanism alone | now |
+| OTHER | another order under another mechanism | the mechanism alone |
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hdeeprm_like.decision.names import WATCHED, Baseline, baseline, names_mode
+from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
+from hdeeprm_like.studies.whatif.changes import Change
+
+NOW, POLICY, CHANGE, MECHANISM, OTHER = "now", "policy", "change", "mechanism", "other scheduler"
+BESIDE_NOW = (NOW, POLICY, CHANGE)  # the parts that stand in the same table as now
+ALONE = "the mechanism alone"
+IN_PLACE, APART = "another scheduler in place of Slurm's", "Another scheduler in place of Slurm's"
+LIKE_EASY = ("scored",)  # learned policies start jobs themselves, around a reservation for the head as EASY does
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Something to be simulated.
+
+    Attributes:
+        policy, change: what. part: of the answer. beside: the place of what it is held beside.
+    """
+
+    policy: Baseline
+    part: str
+    beside: int = 0
+    change: Change | None = None
+
+
+def asked_for(
+    now: str,
+    policies: Iterable[str],
+    changes: Iterable[Change] = (),
+    interval: float = WATCH_INTERVAL,
+    factor: int = WATCH_FACTOR,
+) -> list[Asked]:
+    """Return what is to be simulated, that of now first, each policy once.
+
+    Args:
+        interval, factor: of the watch, for policies that do not tell their own.
+
+    Raises:
+        OptionsError: a policy is not known.
+    """
+    present = baseline(now)
+    named = [through(name, present, interval, factor) for name in policies]
+    chosen = [policy for policy in dict.fromkeys(named) if policy != present]
+    asked = [Asked(present, NOW)]
+    asked += [Asked(policy, POLICY) for policy in chosen if not replaces(policy, present)]
+    asked += [Asked(present, CHANGE, change=change) for change in changes]
+    others: dict[Baseline, list[Baseline]] = {}
+    for policy in chosen:
+        if replaces(policy, present):
+            others.setdefault(alone(policy, present), []).append(policy)
+    for mechanism, own in others.items():
+        place = len(asked)
+        asked.append(Asked(mechanism, MECHANISM))
+        asked += [Asked(policy, OTHER, beside=place) for policy in own if policy != mechanism]
+    return asked
+
+
+def through(name: str, present: Baseline, interval: float, factor: int) -> Baseline:
+    """Return the policy of a name; one that names no mechanism runs through Slurm's where that is the one of now."""
+    policy = baseline(name)
+    if present.mode == WATCHED and not names_mode(name):
+        policy = replace(policy, mode=WATCHED)
+    return replace(policy, interval=interval, factor=factor) if policy.watched and not policy.options else policy
+
+
+def replaces(policy: Baseline, present: Baseline) -> bool:
+    """Tell whether a policy needs another scheduler in place of the Slurm of now."""
+    return present.mode == WATCHED != policy.mode
+
+
+def alone(policy: Baseline, present: Baseline) -> Baseline:
+    """Return the order of now under the mechanism of a policy."""
+    mode = "easy" if policy.mode in LIKE_EASY else policy.mode
+    return replace(policy, order=present.order, order_times=present.order_times, mode=mode)
+
+
+def beside_now(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of an answer that are compared with now."""
+    return [row for row in rows if row["part"] in BESIDE_NOW]
+
+
+def in_place_of_slurm(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of an answer that need another scheduler."""
+    return [row for row in rows if row["part"] not in BESIDE_NOW]

@@ -1,0 +1,202 @@
+"""The watch of a simulated Slurm: when it looks, which factors it sets, and what Slurm makes of them."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from small import jobs
+from test_slurm_wakes import cluster
+
+from hdeeprm_like.cluster.partitions import Demand, demands_of
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.site_factors import want_factors
+from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.loop import OVER, advance
+from hdeeprm_like.run.schedules import run_to_end
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import constant_run
+from hdeeprm_like.slurm.factors import wanted_factors
+from hdeeprm_like.slurm.watch import WatchOptions
+
+POLICIES = ["sjf", "zoo:balanced", "saf@ewma"]
+
+
+def asking(*, cores=None, **columns):
+    """Jobs that ask for the only partition, of one core each unless told."""
+    made = jobs(**columns)
+    if cores is not None:
+        made = replace(made, size=np.array(cores))
+    return replace(made, demands=demands_of([Demand("all")] * len(made)))
+
+
+def starts(policy, work, cores=1, **settings):
+    """When the jobs start on the cores of a Slurm with settings."""
+    done = run_to_end(cluster(settings, cores), work, PolicyActions([baseline(policy)]), "textbook")
+    return done.simulation.tasks["start"].tolist()
+
+
+# look at   0    10                               90      100
+#           |    |                                |       |
+# running   |=============== a =========================|
+# b (80 s)   1----------------------------------------->
+# c (5 s)                                         91->
+#                                                       95: at once c is first; the watch has seen b alone
+LATE = {"submit": [0.0, 1.0, 91.0], "seconds": [95.0, 80.0, 5.0]}
+
+
+@pytest.mark.parametrize("order", POLICIES)
+def test_a_job_that_comes_after_the_last_look_has_no_factor_when_slurm_starts_the_next(order):
+    assert starts(f"{order}+slurm:0", asking(**LATE)) == [0.0, 100.0, 95.0]
+    assert starts(f"{order}+slurm", asking(**LATE)) == [0.0, 95.0, 175.0]
+
+
+def test_with_a_shorter_interval_the_watch_sees_it_in_time():
+    assert starts("sjf+slurm:1", asking(**LATE)) == [0.0, 100.0, 95.0]
+
+
+def test_without_a_watch_slurm_starts_them_in_its_own_order():
+    assert starts("multifactor+slurm", asking(**LATE)) == [0.0, 95.0, 175.0]
+
+
+@pytest.mark.parametrize(("factor", "first"), [(1000, "long"), (10_000, "short")])
+def test_what_slurms_own_priorities_differ_by_more_than_the_factor_still_decides(factor, first):
+    """The long job is 10 s older, 1000 points; the short one has a quarter of the largest factor more."""
+    work = asking(submit=[0.0, 1.0, 11.0], seconds=[95.0, 80.0, 5.0])
+    old = {"PriorityWeightAge": 100_000.0, "PriorityMaxAge": 1000.0, "PriorityCalcPeriod": 1.0}
+    found = starts(f"sjf+slurm:10:{factor}", work, **old)
+    assert found == ([0.0, 100.0, 95.0] if first == "short" else [0.0, 95.0, 175.0])
+
+
+def test_in_place_of_priorities_the_order_decides_however_old_a_job_is():
+    work = asking(submit=[0.0, 1.0, 11.0], seconds=[95.0, 80.0, 5.0])
+    assert starts("sjf+slurm:0", work, PriorityWeightAge=1e9, PriorityMaxAge=1000.0) == [0.0, 100.0, 95.0]
+
+
+def test_a_factor_that_changes_lets_slurm_look_again_though_nothing_came_or_ended():
+    """The second job waits for both cores; the third has one of them from when the watch has put it first, at 10 s."""
+    work = asking(submit=[0.0, 1.0, 2.0], seconds=[100.0, 50.0, 200.0], cores=[1, 2, 1])
+    assert starts("multifactor+slurm", work, cores=2) == [0.0, 100.0, 150.0]
+    assert starts("ljf+slurm", work, cores=2) == [0.0, 210.0, 10.0]
+
+
+class Watched:
+    """A run of many jobs on one core, instant by instant, with the site factors before and after each."""
+
+    def __init__(self, policy, work=None, count=60):
+        rng = np.random.default_rng(3)
+        if work is None:
+            submit = np.sort(rng.integers(0, 400, count)).astype(float)
+            work = asking(submit=submit, seconds=rng.integers(1, 30, count).astype(float))
+        policies = PolicyActions([baseline(policy)])
+        self.simulator = Simulator(State(cluster({}), work, log=False, needs=policies.needs), work, "textbook")
+        choices = policies.choices(self.simulator.state, constant=0)
+        self.run, self.slurm, self.requested = constant_run(self.simulator, choices), choices.plans.slurm, work
+
+    def looks(self):
+        """Yield of each look when it was, the jobs that waited, and the factors before and after it."""
+        last, over = -1.0, False
+        state = self.simulator.state
+        while not over:
+            before = np.array(self.slurm.site)
+            over = advance(self.run, 1) == OVER
+            at = float(self.slurm.params["looked_at"][0])
+            if at > last:
+                last = at
+                yield at, [*state.waiting.tolist(), *state.started_now.tolist()], before, np.array(self.slurm.site)
+
+
+@pytest.mark.parametrize("most", [10_000, 40, 7])
+def test_the_factors_are_those_that_a_watch_of_a_real_slurm_sets_for_the_same_queue(most):
+    watched, compared = Watched(f"sjf+slurm:10:{most}"), 0
+    for _, waiting, before, after in watched.looks():
+        order = sorted(waiting, key=lambda j: (watched.requested.requested_time[j], j))
+        wanted = wanted_factors(order, dict(enumerate(before.tolist())), most, WATCH_DEPTH)
+        assert {j: int(after[j]) for j in order} == wanted
+        compared += len(order)
+    assert compared > 500
+
+
+@pytest.mark.parametrize("order", POLICIES)
+def test_factors_change_at_multiples_of_the_interval_only_and_stay_in_their_bounds(order):
+    seen = list(Watched(f"{order}+slurm:25:300").looks())
+    assert len(seen) > 10
+    assert all(at % 25.0 == 0.0 for at, *_ in seen)
+    for (_, _, _, after), (_, _, before, _) in pairwise(seen):
+        assert (after == before).all()
+    factors = np.concatenate([after for *_, after in seen])
+    assert factors.min() == 0
+    assert 150 < factors.max() <= 300
+
+
+def test_no_more_factors_are_changed_at_once_than_the_rate_allows_and_the_others_at_the_next_looks():
+    """Fifty jobs come together behind one that holds the machine; 20 are changed a second."""
+    work = asking(submit=[0.0] + [1.0] * 50, seconds=[100.0, *range(1, 51)])
+    looks = list(Watched("sjf+slurm:1", work).looks())
+    assert [at for at, *_ in looks[:4]] == [0.0, 1.0, 2.0, 3.0]
+    assert [int((before != after).sum()) for _, _, before, after in looks[1:4]] == [20, 20, 10]
+
+
+# compiles a function for calls from Python
+@pytest.mark.more
+@pytest.mark.parametrize("most", [5, 30, 1000])
+def test_whatever_factors_jobs_have_the_modelled_watch_wants_the_same_as_the_real_one(most):
+    """Factors that are alike, out of order or too large, as after a change that was cut short or a smaller bound."""
+    rng, slurm = np.random.default_rng(most), Watched("sjf+slurm").slurm
+    for depth in (4, 10, 60):
+        for _ in range(200):
+            count = int(rng.integers(0, 25))
+            order = rng.permutation(60)[:count].astype(np.int32)
+            slurm.site[:] = rng.integers(0, most + 5, 60) * rng.integers(0, 2, 60)
+            want_factors(slurm, order, count, most, depth)
+            current = {int(job): int(slurm.site[job]) for job in order}
+            wanted = wanted_factors(order.tolist(), current, most, depth)
+            assert dict(zip(order.tolist(), np.array(slurm.wanted[:count]).tolist(), strict=True)) == wanted
+
+
+def test_a_watch_does_by_default_what_the_modelled_one_does():
+    live = WatchOptions(policy=baseline("sjf"))
+    modelled = (WATCH_INTERVAL, WATCH_FACTOR, WATCH_DEPTH, WATCH_RATE)
+    assert (live.interval, live.most, live.depth, live.rate) == modelled
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("sjf+slurm:10", "sjf+slurm"),
+        ("sjf+slurm:10:10000", "sjf+slurm"),
+        ("zoo:balanced+slurm:60", "zoo:balanced+slurm:60"),
+        ("saf@ewma+slurm:10:500", "saf@ewma+slurm:10:500"),
+        ("zoo:balanced+scored", "zoo:balanced"),
+        ("zoo:balanced+slurm:0-first_fit", "zoo:balanced+slurm:0-first_fit"),
+    ],
+)
+def test_a_name_tells_what_is_unusual(name, same):
+    assert baseline(name).name == same
+    assert baseline(same) == baseline(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("multifactor+slurm:60", "is Slurm's own order"),
+        ("sjf+slurm:fast", "write the s between two looks"),
+        ("zoo:balanced+slurm:10:0", "site factor from 1 to"),
+        ("zoo:balanced+easy", r"as zoo:balanced\+slurm"),
+        ("zoo:balanced+slurm-best", "placement 'best' is not known"),
+        ("sjf+easy:60", "easy has no options"),
+    ],
+)
+def test_names_that_mean_nothing_are_refused(name, told):
+    with pytest.raises(OptionsError, match=told):
+        baseline(name)
+
+
+def test_a_watch_of_a_real_slurm_takes_the_order_of_such_a_name():
+    assert baseline("zoo:balanced+slurm").alone == baseline("zoo:balanced")
+    assert baseline("sjf@ewma+slurm").alone == baseline("sjf@ewma")
+    with pytest.raises(OptionsError, match="in its own options"):
+        _ = baseline("sjf+slurm:60").alone

@@ -1,0 +1,155 @@
+"""What-if where the machine is a Slurm: orders run through its mechanism, other schedulers stand apart."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.names import baseline, names_mode
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.studies.whatif.answer import answer
+from hdeeprm_like.studies.whatif.changes import change_named
+from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.mechanism import CHANGE, MECHANISM, NOW, OTHER, POLICY, asked_for
+from hdeeprm_like.studies.whatif.report import sentence
+
+SLURM = "multifactor+slurm"
+
+
+@pytest.fixture
+def log_path(tmp_path):
+    """Thirty jobs of 1 to 4 cores and 20 to 320 s that come each 20 s."""
+    lines = [
+        f"{n} {20 * n} -1 {20 * 2 ** (n * 7 % 5)} {n % 4 + 1} -1 -1 {n % 4 + 1} {40 * 2 ** (n * 7 % 5)} -1 1 {n % 3} 1"
+        " -1 -1 -1 -1 -1"
+        for n in range(1, 31)
+    ]
+    path = tmp_path / "jobs.swf"
+    path.write_text("; MaxProcs: 4\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def parts(now, *policies, **how):
+    """What is simulated: names, parts, and what each is held beside."""
+    asked = asked_for(now, policies, **how)
+    return [(one.policy.name, one.part, asked[one.beside].policy.name) for one in asked]
+
+
+def test_a_policy_that_names_no_mechanism_runs_through_that_of_the_slurm_of_now():
+    assert parts(SLURM, "zoo:balanced", "sjf", "saf@ewma") == [
+        (SLURM, NOW, SLURM),
+        ("zoo:balanced+slurm", POLICY, SLURM),
+        ("sjf+slurm", POLICY, SLURM),
+        ("saf@ewma+slurm", POLICY, SLURM),
+    ]
+
+
+def test_another_mechanism_is_held_beside_the_order_of_now_under_it():
+    assert parts(SLURM, "sjf+easy", "sjf", "zoo:balanced+scored", "saf+conservative") == [
+        (SLURM, NOW, SLURM),
+        ("sjf+slurm", POLICY, SLURM),
+        ("multifactor+easy", MECHANISM, SLURM),
+        ("sjf+easy", OTHER, "multifactor+easy"),
+        ("zoo:balanced", OTHER, "multifactor+easy"),
+        ("multifactor+conservative", MECHANISM, SLURM),
+        ("saf+conservative", OTHER, "multifactor+conservative"),
+    ]
+
+
+def test_the_order_of_now_under_another_mechanism_is_the_mechanism_alone():
+    assert parts(SLURM, "multifactor+easy") == [(SLURM, NOW, SLURM), ("multifactor+easy", MECHANISM, SLURM)]
+
+
+def test_where_the_machine_is_no_slurm_names_mean_what_they_mean_everywhere():
+    assert parts("fcfs+easy", "sjf", "zoo:balanced") == [
+        ("fcfs+easy", NOW, "fcfs+easy"),
+        ("sjf+strict", POLICY, "fcfs+easy"),
+        ("zoo:balanced", POLICY, "fcfs+easy"),
+    ]
+
+
+def test_each_policy_is_simulated_once():
+    assert len(parts(SLURM, "sjf", "sjf+slurm", "sjf+slurm:10", SLURM, "multifactor")) == 2
+
+
+def test_the_watch_is_as_asked_for_where_a_policy_does_not_tell_its_own():
+    names = [name for name, *_ in parts(SLURM, "sjf", "saf+slurm", "f1+slurm:5", interval=60.0, factor=500)]
+    assert names == [SLURM, "sjf+slurm:60:500", "saf+slurm:60:500", "f1+slurm:5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "has"),
+    [
+        ("sjf", False),
+        ("sjf@learned:a+b.json", False),
+        ("sjf+easy", True),
+        ("zoo:balanced-first_fit", False),
+        ("zoo:balanced+slurm", True),
+        ("bfbp", True),
+        ("scored:my+easy.json", False),
+    ],
+)
+def test_a_name_has_a_mechanism_or_not(name, has):
+    assert names_mode(name) == has
+
+
+def test_no_sentence_mixes_policy_and_mechanism(log_path):
+    log = load_log(log_path, machine_of_cores(4))
+    found = answer(machine_of_cores(4), log, SLURM, ["sjf", "sjf+easy"], [change_named("nodes=+50%")])
+    now, policy, change, mechanism, other = found.rows
+    assert [row["part"] for row in found.rows] == [NOW, POLICY, CHANGE, MECHANISM, OTHER]
+    assert sentence(policy).startswith("With sjf+slurm your users would have waited")
+    assert sentence(change).startswith(f"With {SLURM}, nodes=+50% your users would have waited")
+    assert sentence(mechanism).startswith(
+        "The mechanism alone: with multifactor+easy, the order of now and another scheduler in place of Slurm's, "
+    )
+    assert sentence(other).startswith(
+        "With sjf+easy, another scheduler in place of Slurm's, your users would have waited"
+    )
+    assert " than with multifactor+easy, the mechanism alone" in sentence(other)
+    assert other["beside_ratio"] == pytest.approx(other["wait"] / mechanism["wait"])
+    assert mechanism["beside_ratio"] == pytest.approx(mechanism["wait"] / now["wait"])
+    product = mechanism["beside_ratio"] * other["beside_ratio"]
+    assert other["wait_ratio"] == pytest.approx(product)  # to now both together, which no sentence tells
+
+
+def test_the_command_shows_other_schedulers_apart(log_path, tmp_path, capsys):
+    out = tmp_path / "answer"
+    words = ["whatif", "--jobs", str(log_path), "--cores", "4", "--policies", "sjf,sjf+easy", "-o", str(out)]
+    assert main([*words, "--interval", "20", "--max-factor", "700"]) == 0
+    said = capsys.readouterr().out
+    told = (
+        "multifactor+slurm",
+        "sjf+slurm:20:700 ",
+        "With sjf+slurm:20:700",
+        "\nAnother scheduler in place of Slurm's:\n",
+        "multifactor+easy ",
+        "sjf+easy ",
+        "The mechanism alone: with multifactor+easy",
+        "With sjf+easy",
+    )
+    assert all(said.index(before) < said.index(after) for before, after in pairwise(told))
+    page = (out / "report.html").read_text()
+    apart = page.index("Another scheduler in place of Slurm")
+    assert page.index("With sjf+slurm:20:700 your users") < apart < page.index("With sjf+easy, another")
+    assert page.count("sjf+easy") == page[apart : page.index("Who would wait longer")].count("sjf+easy")
+    told = json.loads((out / "whatif.json").read_text())["outcomes"]
+    assert [(row["part"], row["beside"]) for row in told] == [
+        (NOW, None),
+        (POLICY, SLURM),
+        (MECHANISM, SLURM),
+        (OTHER, "multifactor+easy"),
+    ]
+
+
+def test_a_report_of_other_schedulers_alone_has_no_groups(log_path, tmp_path):
+    words = ["whatif", "--jobs", str(log_path), "--cores", "4", "--policies", "multifactor+easy"]
+    assert main([*words, "-q", "-o", str(tmp_path / "answer")]) == 0
+    assert "the mechanism alone" in (tmp_path / "answer" / "report.html").read_text()
+
+
+def test_a_watch_of_the_order_that_slurm_has_itself_is_refused():
+    with pytest.raises(OptionsError, match="Slurm's own order"):
+        asked_for(SLURM, ["multifactor+slurm:60"])
+    assert baseline(SLURM).options == ()
