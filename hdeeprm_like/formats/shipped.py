@@ -87,7 +87,7 @@ class Shipped:
 
 THESIS, CUNHA, ARCHIVE = "HDeepRM's thesis", "Cunha's dissertation", "Parallel Workloads Archive"
 HDEEPRM, OURS, RLSCHEDULER = "HDeepRM", "this project", "RLScheduler's repository"
-PUBLIC = "public figures, see the notes in the file"
+PUBLIC = "public figures"
 
 
 def _platform(name: str, file: str, what: str, nodes: int, processors: int, cores: int, source: str) -> Shipped:
@@ -129,7 +129,7 @@ SHIPPED: tuple[Shipped, ...] = (
     _jobs("ctc-sp2", "trace", "ctc_sp2_500.swf.gz", "IBM SP2, Cornell, 1996: the first 500 jobs", 500, ARCHIVE, 338),
     _jobs(
         "ctc-sp2-windows", "trace", "ctc_sp2_windows.swf.gz",
-        "IBM SP2, Cornell: ten windows of 1024 jobs, one after the other", 10_240, ARCHIVE, 338,
+        "IBM SP2, Cornell: ten windows of 1024 jobs", 10_240, ARCHIVE, 338,
     ),
     _jobs("nasa-ipsc", "trace", "nasa_ipsc_500.swf.gz", "iPSC/860, NASA, 1993: first 500 jobs", 500, ARCHIVE, 128),
     _jobs("lublin-1", "trace", "lublin_256.swf.gz", "Lublin-Feitelson model, 256 cores", 10_000, RLSCHEDULER, 256),
@@ -182,7 +182,7 @@ SHIPPED: tuple[Shipped, ...] = (
     ),
     Shipped(
         "eagle", "log", "workloads/eagle_1000.csv.gz",
-        "Eagle, NREL, January 2019, for import table --map eagle", "1,000 jobs",
+        "Eagle, 2019, for import table --map eagle", "1,000 jobs",
         "NREL/eagle-jobs, BSD-3-Clause",
     ),
     Shipped("tariff", "rates", "agents/tariff.csv", "an invented price of a kWh over a week", source=OURS),
@@ -295,14 +295,8 @@ def _listed(names: Mapping[str, object]) -> str:
 
 
 def _error(kinds: Sequence[Kind]) -> type[HDeepRMError]:
-    first = kinds[0]
-    return (
-        PlatformError
-        if first == "platform"
-        else WorkloadError
-        if first in ("trace", "workload", "offsets")
-        else OptionsError
-    )
+    errors = {"platform": PlatformError, "trace": WorkloadError, "workload": WorkloadError, "offsets": WorkloadError}
+    return errors.get(kinds[0], OptionsError)
 
 
 def _is_of_archive(text: str, kinds: Sequence[Kind]) -> bool:
