@@ -278,7 +278,7 @@ def unknown(text: str, *kinds: Kind) -> str:
     wanted = " or ".join(TITLES[kind] for kind in kinds)
     others = [TITLES[kind] for kind in KINDS if kind not in kinds and text in shipped(kind)]
     if others:
-        return f"{text!r} names a {' and a '.join(others)}, but no {wanted}; known: {_listed(shipped(*kinds))}"
+        return f"{text!r} is a name of: {', '.join(others)}; but no {wanted}; known: {_listed(shipped(*kinds))}"
     near = did_you_mean(text, names_of(*kinds))
     near = near if "did you mean" in near else ";"
     return f"{text!r:.80} is no {wanted} that comes along, and no file{near} known: {_listed(shipped(*kinds))}"
@@ -286,10 +286,10 @@ def unknown(text: str, *kinds: Kind) -> str:
 
 def _listed(names: Mapping[str, object]) -> str:
     """Return names for a message, and where all are listed if they are too many for one."""
-    text, whole = "", sorted(names)
-    for number, name in enumerate(whole):
+    text = ""
+    for number, name in enumerate(names):
         if len(text) + len(name) > LONGEST_LIST:
-            return f"{text}and {len(whole) - number} more ({ALL_NAMES})"
+            return f"{text}and {len(names) - number} more ({ALL_NAMES})"
         text += f"{name}, "
     return text.removesuffix(", ")
 
