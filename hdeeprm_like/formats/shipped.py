@@ -16,9 +16,8 @@ An argument is read by these rules, in this order, so that a name means the same
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, PlatformError, WorkloadError, did_you_mean
 
@@ -50,8 +49,7 @@ class Names(tuple["Shipped", ...]):
         return "\n".join(f"{row[0]:{kind}}  {row[1]:{name}}  {row[2]:>{size}}  {row[3]}" for row in rows)
 
 
-@dataclass(frozen=True)
-class Shipped:
+class Shipped(NamedTuple):
     """Data that comes with the package.
 
     Attributes:

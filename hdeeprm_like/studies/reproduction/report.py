@@ -88,8 +88,9 @@ def header(results: Sequence[Result]) -> Html:
         (
             html.paragraph(
                 f"Of {judged} published numbers that were measured and can be judged, {agree} came out as published "
-                f"({counts[claims.DIRECTION]} in direction only), {otherwise} otherwise, and for {counts[claims.NOT_SHOWN]} the budget does not show it. "
-                "Each stands beside ours below, with an interval, a budget and a verdict."
+                f"({counts[claims.DIRECTION]} in direction only), {otherwise} otherwise, and for "
+                f"{counts[claims.NOT_SHOWN]} the budget does not show it. Each stands beside ours below, with an "
+                "interval, a budget and a verdict."
             ),
             html.paragraph(
                 html.joined((of_verdict(verdict, counts) for verdict in claims.VERDICTS if counts[verdict]), " ")
