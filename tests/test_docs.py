@@ -17,15 +17,22 @@ sys.path.append(str(ROOT / "docs"))
 
 from make_notebooks import write_notebooks  # noqa: E402
 
-# made from the code; run by tests/importers/test_tutorial.py, and by tests/slurm/test_slurm_page.py
-NOT_HERE = ("made", "import.md", "slurm.md")
+# made from the code; run by tests/importers/test_tutorial.py, tests/slurm/test_slurm_page.py and test_real_slurm.py
+NOT_HERE = ("made", "import.md", "slurm.md", "own_log.md")
 PAGES = [
     ROOT / "README.md",
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not {*path.parts} & {*NOT_HERE}),
 ]
 # what installs, takes minutes, or is tried in tests/test_cli.py
 FIRST_TO_READ = r"docs/(tutorials/.*|cluster\.md|shipped\.md|python\.md)-.*"
-SKIPPED = ("pip install", "python agents/train_maskable_ppo.py", "docker ", "make ", "eval ")
+SKIPPED = (
+    "python -m hdeeprm_like.build",
+    "pip install",
+    "python agents/train_maskable_ppo.py",
+    "docker ",
+    "make ",
+    "eval ",
+)
 
 
 BLOCK = r"^```{}\n(.*?)^```\n(?:\n```text\n(.*?)^```)?"
@@ -105,7 +112,9 @@ def new_clone(folder, names=()):
 def run(clone, command):
     path = f"{clone / 'bin'}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
-    return subprocess.run(command, cwd=clone, env=environment, timeout=300, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=clone, env=environment, timeout=3600, capture_output=True, text=True, check=False
+    )
 
 
 # compiles nothing new; the commands of README and index stay; more pages
