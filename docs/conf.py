@@ -20,7 +20,7 @@ author = "the authors of hdeeprm_like"
 project_copyright = author
 version = release = hdeeprm_like.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build", "__pycache__"]
+exclude_patterns = ["_build", "__pycache__", "reference/made/names.md"]  # the last is a part of shipped.md
 html_theme = "furo"
 html_title = "hdeeprm_like"
 html_show_sourcelink = False

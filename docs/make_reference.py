@@ -24,6 +24,7 @@ from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine import numbers
 from hdeeprm_like.envs import registration
 from hdeeprm_like.formats.open import FORMATS
+from hdeeprm_like.formats.shipped import TITLES, listed
 from hdeeprm_like.options import Options
 from hdeeprm_like.results.plots import KINDS
 
@@ -44,6 +45,7 @@ def write_reference(folder: Path) -> None:
         "rewards": f"# Rewards\n\n{told_by(rewards)}",
         "environments": f"# Environments\n\n{told_by(registration)}",
         "formats": formats(),
+        "names": data_names(),
     }
     for name, text in pages.items():
         path = folder / f"{name}.md"
@@ -171,6 +173,16 @@ def observations() -> str:
 def told_by(module: ModuleType) -> str:
     """Return what the docstring of a module says, as Markdown."""
     return (inspect.getdoc(module) or "") + "\n"
+
+
+def data_names() -> str:
+    """Return the names of what comes along, but for platforms and jobs, which the READMEs of their folders have."""
+    rows = [
+        (TITLES[one.kind], f"`{one.name}`", f"`{one.file}`", one.what, one.source)
+        for one in listed()
+        if one.kind not in ("platform", "trace", "workload")
+    ]
+    return f"# Experiments and agents\n\n{table(('kind', 'name', 'file', 'what it is', 'source'), rows)}"
 
 
 def formats() -> str:

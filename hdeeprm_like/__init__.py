@@ -2,7 +2,8 @@
 
     import hdeeprm_like as hl
 
-    schedule = hl.simulate("platforms/gaia.json", "workloads/gaia.swf.gz", "sjf+easy")
+    gaia = hl.load_experiment("gaia")  # what comes along goes by name; a file, by its path
+    schedule = hl.simulate(gaia.platform, gaia.workload, "sjf+easy")
     print(schedule.figures["bounded_slowdown"])
     schedule.gantt("gantt.png")
 
@@ -13,6 +14,7 @@
 | `stream` | simulates a trace of any length as it is read, in bounded memory, and returns figures |
 | `load_platform`, `load_workload` | read a `Platform` and a `Workload` |
 | `load_experiment` | reads an options file and all that it names |
+| `examples` | lists the names of platforms, traces, workloads and options files that come along |
 | `PRESETS` | name to decision space of each paper; `hdeeprm_like.gym` makes environments of them |
 | `HDeepRMError` and its kinds | what is raised when something that a user gave cannot be used |
 | `__version__` | of the package |
@@ -24,7 +26,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hdeeprm_like.api import Schedule, compare, load_experiment, load_platform, load_workload, simulate, stream
+    from hdeeprm_like.api import (
+        Schedule,
+        compare,
+        examples,
+        load_experiment,
+        load_platform,
+        load_workload,
+        simulate,
+        stream,
+    )
     from hdeeprm_like.cluster.platform import Platform
     from hdeeprm_like.cluster.workload import Workload
     from hdeeprm_like.decision.presets import PRESETS
@@ -54,6 +65,7 @@ __all__ = [
     "WorkloadError",
     "__version__",
     "compare",
+    "examples",
     "load_experiment",
     "load_platform",
     "load_workload",

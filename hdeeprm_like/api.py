@@ -16,10 +16,11 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.presets import check_whole, policy_named
-from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
+from hdeeprm_like.formats.shipped import Names, existing, listed, shipped
 from hdeeprm_like.formats.windows import JobsBy, Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
@@ -156,12 +157,12 @@ def simulate(
 ) -> Schedule:
     """Simulate jobs on a platform under one policy.
 
-        >>> simulate(256, "workloads/lublin_256.swf.gz", "sjf+easy", clock="textbook").figures["bounded_slowdown"]
+        >>> simulate(256, "lublin-1", "sjf+easy", clock="textbook").figures["bounded_slowdown"]
 
     Args:
-        platform: a `Platform`, the path of one, or the number of cores of a pool, whose cores are alike and which has
-            nothing else that jobs could lack.
-        workload: a `Workload`, or the path of one or of a trace, which is read as by `load_workload`.
+        platform: a `Platform`, the name (see `examples`) or path of one, or the number of cores of a pool, whose cores
+            are alike and which has nothing else that jobs could lack.
+        workload: a `Workload`, or the name or path of one or of a trace, of which `load_workload` reads all jobs.
         policy: a policy pair as ``"shortest-high_gflops"``, a baseline as ``"sjf+easy"`` or ``"f1+conservative"``, or
             ``"agent:DIR"`` for the agent that the command ``train`` has left in a folder; ``"zoo:balanced"`` or
             ``"scored:FILE.json"`` for a learned policy.
@@ -184,7 +185,7 @@ def simulate(
     if isinstance(workload, Workload):
         jobs = Window(workload, 0.0)
     else:
-        jobs = experiments.jobs_in(Path(workload), machine, seed)
+        jobs = experiments.jobs_in(existing(workload, "trace", "workload"), machine, seed)
     if agent is not None:
         from hdeeprm_like.studies.compare.trained import play_trained
 
@@ -228,11 +229,11 @@ def compare(
 ) -> "pd.DataFrame":
     """Compare policies on the same windows of a trace, as the command ``compare`` does.
 
-        >>> compare("workloads/lublin_256.swf.gz", ["sjf+easy", "saf+easy"], "disjoint:9", reference="sjf+easy")
+        >>> compare("lublin-1", ["sjf+easy", "saf+easy"], "disjoint:9", reference="sjf+easy")
 
     Args:
-        trace: the file, SWF, plain or ``.gz``; or a workload, or a folder of workloads, in Batsim's JSON or KSU's CSV,
-            each of which is played whole on the *platform*.
+        trace: its name (see `examples`) or file, SWF, plain or ``.gz``; or a workload, or a folder of workloads, in
+            Batsim's JSON or KSU's CSV, each of which is played whole on the *platform*.
         policies: baselines as ``"sjf+easy"``, ``"agent:DIR"``, ``"actual"`` for the schedule that the trace records.
         windows: how many windows of how many jobs each: ``"10x1024"`` (the default) at random places,
             ``"disjoint:60x1024"`` spread evenly with no job in two of them, ``"disjoint:60"`` the same, ``"all"`` the
@@ -242,7 +243,8 @@ def compare(
         reference: the policy that each is compared with, one of *policies*; None for the best.
         jobs_by: jobs that are submitted at one time are in the order of the file, or with ``"id"`` of their numbers.
         seed: of the places where random windows begin. clock: as of `simulate`.
-        platform: the path of one, or the number of cores of a pool; None for a pool as the header of the trace says.
+        platform: the name or path of one, or the number of cores of a pool; None for a pool as the header of the trace
+            says.
         output: folder for the tables of all windows and tests, from which an interrupted comparison goes on, and which
             the command ``report`` makes a page of; None keeps nothing.
         processes: at most so many at a time. With more than one, a script must be guarded by
@@ -265,13 +267,13 @@ def compare(
     from hdeeprm_like.studies.compare.sampling import windows_named
 
     comparison = Comparison(
-        trace=Path(trace),
+        trace=existing(trace, "trace", "workload"),
         policies=policies_named(",".join([policies] if isinstance(policies, str) else policies)),
-        windows=windows_named(windows, None if offsets is None else Path(offsets)),
+        windows=windows_named(windows, None if offsets is None else existing(offsets, "offsets")),
         seed=seed,
         cores=platform if isinstance(platform, int) else None,
         clock=clock,
-        platform=None if platform is None or isinstance(platform, int) else Path(platform),
+        platform=None if platform is None or isinstance(platform, int) else existing(platform, "platform"),
         jobs_by=jobs_by,
         reference=reference,
         whole=whole,
@@ -291,13 +293,13 @@ def stream(
 ) -> dict[str, float]:
     """Simulate a trace of any length on a pool, some jobs at a time, as the command ``stream`` does.
 
-        >>> stream("workloads/lublin_256.swf.gz", "fcfs+easy", "runs/streamed")["bounded_slowdown"]
+        >>> stream("lublin-1", "fcfs+easy", "runs/streamed")["bounded_slowdown"]
 
     Memory holds the jobs that wait and run. The schedule is that of `simulate`, bit for bit.
 
     Args:
-        trace: SWF, plain or ``.gz``, in the order of submission. policy: a baseline in the modes strict, greedy, easy,
-            easyfcfs, easysjf and reserve which looks at no past jobs; or a pair.
+        trace: name or file, SWF, plain or ``.gz``, in the order of submission. policy: a baseline in the modes strict,
+            greedy, easy, easyfcfs, easysjf and reserve which looks at no past jobs; or a pair.
         output: folder for ``out_jobs.csv``, with the jobs in the order in which they end, and ``figures.json``.
         cores: of the pool; None for as many as the header tells. clock: ``"textbook"`` or ``"one-by-one"``.
         seed: of random policies.
@@ -312,38 +314,62 @@ def stream(
     """
     from hdeeprm_like.studies.stream import stream as run
 
-    return run(Path(trace), policy, Path(output), cores, clock, seed, progress=False)
+    return run(existing(trace, "trace"), policy, Path(output), cores, clock, seed, progress=False)
 
 
 def load_platform(path: str | Path, types: Sequence[str | Path] = ()) -> Platform:
     """Read a platform: HDeepRM's JSON, the XML that we write of one, SimGrid's XML, or KSU's table of machines.
 
+        >>> load_platform("gaia").cores
+        2280
+
     Args:
+        path: the name (see `examples`) or the file of one.
         types: files or folders that extend the types of nodes and processors that a JSON may name.
 
     Raises:
-        PlatformError: the file cannot be used.
+        PlatformError: the name is not known, or the file cannot be used.
     """
-    return formats.load_platform(Path(path), [Path(one) for one in types])
+    return formats.load_platform(existing(path, "platform"), [Path(one) for one in types])
 
 
-def load_workload(path: str | Path, platform: AnyPlatform, *, seed: int = 0) -> Workload:
+def load_workload(
+    path: str | Path, platform: AnyPlatform | None = None, *, jobs: int | None = None, skip: int = 0, seed: int = 0
+) -> Workload:
     """Read the jobs of a file for a platform.
 
+        >>> len(load_workload("gaia", jobs=1000))
+        1000
+
     Args:
-        path: Batsim's JSON, KSU's table of jobs, or a trace (SWF, plain or ``.gz``). The jobs of a trace run on a pool
-            for as long as the trace tells; for other platforms they are made as HDeepRM makes them, with operations
-            that follow from the requested time.
-        platform: as of `simulate`. seed: of what is drawn where a trace does not tell it.
+        path: a name (see `examples`), or the file: Batsim's JSON, KSU's table of jobs, or a trace (SWF, plain or
+            ``.gz``). The jobs of a trace run on a pool for as long as the trace tells; for other platforms they are
+            made as HDeepRM makes them, with operations that follow from the requested time.
+        platform: as of `simulate`; None for the machine of the name, which files do not tell.
+        jobs, skip: of a trace: how many jobs, all if None, after so many of its first lines. The experiment of the
+            thesis has ``jobs=1000, skip=4, seed=20091995``; `load_experiment` reads it as ``"gaia"``.
+        seed: of what is drawn where a trace does not tell it.
 
     Raises:
         PlatformError, WorkloadError: the platform or the file cannot be used, or a job asks for too many cores.
+        OptionsError: *platform* is missing; or *jobs* or *skip* are given for jobs that are no trace.
     """
-    return experiments.jobs_in(Path(path), platform_from(platform), seed).workload
+    file, known = existing(path, "trace", "workload"), shipped("trace", "workload")
+    if platform is None:
+        if str(path) not in known:
+            raise OptionsError(f"load_workload: {file}: does not tell its machine; add platform, a name, path or cores")
+        platform = known[str(path)].machine
+    return experiments.jobs_in(file, platform_from(platform), seed, jobs, skip).workload
 
 
 def load_experiment(path: str | Path) -> Experiment:
     """Read an options file and all that it names.
+
+        >>> gaia = load_experiment("gaia")
+        >>> simulate(gaia.platform, gaia.workload, "shortest-high_gflops").figures["slowdown"]
+
+    Args:
+        path: the name (see `examples`) or the file of one.
 
     Returns:
         What the file tells, with `platform`, `workload`, `options` and the decision `space` of its agents, for instance
@@ -352,4 +378,21 @@ def load_experiment(path: str | Path) -> Experiment:
     Raises:
         HDeepRMError: something is missing, malformed or does not fit together.
     """
-    return experiments.load_experiment(Path(path))
+    return experiments.load_experiment(existing(path, "options"))
+
+
+def examples(kind: str | None = None) -> Names:
+    """Return the data that comes along, whose names stand wherever a path of their kind may stand.
+
+        >>> [one.name for one in examples("trace")]
+
+    Args:
+        kind: platform, trace, workload, options, agent, sweep, offsets, log or rates; None for all.
+
+    Returns:
+        A tuple that prints as a table; each entry has ``name``, ``kind``, ``what``, ``size``, ``source`` and ``path``.
+
+    Raises:
+        OptionsError: there is no such kind.
+    """
+    return listed(kind)

@@ -18,14 +18,16 @@ from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.engine.node_sets import refuse_demands
-from hdeeprm_like.errors import OptionsError, WorkloadError, require_whole
+from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError, require_whole
 from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.trace_jobs import convert, knows_memory
 from hdeeprm_like.formats.windows import Window, usable, window
-from hdeeprm_like.options import EnvOptions, Options, read_options
+from hdeeprm_like.options import EnvOptions, Options, explain, read_options
 from hdeeprm_like.run.episodes import Fragments, stretched
 
 log = logging.getLogger(__name__)
@@ -138,7 +140,7 @@ def experiment_of(
     if overrides.seed is not None:
         options = options.model_copy(update={"seed": overrides.seed})
     named = overrides.platform, options.platform_file_path
-    platform_path = named[0] or named_path(path, named[1], "platform_file_path", "--platform")
+    platform_path = named[0] or named_path(path, named[1], "platform_file_path", "--platform", "platform")
     types = [path.parent / name for name in options.type_file_paths]
     platform = readers.platform(platform_path, types)
     if options.nb_resources not in (None, platform.cores):
@@ -228,11 +230,19 @@ def the_same(workload: Workload, number: int) -> Workload:
     return workload
 
 
-def named_path(options_path: Path, name: str, key: str, flag: str) -> Path:
-    """Return a path of the options file, which is relative to that file."""
+def named_path(options_path: Path, name: str, key: str, flag: str, *kinds: Kind) -> Path:
+    """Return the file of a name or path in the options file; paths are relative to that file.
+
+    Raises:
+        OptionsError: there is neither.
+        HDeepRMError: there is no such name among the *kinds*.
+    """
     if not name:
         raise OptionsError(f"{options_path}: {key}: is missing; set it or give {flag}")
-    return Path(os.path.normpath(options_path.parent / name))
+    try:
+        return Path(os.path.normpath(found(name, *kinds, folder=options_path.parent)))
+    except HDeepRMError as error:
+        raise type(error)(f"{options_path}: {key}: {error}") from None
 
 
 def is_left_by_run(path: Path, holds: Holds) -> bool:
@@ -259,7 +269,8 @@ def load_jobs(
         workload = made_jobs(path, options, platform)
         check_jobs(path, workload, platform)
         return Experiment(options, Path(), Path(options.workload.model), platform, workload)
-    source = source or named_path(path, options.workload_file_path, "workload_file_path", "--trace or --workload")
+    key, flag = "workload_file_path", "--trace or --workload"
+    source = source or named_path(path, options.workload_file_path, key, flag, "workload", "trace")
     if overrides.workload or (not overrides.trace and has_ending_of(source, "workload")):
         flops, network = platform.reference_flops, options.network or overrides.network
         workload = load_workload(source, reference_flops=flops, capacity=platform.cores, network=network)
@@ -308,7 +319,7 @@ def warn_once(message: str) -> None:
     log.warning("%s", message)
 
 
-def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:
+def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = None, skip: int = 0) -> Window:
     """Return the jobs of a file for a platform, without an options file.
 
     The jobs of a trace run on a pool for as long as the trace tells; for other machines they are made as an options
@@ -316,14 +327,28 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0) -> Window:
 
     Args:
         path: a ready workload or a trace. seed: of what is drawn where a trace does not tell it.
+        jobs, skip: of a trace: how many jobs are taken, all if None, after so many lines of it are left out, as
+            ``nb_jobs`` and ``workload.skip`` of an options file.
 
     Raises:
         WorkloadError: the file cannot be used, or a job asks for more cores than there are.
+        OptionsError: *jobs* or *skip* are no whole numbers, or given for a ready workload, which is played whole.
     """
+    require_whole("skip", skip, 0)
+    if jobs is not None:
+        require_whole("jobs", jobs, 1)
     ready = has_ending_of(path, "workload")
+    if ready and (jobs is not None or skip):
+        raise OptionsError(f"{path}: a ready workload is played whole; jobs and skip are of traces")
     if platform.processors == 1 and not ready:
-        return window(with_requested_times(usable(load_trace(path))), platform.cores)
-    plain = Options.model_validate({"seed": seed, "pybatsim": {"agent": {"type": "LEARNING"}}})
+        trace = load_trace(path)
+        chosen = take(trace, slice(skip, None)) if skip else trace
+        return window(take(with_requested_times(usable(chosen)), slice(jobs)), platform.cores)
+    asked = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
+    try:
+        plain = Options.model_validate(asked | {"pybatsim": {"agent": {"type": "LEARNING"}}})
+    except ValidationError as error:
+        raise OptionsError(explain(error.errors()[0])) from None
     overrides = Overrides(workload=path) if ready else Overrides(trace=path)
     workload = load_jobs(path, plain, platform, overrides).workload
     return Window(workload, 0.0)

@@ -281,8 +281,8 @@ class Options(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Of everything random in the experiment.")
     nb_resources: Annotated[int, Field(ge=1)] | None = Field(None, description="Cores of the platform, to check it.")
     nb_jobs: Annotated[int, Field(ge=1)] | None = Field(None, description="Jobs taken from the trace; all if missing.")
-    workload_file_path: str = Field("", description=f"Jobs: {names('trace', 'workload')}.")
-    platform_file_path: str = Field("", description=f"Platform: {names('platform')}.")
+    workload_file_path: str = Field("", description=f"Jobs, a name as 'gaia' or a file: {names('trace', 'workload')}.")
+    platform_file_path: str = Field("", description=f"Platform, a name as 'gaia' or a file: {names('platform')}.")
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
     network: bool = Field(
         False, description="Whether the embedded simulator plays messages and latencies as Batsim does, job by job."

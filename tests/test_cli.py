@@ -531,6 +531,17 @@ def test_without_an_output_the_run_lies_beside_and_is_told(files, capsys, monkey
         ("jobstat x.swf req_t", "req_time "),
         ("jobstat x.swf size medi", "median "),
         ("example ga", "gaia "),
+        ("launch --options gaia-", "gaia-shortest "),
+        ("launch --options x.json --trace lublin-1-", "lublin-1-500 "),
+        ("launch --options x.json --platform nin", "nine-machines "),
+        ("launch --options x.json --workload lea", "learning "),
+        ("train --options learning --agent reinf", "reinforce "),
+        ("compare --trace CTC", "CTC-SP2-1996-3.1-cln "),
+        ("compare --trace gaia --policies fcfs,sjf+conserv", "fcfs,sjf+conservative "),
+        ("compare --trace gaia --policies fcfs,zoo:bal", "fcfs,zoo:balanced "),
+        ("stream --policy shortest-high_gf", "shortest-high_gflops "),
+        ("explain zoo:bal", "zoo:balanced "),
+        ("fetch-trace KTH", "KTH-SP2-1996-2.1-cln "),
         ("reproduce R03 R1", "R10\nR11\nR12\nR13\nR14\nR15\nR16\nR17"),
     ],
 )
@@ -545,7 +556,55 @@ def test_a_shell_completes_commands_flags_and_names(typed, known, tmp_path):
     assert told.read_text() == known
 
 
+def test_a_shell_completes_names_and_files(tmp_path):
+    (tmp_path / "lumi-mine.json").write_text("{}")
+    told = tmp_path / "told"
+    typed = "hdeeprm-like launch --options gaia --platform lumi"
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(told), "_ARGCOMPLETE_IFS": "\n"}
+    asked |= {"COMP_LINE": typed, "COMP_POINT": str(len(typed)), "PYTHONPATH": str(ROOT)}
+    command = "import sys; from hdeeprm_like.cli.main import main; sys.exit(main())"
+    subprocess.run([sys.executable, "-c", command], env=os.environ | asked, timeout=60, cwd=tmp_path, check=True)
+    assert told.read_text().splitlines() == ["lumi", "lumi-mine.json"]
+
+
 # what a command says
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["launch", "-o", "gaja"],
+            "--options/-o: 'gaja' is no options file that comes along, and no file; did",
+        ),
+        (["launch", "-o", "gaia", "--trace", "gaja"], "--trace: 'gaja' is no trace that comes along, and no file; did"),
+        (["launch", "-o", "gaia", "--workload", "gaia"], "but no workload; known: learning, worked-one"),
+        (["compare", "--trace", "lublin", "--policies", "fcfs", "--output", "x"], "did you mean 'lublin-"),
+        (["predict", "KTH-SP2-1996-2.1-cln"], "get it once with: hdeeprm-like fetch-trace KTH-SP2-1996-2.1-cln"),
+        (["convert", "gaja", "x.xml"], "'gaja' is no platform that comes along"),
+        (["sweep", "gaja", "-o", "x"], "'gaja' is no sweep or options file that comes along"),
+        (["example", "--names", "trce"], "is no kind of data that comes along; did you mean 'trace'?"),
+        (["example", "--names", "trace", "x"], "lists names and copies nothing; leave DIR out"),
+    ],
+)
+def test_an_unknown_name_is_refused_in_one_line(words, said, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(capsys, *words)
+
+
+def test_names_stand_for_paths_in_commands(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["jobstat", "gaia", "size", "p95"]) == 0
+    assert capsys.readouterr().out == "size p95: 36 cores\n"
+    assert main(["convert", "gaia", "gaia.xml"]) == 0
+    assert capsys.readouterr().out == "2280 cores in gaia.xml\n"
+    assert main(["convert", "learning", "jobs.json"]) == 0
+    assert capsys.readouterr().out == "2 jobs in jobs.json\n"
+    assert main(["example", "--names", "trace"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split()[:2] == ["trace", "gaia"]
+    assert main(["launch", "-q", "--options", "worked-three"]) == 0
+    assert (tmp_path / "run-worked-three" / "run.json").exists()
 
 
 def test_the_nearest_command_is_named(capsys):

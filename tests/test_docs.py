@@ -1,4 +1,5 @@
-"""What the README and the site show: commands run as they are typed, Python runs, pages are built without a warning."""
+"""What the README and the site show: commands and Python run as they are typed, away from the clone, and print what the
+page shows; pages are built without a warning."""
 
 import json
 import os
@@ -16,46 +17,90 @@ sys.path.append(str(ROOT / "docs"))
 
 from make_notebooks import write_notebooks  # noqa: E402
 
-# made from the code; run by tests/importers/test_tutorial.py, and by tests/slurm/test_slurm_page.py
-NOT_HERE = ("made", "import.md", "slurm.md")
+# made from the code; run by tests/importers/test_tutorial.py, tests/slurm/test_slurm_page.py and test_real_slurm.py
+NOT_HERE = ("made", "import.md", "slurm.md", "own_log.md")
 PAGES = [
     ROOT / "README.md",
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not {*path.parts} & {*NOT_HERE}),
 ]
 # what installs, takes minutes, or is tried in tests/test_cli.py
-SKIPPED = ("pip install", "python agents/train_maskable_ppo.py", "docker ", "make ", "eval ")
+FIRST_TO_READ = r"docs/(tutorials/.*|cluster\.md|shipped\.md|python\.md)-.*"
+SKIPPED = (
+    "python -m hdeeprm_like.build",
+    "pip install",
+    "python agents/train_maskable_ppo.py",
+    "docker ",
+    "make ",
+    "eval ",
+)
+
+
+BLOCK = r"^```{}\n(.*?)^```\n(?:\n```text\n(.*?)^```)?"
 
 
 def blocks(language):
-    """Each block of a language with the name of its page, in order."""
+    """Each block of a language with the name of its page and the output that the page shows for it, in order."""
     found = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        for block in re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-            found.append((page.relative_to(ROOT).as_posix(), block))
+        for block, output in re.findall(BLOCK.format(language), text, re.DOTALL | re.MULTILINE):
+            found.append((page.relative_to(ROOT).as_posix(), block, output))
     return found
 
 
-COMMANDS = [(page, line) for page, block in blocks("sh") for line in block.splitlines() if not line.startswith(SKIPPED)]
+def commands_of(block):
+    return [line for line in block.splitlines() if not line.startswith(SKIPPED)]
+
+
+COMMANDS = [(page, block, output) for page, block, output in blocks("sh") if commands_of(block)]
 PYTHON = blocks("python")
+WITHOUT_CLONE = {"README.md", "docs/index.md", "docs/cluster.md", "docs/shipped.md", "docs/python.md"} | {
+    f"docs/tutorials/{name}.md" for name in ("first_run", "compare_policies", "train_an_agent")
+}
+
+
+def ids_of(found):
+    return [f"{page}-{number}" for number, (page, *_) in enumerate(found)]
+
+
+def differences(printed, shown):
+    """Lines that a page shows and that were not printed, in this order; a line of three dots stands for any lines."""
+    printed, shown = ([line.rstrip() for line in text.splitlines()] for text in (printed, shown))
+    missing, place, free = [], 0, False
+    for line in shown:
+        if line == "...":
+            free = True
+            continue
+        found = next((n for n in range(place, len(printed)) if printed[n] == line), None) if free else place
+        if found is None or found >= len(printed) or printed[found] != line:
+            missing.append(line)
+        else:
+            place, free = found + 1, False
+    return missing if free or not shown else [*missing, *printed[place:]]
 
 
 @pytest.fixture(scope="module")
 def clones(tmp_path_factory):
-    """A folder for each page that looks like a clone; one command finds there what those before it on the page left."""
+    """A folder for each page; one command finds there what those before it on the page left.
+
+    It looks like a clone, or holds nothing, as that of a user of the package.
+    """
     made = {}
 
     def clone_of(page):
         if page not in made:
-            made[page] = new_clone(tmp_path_factory.mktemp("clone"))
+            made[page] = new_clone(tmp_path_factory.mktemp("clone"), () if page in WITHOUT_CLONE else IN_CLONE)
         return made[page]
 
     return clone_of
 
 
-def new_clone(folder):
+IN_CLONE = ("agents", "platforms", "workloads", "tests")
+
+
+def new_clone(folder, names=()):
     folder.mkdir(exist_ok=True)
-    for name in ("agents", "platforms", "workloads", "tests"):
+    for name in names:
         (folder / name).symlink_to(ROOT / name)
     (folder / "bin").mkdir()
     command = folder / "bin" / "hdeeprm-like"
@@ -67,26 +112,65 @@ def new_clone(folder):
 def run(clone, command):
     path = f"{clone / 'bin'}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
-    return subprocess.run(command, cwd=clone, env=environment, timeout=300, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=clone, env=environment, timeout=3600, capture_output=True, text=True, check=False
+    )
 
 
-# compiles nothing new; the README's commands stay; more pages
-@pytest.mark.lane(more=r"docs/tutorials/first_run\.md-.*", slow=r"(?!README\.md|docs/tutorials/first_run\.md).*")
-@pytest.mark.parametrize(("page", "line"), COMMANDS, ids=[f"{page}-{n}" for n, (page, _) in enumerate(COMMANDS)])
-def test_a_command_works_as_typed(clones, page, line):
-    assert line.startswith("hdeeprm-like "), f"{page} shows a command that no test runs: {line}"
-    done = run(clones(page), shlex.split(line, comments=True))
+# compiles nothing new; the commands of README and index stay; more pages
+@pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|docs/index\.md|{FIRST_TO_READ}).*")
+@pytest.mark.parametrize(("page", "block", "shown"), COMMANDS, ids=ids_of(COMMANDS))
+def test_commands_work_as_typed_and_print_what_the_page_shows(clones, page, block, shown):
+    printed = ""
+    for line in commands_of(block):
+        assert line.startswith("hdeeprm-like "), f"{page} shows a command that no test runs: {line}"
+        done = run(clones(page), shlex.split(line, comments=True))
+        assert done.returncode == 0, done.stderr
+        printed += done.stdout
+    if shown:
+        assert differences(printed, shown) == [], printed
+
+
+# compiles nothing new; the README's block stays; more pages
+@pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|{FIRST_TO_READ}).*")
+@pytest.mark.parametrize(("page", "block", "shown"), PYTHON, ids=ids_of(PYTHON))
+def test_python_works_as_typed_and_prints_what_the_page_shows(clones, page, block, shown):
+    before = [text for name, text, _ in PYTHON if name == page]
+    before = before[: before.index(block)] if page in WITHOUT_CLONE else [one for one in before if "import" in one][:1]
+    needed = [] if "import" in block else before
+    done = run(clones(page), [sys.executable, "-c", "\n".join(["import contextlib, io", *map(silent, needed), block])])
     assert done.returncode == 0, done.stderr
+    if shown:
+        assert differences(done.stdout, shown) == [], done.stdout
 
 
-# compiles nothing new; the README's commands stay; more pages
-@pytest.mark.lane(more=r"docs/tutorials/first_run\.md-8", slow=r"(?!(README\.md-0|docs/tutorials/first_run\.md-8)$).*")
-@pytest.mark.parametrize(("page", "block"), PYTHON, ids=[f"{page}-{n}" for n, (page, _) in enumerate(PYTHON)])
-def test_python_works_as_typed(clones, page, block):
-    before = [text for name, text in PYTHON if name == page and text != block]
-    needed = [text for text in before if "import" in text][:1] if "import" not in block else []
-    done = run(clones(page), [sys.executable, "-c", "\n".join([*needed, block])])
-    assert done.returncode == 0, done.stderr
+def silent(block):
+    """A block of a page that is needed by a later one, without what it prints."""
+    indented = block.replace("\n", "\n    ")
+    return f"with contextlib.redirect_stdout(io.StringIO()):\n    {indented}"
+
+
+def test_the_figures_of_a_page_are_compared_with_what_was_printed():
+    printed = "a 1\nb 2\nc 3\n"
+    assert differences(printed, printed) == []
+    assert differences(printed, "a 1\n...\n") == []
+    assert differences(printed, "...\nb 2\n...\n") == []
+    assert differences(printed, "...\nc 3\n") == []
+    assert differences(printed, "a 1\nb 2\n") == ["c 3"]
+    assert differences(printed, "a 1\nb 4\nc 3\n") != []
+    assert differences(printed, "...\nb 4\n...\n") == ["b 4"]
+
+
+def test_pages_for_newcomers_name_no_path_of_the_repository():
+    shown = [(page, block) for page, block, _ in (*COMMANDS, *PYTHON) if page in WITHOUT_CLONE]
+    assert {page for page, _ in shown} == WITHOUT_CLONE
+    named = [(page, path) for page, block in shown for path in re.findall(r"\b(?:agents|platforms|workloads)/", block)]
+    assert named == []
+
+
+def test_the_pages_that_play_the_gaia_experiment_show_its_figures():
+    for name in ("README.md", "docs/index.md", "docs/tutorials/first_run.md"):
+        assert "Mean slowdown                55.49  2.257" in (ROOT / name).read_text(encoding="utf-8")
 
 
 # runs the tutorials once more
@@ -119,8 +203,9 @@ def test_every_link_between_files_leads_somewhere():
 
 
 def test_there_is_something_to_run():
-    assert len(COMMANDS) > 30
+    assert len(COMMANDS) > 20
     assert len(PYTHON) > 4
+    assert sum(bool(shown) for _, _, shown in (*COMMANDS, *PYTHON)) > 9
 
 
 # builds the site; `make docs` does so too
@@ -134,7 +219,7 @@ def test_the_site_is_built_without_a_warning_and_can_be_searched(tmp_path):
     assert "backfilling" in (tmp_path / "searchindex.js").read_text(encoding="utf-8").lower()
     notebook = json.loads((tmp_path / "first_run.ipynb").read_text(encoding="utf-8"))
     code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert code[0].startswith("!hdeeprm-like example gaia x\n!hdeeprm-like launch")
+    assert code[0].startswith("!hdeeprm-like launch --options gaia ")
     assert "hl.simulate" in code[1]
     for page in ("index", "concepts", "reference/made/options", "reference/api"):
         assert (tmp_path / f"{page}.html").exists()

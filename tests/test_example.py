@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import hdeeprm_like.examples
+import hdeeprm_like.formats.shipped
 from hdeeprm_like.cli.main import main, parser
 from hdeeprm_like.decision.score_files import zoo
 from hdeeprm_like.errors import OptionsError, ResultsError
@@ -82,11 +83,11 @@ def test_the_commands_to_run_next_are_commands_of_ours_on_files_of_the_copy(name
 
 def test_the_examples_are_found_in_the_package_where_it_is_installed_and_else_in_the_clone(monkeypatch, tmp_path):
     assert examples_folder() == ROOT
-    package = tmp_path / "hdeeprm_like" / "examples"
-    monkeypatch.setattr(hdeeprm_like.examples, "__file__", str(package / "__init__.py"))
+    package = tmp_path / "hdeeprm_like"
+    monkeypatch.setattr(hdeeprm_like.formats.shipped, "__file__", str(package / "formats" / "shipped.py"))
     assert examples_folder() == tmp_path
-    (package / "agents").mkdir(parents=True)
-    assert examples_folder() == package
+    (package / "examples" / "agents").mkdir(parents=True)
+    assert examples_folder() == package / "examples"
 
 
 # the command

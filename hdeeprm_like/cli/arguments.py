@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
+from hdeeprm_like.cli.names import add_named, agent_named, completed_with_files
 from hdeeprm_like.errors import did_you_mean, one_line
 from hdeeprm_like.formats.open import names
+from hdeeprm_like.formats.shipped import names_of
 from hdeeprm_like.limits import Limit, refusal
 
 PROGRAM = "hdeeprm-like"
@@ -40,7 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the program."""
-        self.exit(USER_ERROR, f"{PROGRAM}: {one_line(message, most=200)}; see {self.prog} --help\n")
+        self.exit(USER_ERROR, f"{PROGRAM}: {one_line(message)}; see {self.prog} --help\n")
 
 
 def command(
@@ -138,17 +140,22 @@ def add_trust_flag(added: argparse.ArgumentParser) -> None:
 
 def add_input_flags(added: argparse.ArgumentParser) -> None:
     """Add the flags that stand in place of what an options file says about platform, jobs and seed."""
-    instead = "in place of the options file's"
-    added.add_argument("--platform", type=Path, help=f"platform {instead}: {names('platform')}")
-    added.add_argument("--trace", type=Path, metavar="SWF", help=f"trace {instead}: {names('trace')}")
-    added.add_argument("--workload", "-cw", type=Path, help=f"workload that is taken as it is: {names('workload')}")
+    instead, or_file = "in place of the options file's", "a name, as {}, or a file: {}".format
+    told = f"platform {instead}: {or_file('gaia', names('platform'))}"
+    add_named(added, "--platform", kinds=("platform",), help=told)
+    add_named(added, "--trace", kinds=("trace",), help=f"trace {instead}: {or_file('lublin-1', names('trace'))}")
+    told = f"workload that is taken as it is: {or_file('learning', names('workload'))}"
+    add_named(added, "--workload", "-cw", kinds=("workload",), help=told)
     added.add_argument("--seed", type=seed, help=f"seed {instead}")
 
 
 def add_agent_flags(added: argparse.ArgumentParser) -> None:
     """Add the flags of learning agents, as HDeepRM's users know them."""
     learning = added.add_argument_group("learning agents")
-    learning.add_argument("--agent", "-a", metavar="FILE.py[:Class]", help="the agent")
+    agent = learning.add_argument(
+        "--agent", "-a", type=agent_named, metavar="FILE.py[:Class]", help="the agent; or a name, as reinforce"
+    )
+    completed_with_files(agent, lambda: names_of("agent"))
     learning.add_argument("--input-model", "-im", type=Path, metavar="PT", help="weights, or a training's directory")
     learning.add_argument("--output-model", "-om", type=Path, metavar="PT", help="where to leave the weights")
     learning.add_argument("--device", metavar="NAME", help="cpu, cuda, mps or auto (default cpu)")

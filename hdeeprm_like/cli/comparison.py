@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, next_command, seed
+from hdeeprm_like.cli.names import add_named, completed_policies
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import CORES, PROCESSES
 
@@ -17,7 +18,7 @@ def add_compare(commands: Commands) -> None:
     """Add ``compare``."""
     added = command(commands, "compare", "compare scheduling policies on the same windows of a trace", run_compare)
     add_jobs_flags(added)
-    added.add_argument(
+    policies = added.add_argument(
         "--policies",
         required=True,
         metavar="P,...",
@@ -25,11 +26,13 @@ def add_compare(commands: Commands) -> None:
         "has left in DIR; zoo:NAME or scored:FILE.json for a learned policy; actual for the schedule that the trace "
         "records; see the README",
     )
-    added.add_argument(
+    completed_policies(policies, "actual", several=True)
+    reference = added.add_argument(
         "--reference",
         metavar="P",
         help="compare each policy with this one (default: the one with the lowest mean bounded slowdown)",
     )
+    completed_policies(reference, "actual")
     added.add_argument(
         "--tests",
         choices=("friedman", "anova"),
@@ -62,13 +65,14 @@ def add_compare(commands: Commands) -> None:
 
 def add_jobs_flags(added: argparse.ArgumentParser) -> None:
     """Add what tells the jobs that all policies run, the machine and the clock."""
-    added.add_argument(
+    add_named(
+        added,
         "--trace",
-        type=Path,
+        kinds=("trace", "workload"),
         required=True,
         metavar="SWF",
-        help="the trace, plain or .gz; or a workload, or a folder of workloads, in JSON or KSU's CSV, each played "
-        "whole on the machine of --platform",
+        help="the trace: a name, as lublin-1, or a file, plain or .gz; or a workload, or a folder of workloads, in "
+        "JSON or KSU's CSV, each played whole on the machine of --platform",
     )
     added.add_argument(
         "--windows",
@@ -76,9 +80,10 @@ def add_jobs_flags(added: argparse.ArgumentParser) -> None:
         help="windows and jobs of each, drawn at random (default 10x1024); disjoint:NxJ for some that share no job, "
         "disjoint:N for 1024 jobs of each; all for the whole trace as one",
     )
-    added.add_argument(
+    add_named(
+        added,
         "--offsets",
-        type=Path,
+        kinds=("offsets",),
         metavar="CSV",
         help="begin the windows where the column start_index says, counted from 0 among the jobs that can be used; "
         "NxJ takes the first N of them",
@@ -93,9 +98,8 @@ def add_jobs_flags(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--cores", type=at_most(CORES), metavar="N", help="of a pool (default: as the header of the trace says)"
     )
-    added.add_argument(
-        "--platform", type=Path, metavar="FILE", help=f"a machine in place of a pool: {names('platform')}"
-    )
+    told = f"a machine in place of a pool: a name, as gaia, or a file: {names('platform')}"
+    add_named(added, "--platform", kinds=("platform",), metavar="FILE", help=told)
     added.add_argument(
         "--clock",
         choices=("textbook", "one-by-one", "batsim"),

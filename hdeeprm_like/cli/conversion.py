@@ -5,20 +5,25 @@ import sys
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, at_most, command, gflops
+from hdeeprm_like.cli.names import completed_with_files
 from hdeeprm_like.cli.workloads import GIGA
 from hdeeprm_like.formats.open import names
+from hdeeprm_like.formats.shipped import Kind, found, is_name, names_of
 from hdeeprm_like.limits import CORES
+
+JOBS: tuple[Kind, ...] = ("trace", "workload")
 
 
 def add_convert(commands: Commands) -> None:
     """Add ``convert``."""
     added = command(commands, "convert", "write a platform or jobs in another format", run_convert)
-    added.add_argument(
+    source = added.add_argument(
         "source",
-        type=Path,
         metavar="SOURCE",
-        help=f"platform ({names('platform')}) or jobs ({names('workload', 'trace')})",
+        help=f"a name, as gaia, or a file: platform ({names('platform')}) or jobs ({names('workload', 'trace')}); a "
+        "name is that of a platform where the target ends in .xml, else of jobs where there are some of that name",
     )
+    completed_with_files(source, lambda: names_of("platform", *JOBS))
     added.add_argument("target", type=Path, metavar="TARGET", help="the file; the ending of its name tells the format")
     added.add_argument(
         "--gflops", type=gflops, default=1.0, metavar="G", help="of the cores the run times are of (default 1)"
@@ -34,6 +39,14 @@ def run_convert(options: argparse.Namespace) -> None:
     from hdeeprm_like.formats.conversion import convert_file
 
     flops = options.gflops * GIGA
-    written = convert_file(options.source, options.target, flops=flops, cores=options.cores, batsim=options.batsim)
+    source = source_named(options.source, options.target)
+    written = convert_file(source, options.target, flops=flops, cores=options.cores, batsim=options.batsim)
     if not options.quiet:
         sys.stdout.write(f"{written} in {options.target}\n")
+
+
+def source_named(text: str, target: Path) -> Path:
+    """Return the file of a name or path; what the target is decides whether a name is that of a platform or of jobs."""
+    if target.name.endswith((".xml", ".xml.gz")):
+        return found(text, "platform")
+    return found(text, *(JOBS if is_name(text, *JOBS) or not is_name(text, "platform") else ("platform",)))

@@ -15,6 +15,8 @@ def add_example(commands: Commands) -> None:
     added = command(commands, "example", purpose, run_example)
     completed(added.add_argument("name", nargs="?", metavar="NAME", help="of the example, as gaia"), names_of_examples)
     added.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where its files go; made if it is missing")
+    told = "list the names of platforms, traces and other data that commands take in place of paths"
+    added.add_argument("--names", action="store_true", help=f"{told}; NAME is then one of their kinds, or missing")
 
 
 def names_of_examples() -> Iterable[str]:
@@ -25,7 +27,14 @@ def names_of_examples() -> Iterable[str]:
 
 
 def run_example(options: argparse.Namespace) -> None:
-    """List the examples, or copy one and tell what to run next."""
+    """List the examples or the names of data, or copy an example and tell what to run next."""
+    if options.names:
+        from hdeeprm_like.formats.shipped import listed
+
+        if options.folder is not None:
+            raise OptionsError("example --names: lists names and copies nothing; leave DIR out")
+        sys.stdout.write(f"{listed(options.name)}\n")
+        return
     from hdeeprm_like.examples import EXAMPLES, commands_for, copy_example, example_named
 
     if options.name is None:

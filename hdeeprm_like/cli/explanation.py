@@ -2,9 +2,9 @@
 
 import argparse
 import sys
-from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, moment
+from hdeeprm_like.cli.arguments import Commands, at_most, command, completed, moment
+from hdeeprm_like.cli.names import add_named, learned_policies
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES, JOBS
 
@@ -14,8 +14,10 @@ FEW = 12  # jobs that are shown
 def add_explain(commands: Commands) -> None:
     """Add ``explain``."""
     added = command(commands, "explain", "say what a learned policy looks at, and why a job is first", run_explain)
-    added.add_argument("policy", metavar="POLICY", help="zoo:NAME or scored:FILE.json")
-    added.add_argument("--trace", type=Path, metavar="SWF", help="look at the queue while the jobs of a trace are run")
+    policy = added.add_argument("policy", metavar="POLICY", help="zoo:NAME or scored:FILE.json")
+    completed(policy, learned_policies)
+    told = "look at the queue while the jobs of a trace are run: a name, as lublin-1, or a file"
+    add_named(added, "--trace", kinds=("trace",), metavar="SWF", help=told)
     added.add_argument("--cores", type=at_most(CORES), metavar="N", help="of the machine (default: as the trace says)")
     added.add_argument("--jobs", type=at_most(JOBS), default=1024, metavar="N", help="of the trace (default 1024)")
     added.add_argument("--at", type=moment, default=0.0, metavar="S", help="s after the first job (default 0)")

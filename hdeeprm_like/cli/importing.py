@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.cli.arguments import Commands, at_most, command
+from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES
 
@@ -75,7 +76,8 @@ def _add_slurm_flags(added: argparse.ArgumentParser) -> None:
 
 def _add_table(kinds: Commands) -> None:
     added = command(kinds, "table", "make a trace of a log by a map of its columns", _run_table)
-    added.add_argument("file", type=Path, metavar="FILE", help="CSV or the like, plain or packed; Parquet with pyarrow")
+    told = "CSV or the like, plain or packed; Parquet with pyarrow; or a name, as eagle"
+    add_named(added, "file", kinds=("log",), metavar="FILE", help=told)
     added.add_argument("--map", required=True, metavar="TOML", help="eagle, pm100, fdata, frontier, or a file of yours")
     _add_trace_flags(added)
 
@@ -83,7 +85,8 @@ def _add_table(kinds: Commands) -> None:
 def _add_trace_flags(added: argparse.ArgumentParser) -> None:
     added.add_argument("--output", "-o", type=Path, metavar="FILE.swf|csv", help="the trace, also .gz")
     added.add_argument("--timezone", metavar="ZONE", help="of times that do not tell theirs, as Europe/Madrid")
-    added.add_argument("--platform", type=Path, metavar="JSON", help="imported platform: its cores and time limits")
+    told = "imported platform: its cores and time limits"
+    add_named(added, "--platform", kinds=("platform",), metavar="JSON", help=told)
     added.add_argument(
         "--cores", type=at_most(CORES), metavar="N", help="of the machine (default: most in use at once)"
     )

@@ -17,7 +17,9 @@ from hdeeprm_like.cli.arguments import (
     next_command,
     positive_seconds,
 )
+from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.formats.shipped import name_of
 from hdeeprm_like.limits import RUNS
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 def add_launch(commands: Commands) -> None:
     """Add ``launch``."""
     added = command(commands, "launch", "simulate an experiment", run_launch)
-    added.add_argument("--options", "-o", type=Path, required=True, metavar="EXP.json", help="the options file")
+    told = "the options file; or a name, as gaia"
+    add_named(added, "--options", "-o", kinds=("options",), required=True, metavar="EXP.json", help=told)
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
     added.add_argument("--overwrite", action="store_true", help="replace the run that the directory holds")
     add_input_flags(added)
@@ -70,7 +73,7 @@ def run_launch(options: argparse.Namespace) -> int | None:
 
     from hdeeprm_like.experiment import Overrides, load_experiment
 
-    output = options.output or Path(f"run-{options.options.stem}")
+    output = options.output or Path(f"run-{name_of(options.options)}")
     refuse_earlier_run(output, options.overwrite)
     with_batsim = options.simulator != "embedded"
     overrides = Overrides(options.platform, options.trace, options.workload, options.seed, with_batsim)

@@ -18,7 +18,9 @@ from hdeeprm_like.cli.arguments import (
     command,
     next_command,
 )
+from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.formats.shipped import name_of
 from hdeeprm_like.limits import ENVS, EPISODES, PROCESSES
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 def add_train(commands: Commands) -> None:
     """Add ``train``."""
     added = command(commands, "train", "train an agent", run_train)
-    added.add_argument("--options", "-o", type=Path, metavar="EXP.json", help="the options file")
+    told = "the options file; or a name, as learning"
+    add_named(added, "--options", "-o", kinds=("options",), metavar="EXP.json", help=told)
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the training (default: train-EXP)")
     added.add_argument("--resume", type=Path, metavar="DIR", help="go on with the training in this directory")
     added.add_argument(
@@ -73,7 +76,7 @@ def run_train(options: argparse.Namespace) -> int:
         output = options.resume
         learner, how = resume_learner(output, options.device, options.episodes)
     else:
-        output = options.output or Path(f"train-{options.options.stem}")
+        output = options.output or Path(f"train-{name_of(options.options)}")
         overrides = Overrides(options.platform, options.trace, options.workload, options.seed)
         experiment = load_experiment(options.options, overrides)
         learner = new_learner(experiment, options)
@@ -161,7 +164,7 @@ def run_evolution(options: argparse.Namespace) -> int:
     from hdeeprm_like.studies.evolution.search import evolve
     from hdeeprm_like.studies.sweep.engine import Where
 
-    output = options.resume or options.output or Path(f"train-{options.options.stem}")
+    output = options.resume or options.output or Path(f"train-{name_of(options.options)}")
     path = None if options.resume else options.options
     try:
         where = Where(options.engine or "local", output, options.processes)

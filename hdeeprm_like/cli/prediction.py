@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, at_most, command, share
+from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import CORES
@@ -13,7 +14,8 @@ from hdeeprm_like.limits import CORES
 def add_predict(commands: Commands) -> None:
     """Add ``predict``."""
     added = command(commands, "predict", "tell how well the run times of a trace are predicted", run_predict)
-    added.add_argument("trace", type=Path, metavar="TRACE", help=f"the trace: {names('trace')}")
+    told = f"the trace: a name, as ctc-sp2, or a file: {names('trace')}"
+    add_named(added, "trace", kinds=("trace",), metavar="TRACE", help=told)
     added.add_argument(
         "--predictors",
         metavar="P,...",

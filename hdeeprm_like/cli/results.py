@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, command, completed, moment, seed
+from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
@@ -66,7 +67,8 @@ def add_metrics(commands: Commands) -> None:
     added.add_argument("--short", action="store_true", help="print only the most important ones")
     added.add_argument("--explain", action="store_true", help="also print what each figure means; DIR may be left out")
     for name, of in RATES.items():
-        added.add_argument(f"--{name}", type=Path, metavar="F.csv", help=f"time (s), value: {of} from then on")
+        told = f"time (s), value: {of} from then on"
+        add_named(added, f"--{name}", kinds=("rates",), metavar="F.csv", help=told)
 
 
 def run_metrics(options: argparse.Namespace) -> None:
@@ -99,7 +101,8 @@ def run_metrics(options: argparse.Namespace) -> None:
 def add_jobstat(commands: Commands) -> None:
     """Add ``jobstat``."""
     added = command(commands, "jobstat", "print statistics of what jobs ask for", run_jobstat)
-    added.add_argument("workload", type=Path, help=f"jobs: {names('workload', 'trace')}")
+    told = f"jobs: a name, as gaia, or a file: {names('workload', 'trace')}"
+    add_named(added, "workload", kinds=("trace", "workload"), help=told)
     field = added.add_argument(
         "field", metavar="FIELD", help="req_time, size, mem, mem_bw, submit, or all for the whole table"
     )

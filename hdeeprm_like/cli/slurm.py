@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.cli.arguments import Commands, at_most, command, positive_seconds
+from hdeeprm_like.cli.names import completed_policies
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import JOBS, SITE_FACTOR
@@ -40,9 +41,10 @@ def add_slurm(commands: Commands) -> None:
 
 def _add_watch(kinds: Commands) -> None:
     added = command(kinds, "watch", "watch a Slurm, and order its pending jobs by a policy", _run_watch)
-    added.add_argument(
+    policy = added.add_argument(
         "--policy", required=True, metavar="NAME", help="whose order: sjf, f1, zoo:balanced, scored:FILE.json, ..."
     )
+    completed_policies(policy)
     mode = added.add_mutually_exclusive_group()
     mode.add_argument(
         "--dry-run", action="store_true", help="log what would be done beside what Slurm does (this is the default)"

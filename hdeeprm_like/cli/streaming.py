@@ -5,21 +5,22 @@ import sys
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, at_most, command, seed
+from hdeeprm_like.cli.names import add_named, completed_policies
 from hdeeprm_like.limits import CORES
 
 
 def add_stream(commands: Commands) -> None:
     """Add ``stream``."""
     added = command(commands, "stream", "simulate a trace of any length on a pool, as it is read", run_stream)
-    added.add_argument(
-        "--trace", type=Path, required=True, metavar="SWF", help="plain or .gz, in the order of submission"
-    )
-    added.add_argument(
+    told = "a name, as lublin-1, or a file, plain or .gz, in the order of submission"
+    add_named(added, "--trace", kinds=("trace",), required=True, metavar="SWF", help=told)
+    policy = added.add_argument(
         "--policy",
         required=True,
         metavar="P",
         help="a baseline that needs no history or plan, as fcfs, sjf+easy, saf+greedy; or a pair as first-high_gflops",
     )
+    completed_policies(policy)
     added.add_argument(
         "--cores", type=at_most(CORES), metavar="N", help="of the pool (default: as the header of the trace says)"
     )

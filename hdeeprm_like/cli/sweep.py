@@ -15,7 +15,9 @@ from hdeeprm_like.cli.arguments import (
     command,
     positive_seconds,
 )
+from hdeeprm_like.cli.names import completed_with_files
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.shipped import found, names_of
 from hdeeprm_like.limits import PROCESSES
 
 if TYPE_CHECKING:
@@ -32,12 +34,14 @@ def add_sweep(commands: Commands) -> None:
         f"{PROGRAM} sweep FILE --output DIR [--engine local|slurm|ray] ...\n"
         f"       {PROGRAM} sweep status DIR | cancel DIR | collect DIR --output TABLE.csv"
     )
-    added.add_argument(
+    words = added.add_argument(
         "words",
         nargs="+",
         metavar="FILE | status DIR | cancel DIR | collect DIR",
-        help="an options file with lists, or a list of such; or what to do with a sweep that was begun",
+        help="an options file with lists, or a list of such, or a name, as lublin-1; or what to do with a sweep that "
+        "was begun",
     )
+    completed_with_files(words, lambda: (*names_of("sweep"), *ACTIONS))
     added.add_argument(
         "--output",
         "-o",
@@ -82,7 +86,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     from hdeeprm_like.cli.trust import trusted_by
     from hdeeprm_like.studies.sweep.engine import Where
 
-    options.sweep_file = Path(word)
+    options.sweep_file = found(word, "sweep", "options")
     trusted = trusted_by(options)
     where = Where(options.engine, options.output, options.workers, parameters_in(options.slurm))
     try:

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from hdeeprm_like.examples import examples_folder
+from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.plugins import Place, python_files
 
 AGENT = "agent:"

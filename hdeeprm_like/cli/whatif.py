@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.cli.arguments import Commands, at_most, command, positive_seconds
+from hdeeprm_like.cli.names import add_named, completed_policies
 from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES, SITE_FACTOR
@@ -21,28 +22,33 @@ def add_whatif(commands: Commands) -> None:
     added = command(
         commands, "whatif", "tell what other policies, more nodes or more load would have meant for a log", run_whatif
     )
-    added.add_argument(
+    add_named(
+        added,
         "--jobs",
-        type=Path,
+        kinds=("trace",),
         required=True,
         metavar="FILE",
-        help="the log: a trace (.swf, .swf.gz, with its .extra.csv beside it if there is one) or the .csv of an import",
+        help="the log: a name, as ctc-sp2, a trace (.swf, .swf.gz, with its .extra.csv beside it if there is one) or "
+        "the .csv of an import",
     )
-    added.add_argument("--machine", type=Path, metavar="FILE", help="the platform, as an import writes it")
+    told = "the platform, as an import writes it; or a name, as gaia"
+    add_named(added, "--machine", kinds=("platform",), metavar="FILE", help=told)
     added.add_argument("--cores", type=at_most(CORES), metavar="N", help="in place of --machine: so many alike cores")
-    added.add_argument(
+    now = added.add_argument(
         "--now",
         default="multifactor+slurm",
         metavar="P",
         help="the policy that stands for what the machine does now (default multifactor+slurm)",
     )
-    added.add_argument(
+    completed_policies(now)
+    policies = added.add_argument(
         "--policies",
         default="",
         metavar="P,...",
         help="others to try, as zoo:balanced,sjf: through Slurm, by slurm watch, where --now is a Slurm; sjf+easy is "
         "another scheduler in its place",
     )
+    completed_policies(policies, several=True)
     added.add_argument(
         "--interval",
         type=positive_seconds,

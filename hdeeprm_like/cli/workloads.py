@@ -2,10 +2,12 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, gflops, seed
+from hdeeprm_like.cli.arguments import Commands, at_most, command, completed, gflops, seed
+from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import Holds, check_writable, endings, load_trace, write, write_jobs
 from hdeeprm_like.limits import CORES, JOBS, WINDOWS
@@ -41,7 +43,8 @@ def add_generate(commands: Commands) -> None:
     added.add_argument("--estimates", metavar="NAME", help="of users: exact, gaussian, tsafrir, accuracy")
     setting = "a parameter of the estimates, as nu=0.5 or side=under"
     added.add_argument("--estimate", dest="estimate", action="append", default=[], metavar="NAME=VALUE", help=setting)
-    added.add_argument("--log", type=Path, metavar="SWF", help="ksu: a trace to sample from in place of a model")
+    told = "ksu: a trace to sample from in place of a model: a name, as gaia, or a file"
+    add_named(added, "--log", kinds=("trace",), metavar="SWF", help=told)
     added.add_argument(
         "--load", type=factor, metavar="L", help="scale the times between submissions so that the load is L, as 0.9"
     )
@@ -116,7 +119,8 @@ def settings(texts: list[str], flag: str) -> dict[str, Any]:
 def add_cut(commands: Commands) -> None:
     """Add ``cut``."""
     added = command(commands, "cut", "write a part of a trace, or windows of it", run_cut)
-    added.add_argument("trace", type=Path, metavar="SWF", help="the trace (SWF, plain or .gz)")
+    told = "the trace: a name, as gaia, or a file (SWF, plain or .gz)"
+    add_named(added, "trace", kinds=("trace",), metavar="SWF", help=told)
     added.add_argument(
         "--output", "-o", type=Path, required=True, metavar=file_name("trace", able="write"), help="the file"
     )
@@ -162,9 +166,17 @@ def run_cut(options: argparse.Namespace) -> None:
 def add_fetch_trace(commands: Commands) -> None:
     """Add ``fetch-trace``."""
     added = command(commands, "fetch-trace", "get a trace of the Parallel Workloads Archive", run_fetch_trace)
-    added.add_argument("name", metavar="NAME", help="as CTC-SP2-1996-3.1-cln; a wrong one lists those that are known")
+    told = "as CTC-SP2-1996-3.1-cln; a wrong one lists those that are known"
+    completed(added.add_argument("name", metavar="NAME", help=told), archive_names)
     added.add_argument("--folder", type=Path, metavar="DIR", help="of downloaded traces (default: in the user's cache)")
     added.add_argument("--site", metavar="URL", help="of the archive, if it has moved")
+
+
+def archive_names() -> Iterable[str]:
+    """Return what can be fetched."""
+    from hdeeprm_like.formats.archive import TRACES
+
+    return TRACES
 
 
 def run_fetch_trace(options: argparse.Namespace) -> None:

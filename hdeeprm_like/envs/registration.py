@@ -74,6 +74,7 @@ from hdeeprm_like.experiment import (
     space_of,
 )
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
+from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.run.simulator import Clock
 
 import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing
@@ -104,12 +105,12 @@ def environment(
 
     Args:
         preset: of `decision.presets.PRESETS`, or of `PAPERS`.
-        options: an options file: its platform, its training episodes and its decision space, whose preset is the one
-            here if the file names none.
-        platform: a `Platform`, the path of one, or the cores of a pool.
-        workload: a `Workload` or the path of one, of which episodes are random windows; the name of a model (lublin,
-            mao, ksu); or any function of a generator that returns a `Workload`. The jobs of a trace run on a pool for
-            as long as the trace tells; on other machines they are made as HDeepRM makes them.
+        options: an options file, by its name (`hdeeprm_like.examples`) or path: its platform, its training episodes
+            and its decision space, whose preset is the one here if the file names none.
+        platform: a `Platform`, the name or path of one, or the cores of a pool.
+        workload: a `Workload`, or the name or path of one, of which episodes are random windows; the name of a model
+            (lublin, mao, ksu); or any function of a generator that returns a `Workload`. The jobs of a trace run on a
+            pool for as long as the trace tells; on other machines they are made as HDeepRM makes them.
         jobs: in an episode; all of the workload if None, 100 of a model.
         clock: of `CLOCKS`; ``batsim``, or that of the options file, if None.
         max_steps, render_mode: as for `SchedulingEnv`; without *max_steps* an episode whose agent can wait is cut
@@ -131,7 +132,7 @@ def environment(
     if options is not None:
         if not isinstance(options, str | Path):
             raise OptionsError(f"options is {options!r:.80}; the path of an options file is needed")
-        experiment = load_experiment(Path(options))
+        experiment = load_experiment(existing(options, "options"))
         space = space_with(space_in(experiment, paper.preset), parts)
         exists, limits = experiment.platform, experiment.workload.limits()
         workload_of = TrainingEpisodes(episodes_of(experiment)[0])
@@ -239,7 +240,7 @@ def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Plat
         raise OptionsError(
             f"workload is {workload!r:.80}; a Workload is needed, a path, a model, or a function that makes one"
         )
-    return Windows(jobs_in(Path(workload), platform).workload, jobs)
+    return Windows(jobs_in(existing(workload, "trace", "workload"), platform).workload, jobs)
 
 
 def length_of(workload_of: WorkloadOf) -> int | None:

@@ -17,6 +17,7 @@ from hdeeprm_like.engine.node_sets import most_cores
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
 from hdeeprm_like.formats.open import load_workload
+from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.run.batch import DRAWS, NO_DECISION
 from hdeeprm_like.run.episodes import fragment
 from hdeeprm_like.run.python_loop import Play, Steps
@@ -359,7 +360,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         jobs = options.get("workload")
         if isinstance(jobs, str | Path):
             jobs = load_workload(
-                Path(jobs), reference_flops=self.platform.reference_flops, capacity=self.platform.cores
+                existing(jobs, "workload"), reference_flops=self.platform.reference_flops, capacity=self.platform.cores
             )
         elif jobs is None and isinstance(self.workload_of, Windows) and "window" in options:
             jobs = self.workload_of.workload

@@ -2,7 +2,7 @@
 
 Their files are the ``agents/``, ``platforms/`` and ``workloads/`` of the repository. In an installed package these
 three folders lie beside this file (setup.py puts them there); in a clone, also one installed with ``pip install -e``,
-they lie at its top. `examples_folder` finds them in both.
+they lie at its top. `formats.shipped.examples_folder` finds them in both, and names each file for arguments.
 
 To add an example, add a line to `EXAMPLES`; the command line, its help and the tests read that table.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import replacing_bytes
+from hdeeprm_like.formats.shipped import examples_folder as examples_folder  # where others look for it, too
 
 
 @dataclass(frozen=True)
@@ -193,12 +194,6 @@ EXAMPLES: Mapping[str, Example] = {
         "rl",
     ),
 }
-
-
-def examples_folder() -> Path:
-    """Return the folder that holds ``agents/``, ``platforms/`` and ``workloads/``."""
-    inside = Path(__file__).parent
-    return inside if (inside / "agents").is_dir() else inside.parent.parent
 
 
 def example_named(name: str) -> Example:

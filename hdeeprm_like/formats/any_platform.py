@@ -1,4 +1,4 @@
-"""A platform however it is named: as it is, by its file, or by the cores of a pool."""
+"""A platform however it is given: as it is, by its name or its file, or by the cores of a pool."""
 
 from pathlib import Path
 from typing import TypeAlias
@@ -10,24 +10,25 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import load_platform
+from hdeeprm_like.formats.shipped import existing
 
 AnyPlatform: TypeAlias = Platform | int | str | Path
 
 
 def platform_from(platform: AnyPlatform) -> Platform:
-    """Return a platform: as it is, out of the file of that path, or a pool of so many cores.
+    """Return a platform: as it is, of that name of `shipped.SHIPPED` or that file, or a pool of so many cores.
 
     Raises:
-        PlatformError: the file cannot be used.
+        PlatformError: the name is not known, or the file cannot be used.
         OptionsError: a pool without cores is asked for.
     """
     if isinstance(platform, Platform):
         return platform
     if isinstance(platform, str | Path):
-        return load_platform(Path(platform))
+        return load_platform(existing(platform, "platform"))
     if not isinstance(platform, int | np.integer) or isinstance(platform, bool):
         raise OptionsError(
-            f"platform is {platform!r:.80}; the path of one is needed, or the cores of a pool as a whole number"
+            f"platform is {platform!r:.80}; its name or path is needed, or the cores of a pool as a whole number"
         )
     if platform < 1:
         raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")

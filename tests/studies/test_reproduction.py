@@ -21,7 +21,8 @@ from hdeeprm_like.studies.reproduction.claims import allowance, judged, predicti
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
 from hdeeprm_like.studies.reproduction.measures.learning import cpu_of_training, merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
-from hdeeprm_like.studies.reproduction.report import origin_of, report
+from hdeeprm_like.studies.reproduction.report import AGREE, OTHERWISE, origin_of, report
+from hdeeprm_like.studies.reproduction.run import is_reduced
 from hdeeprm_like.studies.reproduction.text import source_of, told
 
 CHROMIUM = shutil.which("chromium")
@@ -89,6 +90,17 @@ def test_what_a_claim_allows_is_told(value, claim, allowed):
     one = number(value, **claim)
     assert allowance(one) == allowed
     assert judged(one, [2.0, 3.0]).allowed == allowed
+
+
+def test_the_small_scale_and_fewer_seeds_are_less_than_the_published_budget(tmp_path):
+    def place(name, **settings):
+        return Place(experiment(name), Settings(tmp_path, **settings))
+
+    assert is_reduced(place("R10"))
+    assert not is_reduced(place("R10", scale="full"))
+    assert is_reduced(place("R10", scale="full", seeds=1))
+    assert not is_reduced(place("R05"))
+    assert is_reduced(place("R05", seeds=2))
 
 
 def test_what_was_measured_with_less_than_the_published_budget_contradicts_nothing():
@@ -330,6 +342,15 @@ def read(text):
     return seen
 
 
+def test_the_page_begins_with_what_holds_and_what_does_not(results):
+    text = (results / "report.html").read_text()
+    first = text[text.index("<h1>") : text.index('id="made"')]
+    assert "came out as published" in first
+    assert first.count("<table") == 1
+    assert all(f">{name}: " in first for name in ("R01", "R04", "R07"))
+    assert "All numbers</h2>" not in first
+
+
 def test_the_page_needs_no_scripts_and_nothing_beside_it(results):
     text = (results / "report.html").read_text()
     assert "<script" not in text
@@ -360,12 +381,14 @@ def test_a_browser_shows_every_number_and_complains_of_nothing(results, tmp_path
     page = (results / "report.html").resolve().as_uri()
     shown = subprocess.run([CHROMIUM, *flags, "--dump-dom", page], capture_output=True, text=True, timeout=600)
     assert "CONSOLE" not in shown.stderr
-    summary = read(shown.stdout).tables[1]  # after how many numbers of each experiment agree
+    found, summary = read(shown.stdout).tables[:2]
     told = json.loads((results / "results.json").read_text())["results"]
     rows = [(result["id"], row["verdict"]) for result in told for row in result["numbers"]]
     assert [(cells[0], cells[1]) for cells in summary[1:]] == rows
-    first = dict(zip(summary[0], summary[1], strict=True))
-    assert (first["published"], first["ours"]) == ("153", "153")
+    assert summary[1][4:7] == ["153", "exactly", "153"]
+    for cells, one in zip(found[1:], told, strict=True):
+        counts = [sum(row["verdict"] in verdicts for row in one["numbers"]) for verdicts in (AGREE, OTHERWISE)]
+        assert [int(cells[1]), int(cells[3])] == counts
 
 
 def test_the_second_of_two_reproductions_in_one_folder_is_told_of_the_other(tmp_path, capsys):

@@ -21,6 +21,7 @@ from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
 from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_experiment
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import load_platform
+from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.options import Options, explain
 from hdeeprm_like.results.overutilization import overutilizations
 
@@ -63,7 +64,10 @@ class HDeepRM(Scheduler):
         if self.experiment.pybatsim.agent.type != "CLASSIC":
             raise OptionsError(f"-o: a LEARNING agent is named as {LEARNING}")
         path = self.experiment.platform_file_path
-        platform = load_platform(Path(path), [Path(p) for p in self.experiment.type_file_paths]) if path else None
+        platform = None
+        if path:
+            types = [Path(p) for p in self.experiment.type_file_paths]
+            platform = load_platform(found(path, "platform"), types)
         return Conversation(self.decide, FirstAction(), platform)
 
     def learning(self, options: Mapping[str, Any]) -> Conversation:
@@ -77,7 +81,7 @@ class HDeepRM(Scheduler):
         from hdeeprm_like.launch.learner import AgentChoice, Learner
         from hdeeprm_like.launch.run_by_run import RunByRun
 
-        experiment = load_experiment(Path(options["options"]))
+        experiment = load_experiment(found(options["options"], "options"))
         if experiment.options.pybatsim.agent.type != "LEARNING":
             raise OptionsError(f"{options['options']}: pybatsim.agent.type: is CLASSIC; leave -o's agent out")
         models = {name: Path(options[name]) for name in ("input_model", "output_model") if options.get(name)}

@@ -25,7 +25,7 @@ class Section(BaseModel):
 class Source(Section):
     """Where windows come from: a part of a trace, or a model."""
 
-    trace: str | None = Field(None, description="A trace; its path is relative to the options file.")
+    trace: str | None = Field(None, description="A trace by its name, or its path relative to the options file.")
     begin: Share = Field(0.0, description="Where the part of the trace begins that is learned from.")
     end: Share = Field(1.0, description="Where it ends.")
     step: Annotated[int, Field(ge=1)] = Field(1, description="Windows begin at multiples of so many jobs of that part.")

@@ -13,6 +13,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import sizes, usable, window
@@ -62,13 +63,13 @@ def made_jobs(source: Source, count: int, rng: np.random.Generator) -> tuple[int
 
 def jobs_of_trace(source: Source, folder: Path, count: int, rng: np.random.Generator) -> tuple[int, Workload]:
     """Return the cores of a trace's machine and consecutive jobs of it."""
-    trace = trace_of(folder / str(source.trace), source.begin, source.end)
+    trace = trace_of(found(str(source.trace), "trace", folder=folder), source.begin, source.end)
     cores = source.cores or machine_size(trace, "give the 'cores' of this source")
     if len(trace) < count:
         raise WorkloadError(f"{trace.path}: has {len(trace)} jobs to learn from, windows of {count} are asked for")
     first = int(rng.integers((len(trace) - count) // source.step + 1)) * source.step
-    found = take(trace, np.arange(first, first + count))
-    if (sizes(found) > cores).any():  # on a smaller machine the widest jobs take all of it
-        fitting = {name: np.minimum(getattr(found, name), cores) for name in ("processors", "requested_processors")}
-        found = replace(found, **fitting)
-    return cores, window(found, cores).workload
+    jobs = take(trace, np.arange(first, first + count))
+    if (sizes(jobs) > cores).any():  # on a smaller machine the widest jobs take all of it
+        fitting = {name: np.minimum(getattr(jobs, name), cores) for name in ("processors", "requested_processors")}
+        jobs = replace(jobs, **fitting)
+    return cores, window(jobs, cores).workload

@@ -25,7 +25,7 @@ COLOURS = {
     claims.QUOTED: "plain",
     claims.PRINTED: "plain",
 }
-FEW = 3  # numbers that are named of each experiment
+FEW = 2  # numbers that are named of each experiment
 TITLE = "Five documents on learned scheduling, measured anew"
 COLUMNS = ("", "verdict", "source", "what", "published", "allowed", "ours", "95 % interval", "std. dev.", "n", "ratio",
            "budget")  # fmt: skip
@@ -33,7 +33,9 @@ NUMBERS = (6, 7, 8, 9, 10)
 STYLE = """
 .number div { text-align: left; }
 .number span { white-space: nowrap; }
-#summary table { font-size: .82rem; }
+#summary table, #findings table { font-size: .82rem; }
+#findings td { max-width: 44rem; }
+#findings { margin: 0; }
 @media print { #summary table { font-size: 7.6pt; } }
 @media print, (min-width: 641px) { #summary td:nth-child(4) { min-width: 17em; } }
 @media screen and (max-width: 640px) {
@@ -41,6 +43,7 @@ STYLE = """
   #summary td { font-size: .74rem; overflow-wrap: anywhere; }
   #summary td:first-child { overflow-wrap: normal; }
   #summary .badge { white-space: normal; }
+  #findings :is(th, td):nth-child(5) { display: none; }
 }
 """  # where a phone has room for verdict, published and ours only; the table of each experiment has all
 ERRATA = Path(__file__).parent / "errata.json"
@@ -57,7 +60,8 @@ def write_report(results: Sequence[Result], folder: Path) -> None:
 
 def report(results: Sequence[Result], folder: Path) -> Html:
     """Return the page of some results, whose pictures lie in a folder."""
-    anchors = [("findings", "What holds and what does not"), ("summary", "All numbers")]
+    anchors = [("findings", "What holds and what does not"), ("made", "What was run, and when")]
+    anchors += [("summary", "All numbers")]
     anchors += [(result["id"], f"{result['id']}: {experiment(result['id']).title}") for result in results]
     anchors += [("not-run", "What could not be run"), ("errata", "Errata of the documents"), ("methods", "Methods")]
     return html.page(
@@ -65,6 +69,7 @@ def report(results: Sequence[Result], folder: Path) -> Html:
         header(results),
         findings(results),
         html.contents(anchors),
+        made_with(results),
         summary(results),
         *(details_of(result, folder) for result in results),
         not_run(results),
@@ -75,29 +80,42 @@ def report(results: Sequence[Result], folder: Path) -> Html:
 
 
 def header(results: Sequence[Result]) -> Html:
-    """Tell what was run, on what and how long."""
+    """Tell in a sentence what was found, and how many numbers have which verdict."""
     counts = Counter(row["verdict"] for result in results for row in result["numbers"])
-    minutes = sum(result["cpu_seconds"] for result in results) / 60
-    scales = sorted({result["scale"] for result in results})
-    tiers = [tier for tier in TIERS if any(experiment(result["id"]).tier == tier for result in results)]
-    machines = sorted({origin_of(result) for result in results})
+    agree, otherwise = (sum(counts[verdict] for verdict in which) for which in (AGREE, OTHERWISE))
+    judged = agree + otherwise + counts[claims.NOT_SHOWN]
     return html.joined(
         (
             html.paragraph(
-                f"{len(results)} experiments in {minutes:.1f} CPU minutes; tiers: {', '.join(tiers)}; budgets: "
-                f"{', '.join(scales)}; seeds from 1 on. "
-                f"Each published number stands beside ours, with an interval and a verdict."
-            ),
-            html.paragraph("Made with:"),
-            html.items(
-                f"{', '.join(result['id'] for result in results if origin_of(result) == made)}: {made}"
-                for made in machines
+                f"Of {judged} published numbers that were measured and can be judged, {agree} came out as published "
+                f"({counts[claims.DIRECTION]} in direction only), {otherwise} otherwise, and for "
+                f"{counts[claims.NOT_SHOWN]} the budget does not show it. Each stands beside ours below, with an "
+                "interval, a budget and a verdict."
             ),
             html.paragraph(
                 html.joined((of_verdict(verdict, counts) for verdict in claims.VERDICTS if counts[verdict]), " ")
             ),
-            html.items(f"{letter}: {name}" for letter, name in DOCUMENTS.items()),
         )
+    )
+
+
+def made_with(results: Sequence[Result]) -> Html:
+    """Tell what was run, on what, when and how long, and from which documents the numbers are."""
+    minutes = sum(result["cpu_seconds"] for result in results) / 60
+    scales = sorted({result["scale"] for result in results})
+    tiers = [tier for tier in TIERS if any(experiment(result["id"]).tier == tier for result in results)]
+    machines = sorted({origin_of(result) for result in results})
+    return html.section(
+        "What was run, and when",
+        html.paragraph(
+            f"{len(results)} experiments in {minutes:.1f} CPU minutes; tiers: {', '.join(tiers)}; budgets: "
+            f"{', '.join(scales)}; seeds from 1 on."
+        ),
+        html.items(
+            f"{', '.join(result['id'] for result in results if origin_of(result) == made)}: {made}" for made in machines
+        ),
+        html.items(f"{letter}: {name}" for letter, name in DOCUMENTS.items()),
+        anchor="made",
     )
 
 
@@ -125,8 +143,8 @@ def findings(results: Sequence[Result]) -> Html:
         listed = "; ".join(otherwise[:FEW]) + (f"; and {len(otherwise) - FEW} more" if len(otherwise) > FEW else "")
         told = sum(counts[verdict] for verdict in AGREE), counts[claims.NOT_SHOWN], len(otherwise)
         title = f"{result['id']}: {experiment(result['id']).title}"
-        rows.append([html.link(f"#{result['id']}", title), *told, listed])
-    columns = ("experiment", "agree", "not shown", "otherwise", "what is otherwise")
+        rows.append([html.link(f"#{result['id']}", title), *told, listed or "nothing"])
+    columns = ("experiment", "as published", "not shown", "otherwise", "what is otherwise")
     return html.section("What holds and what does not", html.table(columns, rows, numbers=(1, 2, 3)), anchor="findings")
 
 

@@ -120,10 +120,16 @@ def rows_of(place: Place, findings: Findings) -> list[dict[str, Any]]:
             note = missing(place, number) or note
         fixed = {"key": number.key, "source": number.source or experiment.shows, "what": number.what}
         fixed |= {"published": number.published, "unit": number.unit, "claim": number.claim["kind"]}
-        verdict = judged(number, value, note, number.key in findings.reduced)
+        verdict = judged(number, value, note, number.key in findings.reduced or is_reduced(place))
         budget = "" if value is None else findings.budgets.get(number.key) or budget_of(place)
         rows.append({**fixed, **verdict.as_json(), "budget": budget, "expected": number.expected})
     return rows
+
+
+def is_reduced(place: Place) -> bool:
+    """Tell whether an experiment is measured with less than the document's budget: a smaller one, or fewer seeds."""
+    minutes, seeds = place.experiment.minutes, place.experiment.seeds
+    return (not place.full and minutes["small"] < minutes["full"]) or len(place.seeds) < seeds["full"]
 
 
 def budget_of(place: Place) -> str:

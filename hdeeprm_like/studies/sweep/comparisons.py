@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hdeeprm_like.decision.pair_names import beside
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.options import explain
 from hdeeprm_like.studies.compare.inputs import Comparison, Days, agents_of, inputs_of
 from hdeeprm_like.studies.compare.policies import AGENT, policies_named
@@ -66,19 +67,20 @@ def comparison_tasks(path: Path, entry: Content) -> Iterator[Task]:
 def comparison_in(folder: Path, options: ComparisonOptions) -> Comparison:
     """Return a comparison whose paths are whole."""
 
-    def path_of(name: str) -> Path:
-        return Path(os.path.normpath(folder.absolute() / name))
+    def path_of(name: str, *kinds: Kind) -> Path:
+        named = found(name, *kinds, folder=folder.absolute()) if kinds else folder.absolute() / name
+        return Path(os.path.normpath(named))
 
     def policy_of(name: str) -> str:
         return AGENT + str(path_of(name.removeprefix(AGENT))) if name.startswith(AGENT) else name
 
     return Comparison(
-        path_of(options.compare),
+        path_of(options.compare, "trace"),
         policies_named(",".join(map(policy_of, options.policies))),
-        windows_named(options.windows, path_of(options.offsets) if options.offsets else None),
+        windows_named(options.windows, path_of(options.offsets, "offsets") if options.offsets else None),
         seed=options.seed,
         cores=options.cores,
         clock=options.clock,
-        platform=path_of(options.platform) if options.platform else None,
+        platform=path_of(options.platform, "platform") if options.platform else None,
         jobs_by=options.jobs_by,
     )

@@ -13,7 +13,7 @@ All combinations of the lists are tasks. Four keys are not of an options file:
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from hdeeprm_like import limits
 from hdeeprm_like.decision.pair_names import beside
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.shipped import Kind, found, shipped
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.options import Options, explain
 from hdeeprm_like.plugins import whole_names
@@ -38,7 +39,11 @@ from hdeeprm_like.studies.sweep.tasks import (
     task_of,
 )
 
-PATHS = ("workload_file_path", "platform_file_path", "type_file_paths")
+PATHS: Mapping[str, tuple[Kind, ...]] = {  # keys that hold paths: the kinds of names that they may hold
+    "workload_file_path": ("workload", "trace"),
+    "platform_file_path": ("platform",),
+    "type_file_paths": (),
+}
 
 
 def read_sweep(path: Path) -> list[Task]:
@@ -74,7 +79,7 @@ def tasks_of(path: Path, entry: Content) -> Iterator[Task]:
     if "options" in entry:
         if not isinstance(entry["options"], str):
             raise OptionsError(f"{path}: options: {entry['options']!r:.60}: the path of an options file is needed")
-        base = folder / entry["options"]
+        base = found(entry["options"], "options", folder=folder)
         own = merged(whole(read_json(base, OptionsError), base.parent), own)
         del own["options"]
     for combination in combinations(path, own):
@@ -104,19 +109,24 @@ def whole(content: Any, folder: Path) -> Content:
     if not isinstance(content, dict):
         raise OptionsError(f"{folder}: an object with the options of an experiment is needed")
 
-    def path_of(value: Any) -> Any:
+    def path_of(value: Any, *kinds: Kind) -> Any:
         if isinstance(value, list):
-            return [path_of(one) for one in value]
-        return os.path.normpath(folder.absolute() / value) if isinstance(value, str) and value else value
+            return [path_of(one, *kinds) for one in value]
+        if not isinstance(value, str) or not value:
+            return value
+        named = found(value, *kinds, folder=folder.absolute()) if kinds else folder.absolute() / value
+        return os.path.normpath(named)
 
-    found: Content = whole_names(beside(content, folder), folder)
-    found |= {name: path_of(found[name]) for name in PATHS if name in found}
-    if TRAIN in found:
-        agents = found[TRAIN] if isinstance(found[TRAIN], list) else [found[TRAIN]]
+    own: Content = whole_names(beside(content, folder), folder)
+    own |= {name: path_of(own[name], *kinds) for name, kinds in PATHS.items() if name in own}
+    if TRAIN in own:
+        agents = own[TRAIN] if isinstance(own[TRAIN], list) else [own[TRAIN]]
         if not all(isinstance(agent, str) for agent in agents):
-            raise OptionsError(f"{TRAIN}: {found[TRAIN]!r:.60}: an agent is named as file.py or file.py:Class")
-        found[TRAIN] = [path_of(agent) if agent.endswith(".py") else agent for agent in agents]
-    return found
+            raise OptionsError(f"{TRAIN}: {own[TRAIN]!r:.60}: an agent is named as file.py or file.py:Class")
+        known = shipped("agent")
+        agents = [str(known[agent].path) if agent in known else agent for agent in agents]
+        own[TRAIN] = [path_of(agent) if agent.endswith(".py") else agent for agent in agents]
+    return own
 
 
 def merged(base: Content, own: Content) -> Content:
