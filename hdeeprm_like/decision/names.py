@@ -5,7 +5,9 @@
 ``"sjf@tsafrir+easy"`` orders by predicted run times and reserves by requested ones, ``"fcfs+easy@ewma"`` the other way
 round; ``"sjf@learned:FILE.json+easy"`` orders by what a learned predictor tells (see `tree_files`);
 ``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones; ``"saf+reserve:64:600"`` starts whatever
-fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s.
+fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s;
+``"saf+bounded"`` starts whatever fits beside a start that each job is guaranteed, ``"saf+bounded:2"`` later ones, and
+``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
 This module names them and imports nothing heavy; `engine.job_keys` and `decision.policies` compute them.
 """
 
@@ -14,7 +16,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdeeprm_like.decision.score_files import ScoredPolicy, file_of, is_scored, scored_policy, split_scored
+from hdeeprm_like.decision.score_files import (
+    ENDING,
+    ZOO,
+    ScoredPolicy,
+    file_of,
+    is_scored,
+    plans_profiles,
+    scored_policy,
+    split_scored,
+)
 from hdeeprm_like.decision.tree_files import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.tree_files import is_predictor, predictor, with_files
 from hdeeprm_like.engine.numbers import (
@@ -42,7 +53,7 @@ __all__ = [
 ]
 
 STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
-RESERVE, SLURM = 10, 11
+RESERVE, SLURM, BOUNDED = 10, 11, 12
 
 MODES = {
     "strict": STRICT,
@@ -57,16 +68,21 @@ MODES = {
     "scored": SCORED,
     "reserve": RESERVE,
     "slurm": SLURM,
+    "bounded": BOUNDED,
 }
 
 RESERVED = (
     "reserve"  # the mode that has options: how many cores it keeps, and the longest request, in s, that may take them
 )
+GUARANTEED = "bounded"  # the mode whose option is how long a job waits at most, see `Baseline.bound`
+USUAL_BOUND, LEAST_BOUND, MOST_BOUND = 1.0, 0.1, 100.0
 KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # of the cores, and s, unless the name tells others
 
 PERFECT = "P"  # at the end of a mode: order and reservations look at actual run times
 AT = "@"  # before the run times that an order or the reservations of a mode look at
 
+BOUND = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)")
+WITH_BOUND = re.compile(rf"(.*)\+{GUARANTEED}(?::([^+/-]*))?(-[a-z_]*)?")  # a learned policy that wears the mode
 OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
 HIDDEN = "\0"  # before the number of a file whose path is put aside while a name is split
 
@@ -92,6 +108,8 @@ class Baseline:
             the fastest ones.
         kept, short: of the mode ``reserve``: cores that it keeps, -1 for `KEPT_SHARE` of all, for jobs of at most so
             many s.
+        bound: a job is guaranteed to wait no longer than the machine would take for so many times all work, and half a
+            day; of the mode ``bounded`` and of a learned policy that wears it, else 0.
 
     Raises:
         OptionsError: the mode packs and the placement scores no nodes; or learned policy and mode do not go together.
@@ -104,6 +122,7 @@ class Baseline:
     placement: str = ""
     kept: int = -1
     short: float = SHORT
+    bound: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.placement:
@@ -112,6 +131,12 @@ class Baseline:
             raise OptionsError(f"baseline {self.name!r}: packing goes with {', '.join(PACKINGS)}, not this placement")
         if self.mode == "scored" and not is_scored(self.order):
             raise OptionsError(f"baseline {self.name!r}: write scored:FILE.json or zoo:NAME for a learned policy")
+        if self.bound and number_of_times(self.times) >= FIRST_PREDICTED:
+            raise OptionsError(f"baseline {self.name!r:.80}: guaranteed starts look at requested times, not predicted")
+        if self.bound and self.learned is not None and plans_profiles(self.learned):
+            raise OptionsError(
+                f"baseline {self.name!r:.80}: a policy with several reservations cannot wear {GUARANTEED}"
+            )
 
     @property
     def _usual(self) -> str:
@@ -121,7 +146,7 @@ class Baseline:
     def rule(self) -> str:
         """Order and mode with the run times that they look at: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
         if self.learned:
-            return self.order
+            return f"{self.order}+{self._guaranteed}" if self.bound else self.order
         if self.order_times == self.times == "actual":
             return f"{self.order}+{self._mode_with_options}{PERFECT}"
         order, mode = (
@@ -131,7 +156,13 @@ class Baseline:
         return f"{order}+{mode}"
 
     @property
+    def _guaranteed(self) -> str:
+        return GUARANTEED if self.bound == USUAL_BOUND else f"{GUARANTEED}:{self.bound:.12g}"
+
+    @property
     def _mode_with_options(self) -> str:
+        if self.bound:
+            return self._guaranteed
         given = (
             [] if self.kept < 0 else [str(self.kept)] if self.short == SHORT else [str(self.kept), f"{self.short:.12g}"]
         )
@@ -196,7 +227,8 @@ def holds_file(name: str) -> bool:
 
 def names_own(name: str) -> bool:
     """Tell whether a name names something of the user's own, as ``own.py:attribute`` does."""
-    return ":" in name and not holds_file(name) and f"+{RESERVED}:" not in name
+    own_options = f"+{RESERVED}:" in name or f"+{GUARANTEED}:" in name
+    return ":" in name and not holds_file(name) and not own_options
 
 
 def is_baseline(name: str) -> bool:
@@ -211,9 +243,7 @@ def baseline(name: str) -> Baseline:
         OptionsError: there is no such order, mode, placement or run times, or they do not go together.
     """
     if is_scored(name):
-        order, placement = split_scored(name)
-        scored_policy(order)
-        return Baseline(order, "scored", placement=placement)
+        return learned_baseline(name)
     files: list[str] = []
 
     def hide(path: str) -> str:  # names are split at characters that a path may hold
@@ -228,8 +258,13 @@ def baseline(name: str) -> Baseline:
         mode, order_times, times = mode.removesuffix(PERFECT), "actual", "actual"
     mode, colon, options = mode.partition(":")
     kept, short = options_of(name, options) if mode == RESERVED and colon else (-1, SHORT)
-    if colon and mode != RESERVED:
-        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; only {RESERVED} has, as saf+{RESERVED}:64")
+    bound = 0.0
+    if mode == GUARANTEED:
+        bound = bound_of(name, options) if colon else USUAL_BOUND
+    if colon and mode not in (RESERVED, GUARANTEED):
+        raise OptionsError(
+            f"baseline {name!r:.80}: {mode} has no options; only {RESERVED} and {GUARANTEED} have, as saf+{RESERVED}:64"
+        )
     order_times = order_times if at_order else order_times or "requested"  # "sjf@" is refused below
     times = times if at_mode else times or "requested"
     order_times, times = (
@@ -246,7 +281,37 @@ def baseline(name: str) -> Baseline:
     for part, known, what in parts:
         if part not in known:
             raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
-    return Baseline(order, mode, order_times, times, placement, kept, short)
+    return Baseline(order, mode, order_times, times, placement, kept, short, bound)
+
+
+def learned_baseline(name: str) -> Baseline:
+    """Return the baseline of a learned policy's name, which may wear guaranteed starts.
+
+    Raises:
+        OptionsError: its file cannot be used, or its bound is none.
+    """
+    match, bound = WITH_BOUND.fullmatch(name), 0.0
+    if match is not None and (match[1].startswith(ZOO) or match[1].endswith(ENDING)):
+        bound = USUAL_BOUND if match[2] is None else bound_of(name, match[2])
+        name = match[1] + (match[3] or "")
+    order, placement = split_scored(name)
+    scored_policy(order)
+    return Baseline(order, "scored", placement=placement, bound=bound)
+
+
+def bound_of(name: str, text: str) -> float:
+    """Return how many times all work a job waits at most, by ``"2"`` or ``"1.5"`` in a name.
+
+    Raises:
+        OptionsError: the text is neither, or out of range.
+    """
+    match = BOUND.fullmatch(text)
+    if match is None or not LEAST_BOUND <= float(match[1]) <= MOST_BOUND:
+        raise OptionsError(
+            f"baseline {name!r:.80}: {GUARANTEED}:{text:.40} is not known; write how many times all work, "
+            f"from {LEAST_BOUND:g} to {MOST_BOUND:g}, as saf+{GUARANTEED}:1.5"
+        )
+    return float(match[1])
 
 
 def options_of(name: str, text: str) -> tuple[int, float]:
