@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.guarantees import counts_as_soonest, follow_guarantees, hasten
+from hdeeprm_like.decision.policies.guarantees import follow_guarantees, hasten
 from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans
 from hdeeprm_like.decision.policies.releases import HEARD_LATE
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
@@ -25,10 +25,14 @@ def open_guarantees(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def close_guarantees(tables: Tables, plans: Plans, k: int) -> None:
-    """Leave out what has been started here from what is followed, and ask for a call when a reservation begins."""
+    """Leave out what has been started here from what is followed, and ask for a call when a reservation begins.
+
+    None is asked for where that only waits for an overdue job: its end comes by itself.
+    """
     plan, bound, clock = plans.plans[k], plans.bounds.rows[k], tables.clock[0]
     plan.cursor = clock.changes
-    if clock.waiting > 0 and bound.soonest > clock.now:
+    waits_for_overdue = bound.overdue > 0 and bound.soonest <= bound.until
+    if clock.waiting > 0 and bound.soonest > clock.now and not waits_for_overdue:
         clock.wake_at = min(clock.wake_at, bound.soonest)
 
 
@@ -56,8 +60,7 @@ def start_reserved_jobs(tables: Tables, plans: Plans, k: int) -> None:
         if reserved == NONE_RESERVED:
             continue
         if reserved > now:
-            if counts_as_soonest(plans, k, reserved):
-                bound.soonest = min(bound.soonest, reserved)
+            bound.soonest = min(bound.soonest, reserved)
         elif start_if_fits(tables, plans, k, j) != NOTHING:
             if reserved < now - HEARD_LATE:
                 hasten(tables, plans, k, j)

@@ -68,18 +68,20 @@ def earliest(plans: Plans, k: int, cores: int, time: float) -> float:
 @compiled
 def earliest_from(plans: Plans, k: int, cores: int, time: float, date: float) -> float:
     """Return when from a date on so many cores are free for so long at the earliest; infinite for never."""
-    points = plans.plans[k].points
-    i = 0
+    i, points = 0, plans.plans[k].points
+    while i + 1 < points and plans.point_time[k, i + 1] <= date:
+        i += 1
     while i < points:
         if plans.point_free[k, i] < cores:
             i += 1
             continue
-        end = plans.point_time[k, i] + time
+        begin = max(date, plans.point_time[k, i])
+        end = begin + time
         n = i + 1
         while n < points and plans.point_time[k, n] < end and plans.point_free[k, n] >= cores:
             n += 1
         if n == points or plans.point_time[k, n] >= end:
-            return float(plans.point_time[k, i])
+            return float(begin)
         i = n + 1
     return np.inf
 

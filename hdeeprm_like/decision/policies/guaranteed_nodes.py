@@ -15,7 +15,7 @@ from hdeeprm_like.decision.policies.reservations import give, look_at_present, r
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import BundleType, copy_entries
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined, shift_left
-from hdeeprm_like.engine.job_lists import nth_job
+from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.processor_index import counts_cores
@@ -77,8 +77,8 @@ def earliest_begin(tables: Tables, plans: Plans, k: int, j: int) -> float:
 def first_after(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
     """Return the first date after another at which a running job or the reservation of another one ends."""
     found = np.inf
-    for n in range(tables.running.lists[plans.plans[k].ends].jobs):
-        end = expected_end(tables, plans, k, nth_job(tables.running, plans.plans[k].ends, n))
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        end = expected_end(tables, plans, k, plans.releases[i])
         if end > date:
             found = min(found, end)
     for i in range(tables.clock[0].waiting):
@@ -163,8 +163,8 @@ def has_room_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> b
     """Tell whether any nodes have room for a job at a date, and pick the lowest."""
     allow_beside(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
     look_at_present(tables, plans)
-    for n in range(tables.running.lists[plans.plans[k].ends].jobs):
-        other = nth_job(tables.running, plans.plans[k].ends, n)
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        other = plans.releases[i]
         if expected_end(tables, plans, k, other) <= begin:
             give(tables, plans, k, tables.jobs[other].first, other, j, 1)
     return pick_allowed(tables, plans, j)
@@ -187,12 +187,12 @@ def has_set_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bo
     sets = tables.node_sets
     allow_on_set(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
     look_at_nodes(tables)
-    for n in range(tables.running.lists[plans.plans[k].ends].jobs):
-        other = nth_job(tables.running, plans.plans[k].ends, n)
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        other = plans.releases[i]
         if expected_end(tables, plans, k, other) <= begin:
             demand = sets.demands[other]
-            for i in range(demand.first_hold, demand.first_hold + demand.held):
-                node, cores = sets.hold_node[i], sets.hold_cores[i]
+            for held in range(demand.first_hold, demand.first_hold + demand.held):
+                node, cores = sets.hold_node[held], sets.hold_cores[held]
                 sets.cores[node] += cores
                 sets.memory[node] += cores * tables.jobs[other].memory
                 sets.gpus[node] += cores * tables.jobs[other].gpus + demand.gpus

@@ -127,15 +127,7 @@ def put_in(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> None:
     plans.reserved[k, j] = begin
     if begin < np.inf:
         occupy(plans, k, begin, begin + planned_time(tables, plans, k, j), plans.bounds.cores[j])
-    if counts_as_soonest(plans, k, begin):
-        bound.soonest = min(bound.soonest, begin)
-
-
-@inlined
-def counts_as_soonest(plans: Plans, k: int, begin: float) -> bool:
-    """Tell whether a call is worth while when a reservation begins; not where it only waits for an overdue job."""
-    bound = plans.bounds.rows[k]
-    return bool(bound.overdue == 0 or begin > bound.until)
+    bound.soonest = min(bound.soonest, begin)
 
 
 @compiled
