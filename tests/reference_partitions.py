@@ -148,11 +148,29 @@ class PartitionReference(Reference):
                 self.reservations.append((date, date + time, set(picked)))
                 return
 
+    # --- guaranteed starts
+
+    def is_free(self, j, begin, end):
+        """Nodes tell all."""
+        return True
+
+    def nodes_for(self, j, free, allowed):
+        return self.pick(free, self.members(j) & allowed, j)
+
+    def start_apart(self, j):
+        picked = self.nodes_for(j, self.left(self.holds()), self.apart(j, self.now, self.now + self.time(j)))
+        if picked is None:
+            return False
+        self.start(j, [core for n in sorted(picked) for core in self.lowest_cores(n, picked[n])])
+        del self.begins[j]
+        return True
+
     # --- what happens
 
     def receive(self, now, completed, submitted):
         self.now = now
         for j in completed:
+            self.learn(j)
             del self.running[j]
         for j in range(self.known, self.known + submitted):
             if self.pick(self.left([]), self.members(j), j) is not None:

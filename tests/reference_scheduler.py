@@ -11,6 +11,8 @@ what the platform has less what the running jobs hold. What each resource means 
 
 import math
 
+from reference_guarantees import Guarantees
+
 from hdeeprm_like.decision.names import baseline
 
 NEARLY = 1e-9  # by which quotients of MB and GPUs may miss a whole number
@@ -39,7 +41,7 @@ KEYS["wfp3_published"] = lambda time, size, wait, at, j, real: KEYS["wfp3"](time
 KEYS["unicep_published"] = lambda time, size, wait, at, j, real: KEYS["unicep"](time, size, -1.0 - at, at, j, real)
 
 
-class Reference:
+class Reference(Guarantees):
     """A cluster and what a baseline decides on it."""
 
     def __init__(self, platform, workload, name, whole=False):
@@ -51,6 +53,7 @@ class Reference:
         self.known, self.waiting = 0, []
         self.running = {}  # job: (start, cores), in the order of the starts
         self.held, self.picked_among, self.keys = -1, 0, {}  # of commit
+        self.begin_guarantees()
 
     def usable_cores(self):
         """How many cores may serve jobs so that all never draw more than the cap, whichever these are."""
@@ -230,6 +233,7 @@ class Reference:
         """Move to an instant: these jobs have ended, and so many more have come."""
         self.now = now
         for j in completed:
+            self.learn(j)
             del self.running[j]
         came = range(self.known, self.known + submitted)
         self.known += submitted

@@ -18,7 +18,7 @@ from hdeeprm_like.engine.state import State
 
 CLOCKS = ("textbook", "one-by-one", "batsim")
 CONSTRAINTS = ("cores", "memory", "gpus", "whole", "cap", "all", "all whole")
-PARTITIONED_MODES = ("strict", "greedy", "reserve", "easy", "easyfcfs", "easysjf", "conservative")
+PARTITIONED_MODES = ("strict", "greedy", "reserve", "easy", "easyfcfs", "easysjf", "conservative", "bounded")
 PARTITIONED = ("partitions", "partitions all", "partitions whole")
 MODES = (
     "strict",
@@ -31,7 +31,9 @@ MODES = (
     "easysjf",
     "conservative",
     "packing",
+    "bounded",
 )
+SLOW = 20_000  # s that each second of a world with guaranteed starts takes: half a day of these has no room in others
 TOGETHER = 1e-8  # s within which events are one
 
 
@@ -104,6 +106,9 @@ def draw(mode, clock, constraint, seed, learned=""):
     placement = one_of(*(PACKINGS if mode == "packing" else (name for name in PLACEMENTS if name != "random")))
     times = one_of("", "", "P")
     options = one_of("", ":1:4", ":2:3", ":0") if mode == "reserve" else ""
+    if mode == "bounded":
+        options = one_of("", ":0.1", ":0.5", ":2")
+        rows = [tuple(value * SLOW if column < 3 else value for column, value in enumerate(row)) for row in rows]
     capped = int(rng.integers(1 + most // 2, most + 1)) if constraint in ("cap", "all") else 0
     name = f"scored:{learned}-{placement}" if learned else f"{order}+{mode}{options}{times}-{placement}"
     world = World(name, clock, whole, capped, nodes, tuple(sorted(rows)))
@@ -178,7 +183,7 @@ def difference(world):
         found = [(j, list(map(int, cores))) for j, cores in found]
         if wrong or found != wanted or len(reference.waiting) != state.tables.clock["waiting"][0]:
             return wrong or f"at {instant.now:g} starts {found}, by the reference {wanted}"
-        clock.start(instant.now, found)
+        clock.start(instant.now, found, commands.wake_at)
         simulator.apply(commands)
     return f"{len(reference.waiting)} jobs wait for ever" if reference.waiting else ""
 
@@ -188,10 +193,11 @@ class Watch:
 
     def __init__(self, cluster, workload, clock):
         self.cluster, self.jobs, self.clock = cluster, workload, clock
-        self.ends, self.came = {}, 0
+        self.ends, self.came, self.call = {}, 0, np.inf
 
-    def start(self, now, started):
+    def start(self, now, started, call):
         """Note when jobs end that start now: after their delay, or as the slowest of their cores computes."""
+        self.call = call if call < np.inf else np.inf if self.call <= now else self.call
         for j, cores in started:
             speed = min(self.cluster.processor_flops[self.cluster.core_processor[core]][0] for core in cores)
             self.ends[j] = now + (self.jobs.delay[j] if self.jobs.delay[j] >= 0 else self.jobs.ops[j] / speed)
@@ -199,7 +205,10 @@ class Watch:
     def wrong(self, instant):
         """Tell if an instant is not what comes next; Batsim's clock is not known here."""
         pending = self.jobs.submit[self.came :]
-        date = min([*pending[:1], *self.ends.values()])
+        date = min([*pending[:1], *self.ends.values(), self.call])
+        if self.call < min([*pending[:1], *self.ends.values(), np.inf]) - TOGETHER and self.clock != "batsim":
+            alone = abs(instant.now - self.call) <= TOGETHER and not instant.completed and not instant.submitted
+            return "" if alone else f"instant {instant}; a call was expected at {self.call:g}"
         if self.clock == "textbook":
             ended = {j for j, end in self.ends.items() if end <= date + TOGETHER}
             came = int((pending <= date + TOGETHER).sum())

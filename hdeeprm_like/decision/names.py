@@ -5,7 +5,9 @@
 ``"sjf@tsafrir+easy"`` orders by predicted run times and reserves by requested ones, ``"fcfs+easy@ewma"`` the other way
 round; ``"sjf@learned:FILE.json+easy"`` orders by what a learned predictor tells (see `tree_files`);
 ``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones; ``"saf+reserve:64:600"`` starts whatever
-fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s.
+fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s;
+``"saf+bounded"`` starts whatever fits beside a start that each job is guaranteed, ``"saf+bounded:2"`` later ones, and
+``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
 
 ``"multifactor+slurm"`` is Slurm as it is configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm
 with a watch beside it that raises priorities by that order (``hdeeprm-like slurm watch``); ``"sjf+slurm:60:5000"``
@@ -18,7 +20,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hdeeprm_like.decision.score_files import ZOO, ScoredPolicy, file_of, is_scored, scored_policy, split_scored
+from hdeeprm_like.decision.score_files import (
+    ZOO,
+    ScoredPolicy,
+    file_of,
+    is_scored,
+    plans_profiles,
+    scored_policy,
+    split_scored,
+)
 from hdeeprm_like.decision.tree_files import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.tree_files import is_predictor, predictor, with_files
 from hdeeprm_like.engine.numbers import (
@@ -49,7 +59,7 @@ __all__ = [
 ]
 
 STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
-RESERVE, SLURM = 10, 11
+RESERVE, SLURM, BOUNDED = 10, 11, 12
 
 MODES = {
     "strict": STRICT,
@@ -64,11 +74,14 @@ MODES = {
     "scored": SCORED,
     "reserve": RESERVE,
     "slurm": SLURM,
+    "bounded": BOUNDED,
 }
 
 RESERVED = (
     "reserve"  # the mode that has options: how many cores it keeps, and the longest request, in s, that may take them
 )
+GUARANTEED = "bounded"  # the mode whose option is how long a job waits at most, see `Baseline.bound`
+USUAL_BOUND, LEAST_BOUND, MOST_BOUND = 1.0, 0.1, 100.0
 KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # of the cores, and s, unless the name tells others
 WATCHED = "slurm"  # the mode whose options are those of a watch: s between two looks, and the largest site factor
 OWN = "multifactor"  # the order that Slurm has without a watch
@@ -76,9 +89,10 @@ OWN = "multifactor"  # the order that Slurm has without a watch
 PERFECT = "P"  # at the end of a mode: order and reservations look at actual run times
 AT = "@"  # before the run times that an order or the reservations of a mode look at
 
+BOUND = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)")
 OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
 LOOKS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?::([0-9]{1,10}))?")
-MODE_OF_SCORED = re.compile(r"(.+?)\+(slurm|scored)(?::((?!.*\.json)[^-]*))?(-[a-z_]+)?")
+MODE_OF_SCORED = re.compile(r"(.+?)\+(slurm|scored|bounded)(?::((?!.*\.json)[^-]*))?(-[a-z_]+)?")
 HIDDEN = "\0"  # before the number of a file whose path is put aside while a name is split
 
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
@@ -105,6 +119,8 @@ class Baseline:
             many s.
         interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 where the order stands in place of
             Slurm's priorities; and the largest site factor that it sets.
+        bound: a job is guaranteed to wait no longer than the machine would take for so many times all work, and half a
+            day; of the mode ``bounded`` and of a learned policy that wears it, else 0.
 
     Raises:
         OptionsError: the mode packs and the placement scores no nodes; learned policy and mode do not go together; or
@@ -120,6 +136,7 @@ class Baseline:
     short: float = SHORT
     interval: float = WATCH_INTERVAL
     factor: int = WATCH_FACTOR
+    bound: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.placement:
@@ -130,6 +147,12 @@ class Baseline:
             raise OptionsError(f"baseline {self.name!r}: write scored:FILE.json or zoo:NAME for a learned policy")
         if self.order == OWN and self.mode == WATCHED and self.options:
             raise OptionsError(f"baseline {self.name!r}: {OWN} is Slurm's own order, for which no watch sets factors")
+        if self.bound and number_of_times(self.times) >= FIRST_PREDICTED:
+            raise OptionsError(f"baseline {self.name!r:.80}: guaranteed starts look at requested times, not predicted")
+        if self.bound and self.learned is not None and plans_profiles(self.learned):
+            raise OptionsError(
+                f"baseline {self.name!r:.80}: a policy with several reservations cannot wear {GUARANTEED}"
+            )
 
     @property
     def _usual(self) -> str:
@@ -139,7 +162,7 @@ class Baseline:
     def rule(self) -> str:
         """Order and mode with the run times that they look at: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
         if self.mode == "scored":
-            return self.order
+            return f"{self.order}+{self._guaranteed}" if self.bound else self.order
         if self.order_times == self.times == "actual":
             return f"{self.order}+{self._mode_with_options}{PERFECT}"
         order, mode = (
@@ -149,8 +172,12 @@ class Baseline:
         return f"{order}+{mode}"
 
     @property
+    def _guaranteed(self) -> str:
+        return GUARANTEED if self.bound == USUAL_BOUND else f"{GUARANTEED}:{self.bound:.12g}"
+
+    @property
     def _mode_with_options(self) -> str:
-        return ":".join((self.mode, *self.options))
+        return self._guaranteed if self.bound else ":".join((self.mode, *self.options))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -239,7 +266,7 @@ def holds_file(name: str) -> bool:
 
 def names_own(name: str) -> bool:
     """Tell whether a name names something of the user's own, as ``own.py:attribute`` does."""
-    options = any(f"+{mode}:" in name for mode in (RESERVED, WATCHED))
+    options = any(f"+{mode}:" in name for mode in (RESERVED, WATCHED, GUARANTEED))
     return ":" in name and not holds_file(name) and not options
 
 
@@ -271,10 +298,13 @@ def baseline(name: str) -> Baseline:
     mode, colon, options = mode.partition(":")
     kept, short = options_of(name, options) if mode == RESERVED and colon else (-1, SHORT)
     looks = looks_of(name, options) if mode == WATCHED and colon else (WATCH_INTERVAL, WATCH_FACTOR)
-    if colon and mode not in (RESERVED, WATCHED):
+    bound = 0.0
+    if mode == GUARANTEED:
+        bound = bound_of(name, options) if colon else USUAL_BOUND
+    if colon and mode not in (RESERVED, WATCHED, GUARANTEED):
         raise OptionsError(
-            f"baseline {name!r:.80}: {mode} has no options; only {RESERVED} and {WATCHED} have, as saf+{RESERVED}:64 "
-            f"and saf+{WATCHED}:60"
+            f"baseline {name!r:.80}: {mode} has no options; only {RESERVED}, {WATCHED} and {GUARANTEED} have, as "
+            f"saf+{RESERVED}:64, saf+{WATCHED}:60 and saf+{GUARANTEED}:2"
         )
     order_times = order_times if at_order else order_times or "requested"  # "sjf@" is refused below
     times = times if at_mode else times or "requested"
@@ -292,7 +322,7 @@ def baseline(name: str) -> Baseline:
     for part, known, what in parts:
         if part not in known:
             raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
-    return Baseline(order, mode, order_times, times, placement, kept, short, interval=looks[0], factor=looks[1])
+    return Baseline(order, mode, order_times, times, placement, kept, short, *looks, bound)
 
 
 def names_mode(name: str) -> bool:
@@ -303,7 +333,7 @@ def names_mode(name: str) -> bool:
 
 
 def learned_baseline(name: str) -> Baseline:
-    """Return the baseline of a learned policy: ``"zoo:balanced"``, ``"zoo:balanced+slurm"``.
+    """Return the baseline of a learned policy: ``"zoo:balanced"``, with ``+slurm`` or with ``+bounded``.
 
     Raises:
         OptionsError: there is none, or its file cannot be used.
@@ -313,8 +343,8 @@ def learned_baseline(name: str) -> Baseline:
         order, placement = split_scored(name)
         if order.startswith(ZOO) and "+" in order:
             raise OptionsError(
-                f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), or gives "
-                f"its order to Slurm, as {order.partition('+')[0]:.80}+{WATCHED}"
+                f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), wears "
+                f"guaranteed starts (+{GUARANTEED}), or gives its order to Slurm (+{WATCHED})"
             )
         scored_policy(order)
         return Baseline(order, "scored", placement=placement)
@@ -325,6 +355,9 @@ def learned_baseline(name: str) -> Baseline:
         raise OptionsError(
             f"baseline {name!r:.80}: placement {placement!r:.80} is not known{did_you_mean(placement, PLACEMENT_NAMES)}"
         )
+    if mode == GUARANTEED:
+        bound = USUAL_BOUND if options is None else bound_of(name, options)
+        return Baseline(order, "scored", placement=placement, bound=bound)
     if options is not None and mode != WATCHED:
         raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
     interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
@@ -345,6 +378,21 @@ def looks_of(name: str, text: str) -> tuple[float, int]:
             f"site factor from 1 to {SITE_FACTOR.most:,}, as sjf+{WATCHED}:60:5000"
         )
     return float(match[1]), factor
+
+
+def bound_of(name: str, text: str) -> float:
+    """Return how many times all work a job waits at most, by ``"2"`` or ``"1.5"`` in a name.
+
+    Raises:
+        OptionsError: the text is neither, or out of range.
+    """
+    match = BOUND.fullmatch(text)
+    if match is None or not LEAST_BOUND <= float(match[1]) <= MOST_BOUND:
+        raise OptionsError(
+            f"baseline {name!r:.80}: {GUARANTEED}:{text:.40} is not known; write how many times all work, "
+            f"from {LEAST_BOUND:g} to {MOST_BOUND:g}, as saf+{GUARANTEED}:1.5"
+        )
+    return float(match[1])
 
 
 def options_of(name: str, text: str) -> tuple[int, float]:

@@ -164,6 +164,11 @@ class ScoredPolicy:
     exact: "ScoredPolicy | None" = None
 
 
+def plans_profiles(policy: ScoredPolicy | None) -> bool:
+    """Tell whether a learned policy has more than one reservation, for which a profile of free cores is needed."""
+    return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
+
+
 def is_scored(name: str) -> bool:
     """Tell whether a name is meant as that of a learned policy: ``zoo:NAME`` or ``scored:FILE.json``."""
     return name.startswith((ZOO, SCORED))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from hdeeprm_like.decision.names import (
+    BOUNDED,
     COMMIT,
     COMMIT_BACKFILL,
     CONSERVATIVE,
@@ -17,6 +18,7 @@ from hdeeprm_like.decision.names import (
     SLURM,
     STRICT,
 )
+from hdeeprm_like.decision.policies.bounded import close_guarantees, open_guarantees
 from hdeeprm_like.decision.policies.conservative import start_conservative
 from hdeeprm_like.decision.policies.easy import (
     start_all_that_fit,
@@ -96,6 +98,7 @@ STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
     PACKING: start_best_pairs,
     SCORED: start_scored,
     RESERVE: start_beside_reserve,
+    BOUNDED: start_all_that_fit,
     SLURM: start_in_order,  # without partitions it is refused, see `plans.slurm_rows_of`
 }
 """How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""
@@ -128,5 +131,10 @@ def start_jobs(tables: BundleType, plans: BundleType, k: object, mode: object) -
 def decide(tables: Tables, plans: Plans, k: int) -> None:
     """Start what baseline *k* starts now."""
     if open_decision(tables, plans, k):
+        bounded = plans.plans[k].bounded == 1
+        if bounded:
+            open_guarantees(tables, plans, k)
         start_jobs(tables, plans, k, plans.plans[k].mode)
+        if bounded:
+            close_guarantees(tables, plans, k)
         close_decision(tables, plans, k)

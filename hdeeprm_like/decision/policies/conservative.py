@@ -1,9 +1,8 @@
 """Conservative backfilling: a reservation for every job, on a profile of the cores that will be free.
 
-The profile is a step function: for baseline k ``point_free[k, i]`` cores are free from ``point_time[k, i]`` on, up to
-the next point. While jobs end when they are expected to, the reservations before a newly come job stay as they are;
-planning them anew would give the same. Otherwise all are planned anew, and in either case no further down the queue
-than a job may start.
+While jobs end when they are expected to, the reservations before a newly come job stay as they are on the profile
+(`core_profile`); planning them anew would give the same. Otherwise all are planned anew, and in either case no further
+down the queue than a job may start.
 
 Where a waiting job asks for memory or GPUs, or jobs run whole on a node, the profile is of what each node has, and all
 is planned anew at each decision, see `node_profile`.
@@ -13,6 +12,7 @@ SP2 with backfilling", 2001.
 
 import numpy as np
 
+from hdeeprm_like.decision.policies.core_profile import earliest, forget_past, is_free_now, occupy
 from hdeeprm_like.decision.policies.node_profile import (
     begin_dates,
     earliest_on_nodes,
@@ -29,99 +29,6 @@ from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
-
-
-@compiled
-def point_at(plans: Plans, k: int, time: float) -> int:
-    """Return the number of the profile's point at a time after its first, made if there is none."""
-    plan = plans.plans[k]
-    low, high = 0, plan.points
-    while low < high:
-        middle = (low + high) // 2
-        if plans.point_time[k, middle] < time:
-            low = middle + 1
-        else:
-            high = middle
-    if low == plan.points or plans.point_time[k, low] > time:
-        for i in range(plan.points, low, -1):
-            plans.point_time[k, i] = plans.point_time[k, i - 1]
-            plans.point_free[k, i] = plans.point_free[k, i - 1]
-        plans.point_time[k, low] = time
-        plans.point_free[k, low] = plans.point_free[k, low - 1]
-        plan.points += 1
-    return int(low)
-
-
-@compiled
-def drop_point(plans: Plans, k: int, i: int) -> None:
-    """Take a point out of the profile if nothing changes there."""
-    plan = plans.plans[k]
-    if i == 0 or plans.point_free[k, i] != plans.point_free[k, i - 1]:
-        return
-    plan.points -= 1
-    for n in range(i, plan.points):
-        plans.point_time[k, n] = plans.point_time[k, n + 1]
-        plans.point_free[k, n] = plans.point_free[k, n + 1]
-
-
-@compiled
-def occupy(plans: Plans, k: int, begin: float, end: float, cores: int) -> None:
-    """Take cores from the profile for a span of time, or give them back if negative."""
-    if end <= begin:
-        return
-    first = point_at(plans, k, begin)
-    last = point_at(plans, k, end)
-    for i in range(first, last):
-        plans.point_free[k, i] -= cores
-    drop_point(plans, k, last)
-    drop_point(plans, k, first)
-
-
-@compiled
-def earliest(plans: Plans, k: int, cores: int, time: float) -> float:
-    """Return when so many cores are free for so long at the earliest; infinite for never."""
-    points = plans.plans[k].points
-    i = 0
-    while i < points:
-        if plans.point_free[k, i] < cores:
-            i += 1
-            continue
-        end = plans.point_time[k, i] + time
-        n = i + 1
-        while n < points and plans.point_time[k, n] < end and plans.point_free[k, n] >= cores:
-            n += 1
-        if n == points or plans.point_time[k, n] >= end:
-            return float(plans.point_time[k, i])
-        i = n + 1
-    return np.inf
-
-
-@compiled
-def is_free_now(plans: Plans, k: int, cores: int, time: float) -> bool:
-    """Tell whether so many cores are free from now on for so long."""
-    if plans.point_free[k, 0] < cores:
-        return False
-    points, end, i = plans.plans[k].points, plans.point_time[k, 0] + time, 1
-    while i < points and plans.point_time[k, i] < end:
-        if plans.point_free[k, i] < cores:
-            return False
-        i += 1
-    return True
-
-
-@compiled
-def forget_past(tables: Tables, plans: Plans, k: int) -> None:
-    """Let the profile begin now."""
-    plan, now = plans.plans[k], tables.clock[0].now
-    past = 0
-    while past + 1 < plan.points and plans.point_time[k, past + 1] <= now:
-        past += 1
-    if past > 0:
-        plan.points -= past
-        for i in range(plan.points):
-            plans.point_time[k, i] = plans.point_time[k, i + past]
-            plans.point_free[k, i] = plans.point_free[k, i + past]
-    plans.point_time[k, 0] = now
 
 
 @compiled

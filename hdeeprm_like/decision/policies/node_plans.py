@@ -211,6 +211,15 @@ def start_beside_kept(tables: Tables, plans: Plans, k: int) -> None:
 
 
 @compiled
+def start_around_guarantees(tables: Tables, plans: Plans, k: int) -> None:
+    """Start every job in order that fits beside the guaranteed starts of all others."""
+    count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
+    for i in range(count):
+        if has_cores(tables, plans, plans.queue[i]):
+            start_if_fits(tables, plans, k, plans.queue[i])
+
+
+@compiled
 def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) -> None:
     """Start jobs in order that run into no reservation, and reserve nodes for *depth* others of each partition."""
     forget_reservations(tables, plans)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from hdeeprm_like.decision.names import (
+    BOUNDED,
     COMMIT,
     COMMIT_BACKFILL,
     CONSERVATIVE,
@@ -17,6 +18,7 @@ from hdeeprm_like.decision.names import (
 )
 from hdeeprm_like.decision.policies.node_plans import (
     reserve_heads,
+    start_around_guarantees,
     start_around_reservations,
     start_beside_kept,
     start_candidates,
@@ -78,6 +80,7 @@ STARTS_ON_NODES: dict[int, Callable[[Tables, Plans, int], None]] = {
     COMMIT_BACKFILL: start_around_heads,
     SCORED: start_around_heads,
     RESERVE: start_beside_kept,
+    BOUNDED: start_around_guarantees,
 }
 """How each mode starts jobs where there are partitions, that of `slurm.start_like_slurm` apart."""
 
@@ -94,4 +97,4 @@ def start_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
     """Start what baseline *k* starts where there are partitions."""
     sort_learned(tables, plans, k)
     look_now(tables, plans)
-    start_in_mode(tables, plans, plans.plans[k].mode, k)
+    start_in_mode(tables, plans, BOUNDED if plans.plans[k].bounded == 1 else plans.plans[k].mode, k)

@@ -24,6 +24,7 @@ from hdeeprm_like.decision.names import (
     Baseline,
     number_of_times,
 )
+from hdeeprm_like.decision.policies.guarantee_rows import Bounds, make_room_for_jobs, new_bounds
 from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
 from hdeeprm_like.decision.policies.lookahead import Ahead, let_run, new_ahead
@@ -38,7 +39,7 @@ from hdeeprm_like.decision.policies.node_rows import (
 )
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
-from hdeeprm_like.decision.score_files import ScoredPolicy
+from hdeeprm_like.decision.score_files import ScoredPolicy, plans_profiles
 from hdeeprm_like.decision.tree_files import predictor
 from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -60,7 +61,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats, Ints, Records
 
 NONE_RESERVED = -1.0  # s, in Plans.reserved
-NOBODY, HEAD, ALL = 0, 1, 2  # for whom cores are reserved, in Plan.reserved
+NOBODY, HEAD, ALL, EACH = 0, 1, 2, 3  # for whom cores are reserved, in Plan.reserved; EACH: as guaranteed
 # Lists by predicted times are sorted again at each decision, so one serves all predictors: FIRST_PREDICTED stands for
 # the queue's, and the next number for the one of the candidates, whose times may be others.
 OF_CANDIDATES = FIRST_PREDICTED + 1
@@ -81,7 +82,7 @@ PLAN = np.dtype(
         ("held", "i8"),  # the job that commit blocks on, -1 for none
         ("held_at", "i8"),  # jobs submitted when it was picked
         ("shadow", "f8"),  # s, when it, or the head of the queue, is expected to start
-        ("reserved", "i8"),  # for whom cores are reserved in this decision: NOBODY, HEAD or ALL;
+        ("reserved", "i8"),  # for whom cores are reserved in this decision: NOBODY, HEAD, ALL or EACH;
         ("head", "i8"),  # the head of the queue,
         ("on_nodes", "i8"),  # 1 where it matters on which nodes cores are free for it, or for any,
         ("spare", "i8"),  # cores that it leaves over when it starts,
@@ -100,6 +101,7 @@ PLAN = np.dtype(
         ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 where there is none,
         ("factor", "i8"),  # and the largest of these
         ("stale", "i8"),  # 1 when the reservations must all be planned anew
+        ("bounded", "i8"),  # 1 where each job is guaranteed a start
     ],
     align=True,
 )
@@ -118,7 +120,7 @@ class Plans(Bundle):
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
         history: what is known of users. scores: of learned policies. ahead: what these play.
         node_plans: reservations of nodes. node_profile: what they have left from date to date. slurm: its priorities.
-            Absent where nobody looks.
+            Absent where nobody looks. bounds: guaranteed starts.
     """
 
     plans: Records
@@ -138,6 +140,7 @@ class Plans(Bundle):
     node_plans: NodePlans
     node_profile: NodeProfile
     slurm: SlurmRows
+    bounds: Bounds
 
 
 def order_of(baseline: Baseline) -> int:
@@ -153,6 +156,8 @@ def needs_of(baseline: Baseline) -> Needs:
     by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
     shortest = (SJF, min(times, OF_CANDIDATES))
     candidates = shortest if mode == EASY_SJF else by_submission.get(mode, own)
+    if baseline.bound:
+        candidates = FCFS, REQUESTED
     looks_at_ends = mode not in (STRICT, GREEDY, PACKING, RESERVE) or baseline.looks_back
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
     if baseline.watched:  # the queue by priority, and the order of the watch
@@ -186,10 +191,12 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
             plan["reordered"] = order_of(baseline) == BY_SCORE or changes(*needs.orders[-1])
             plan["watch"], plan["factor"] = baseline.interval if baseline.watched else 0.0, baseline.factor
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
+        plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NOBODY)
     plans["held"], plans["stale"] = -1, 1
     learned = [baseline.learned for baseline in baselines]
     commits = np.isin(plans["mode"], (COMMIT, COMMIT_BACKFILL)).any()
-    plans_ahead = (plans["mode"] == CONSERVATIVE).any() or any(map(plans_profiles, learned))
+    bounded = plans["bounded"].any()
+    plans_ahead = bounded or (plans["mode"] == CONSERVATIVE).any() or any(map(plans_profiles, learned))
     # two kinds of plans, and no more: machine code is made for each
     looks_back = isinstance(state.tables.node_sets, NodeSets) or any(baseline.looks_back for baseline in baselines)
     return Plans(
@@ -210,6 +217,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         node_plans=new_node_plans(state.tables.node_sets, jobs),
         node_profile=new_node_profile(state, jobs, bool(plans_ahead or any(learned))),
         slurm=slurm_rows_of(state, baselines),
+        bounds=new_bounds(state, baselines, jobs),
     )
 
 
@@ -236,11 +244,6 @@ def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(times for baseline in baselines for times in baseline.predictors))
 
 
-def plans_profiles(policy: ScoredPolicy | None) -> bool:
-    """Tell whether a learned policy has more than one reservation, for which a profile of free cores is needed."""
-    return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
-
-
 def played_by(learned: Sequence[ScoredPolicy | None]) -> tuple[int, int]:
     """Return how many jobs learned policies play at most, and how many drawn futures."""
     stages = [stage for policy in learned if policy for stage in (policy, policy.exact) if stage]
@@ -260,6 +263,7 @@ def make_room(plans: Plans, jobs: int) -> None:
         return
     for name in ("queue", "releases", "release_ends"):
         setattr(plans, name, longer(getattr(plans, name), jobs + 1))
+    make_room_for_jobs(plans.bounds, jobs)
     if isinstance(plans.history, History):
         make_room_in(plans.history, jobs)
     if isinstance(plans.scores, Scores):

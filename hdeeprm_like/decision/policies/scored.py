@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.conservative import earliest, is_free_now, new_profile, occupy, start_or_reserve
+from hdeeprm_like.decision.policies.conservative import new_profile, start_or_reserve
+from hdeeprm_like.decision.policies.core_profile import earliest, is_free_now, occupy
 from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
@@ -13,7 +14,7 @@ from hdeeprm_like.decision.policies.node_profile import (
     needs_nodes,
     occupy_picked,
 )
-from hdeeprm_like.decision.policies.plans import NOBODY, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import EACH, NOBODY, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
@@ -105,6 +106,8 @@ def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
     scores, v, clock = plans.scores, plans.plans[k].list, tables.clock[0]
     head = job_at(tables.waiting, v, 0, 0)
     reserve(tables, plans, k, head, needed_cores(tables, plans.history, scores, s, head))
+    if plans.plans[k].bounded == 1:
+        plans.plans[k].reserved = EACH  # the head has its guarantee; when it is expected to start is all that is wanted
     count, place, i = 0, 0, 1
     while True:
         place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
@@ -117,7 +120,7 @@ def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
         j = plans.queue[n]
         if needed_cores(tables, plans.history, scores, s, j) <= clock.free_cores:
             start_if_fits(tables, plans, k, j)
-    plans.plans[k].reserved = NOBODY
+    plans.plans[k].reserved = EACH if plans.plans[k].bounded == 1 else NOBODY
 
 
 @compiled

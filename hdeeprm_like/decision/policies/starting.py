@@ -1,11 +1,14 @@
 """Starting a job that a baseline has chosen: the one place that answers whether it may start now.
 
 It may if it fits, by cores, memory, GPUs and nodes, and moves no reservation that the mode has made: that of the head
-of the queue (`reservations`), those of all jobs before it (`node_profile`), or those of nodes (`reserved_nodes`).
+of the queue (`reservations`), those of all jobs before it (`node_profile`), those of nodes (`reserved_nodes`), or those
+that each waiting job is guaranteed (`guarantees`).
 """
 
+from hdeeprm_like.decision.policies.guaranteed_nodes import allow_on_set, keep_to_allowed
+from hdeeprm_like.decision.policies.guarantees import leaves_reservations, note_start
 from hdeeprm_like.decision.policies.node_profile import keep_to_profile
-from hdeeprm_like.decision.policies.plans import HEAD, NOBODY, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import EACH, HEAD, NOBODY, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
@@ -42,8 +45,15 @@ def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
 def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Start a job on nodes of its partition that are not reserved while it is taken to run."""
     now = tables.clock[0].now
-    allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
-    return NOTHING if start_on_allowed(tables, plans, j) else CORES
+    end = now + planned_time(tables, plans, k, j)
+    if plans.plans[k].reserved != EACH:
+        allow_until(tables, plans, j, now, end)
+        return NOTHING if start_on_allowed(tables, plans, j) else CORES
+    allow_on_set(tables, plans, k, j, now, end)
+    if not start_on_allowed(tables, plans, j):
+        return CORES
+    note_start(tables, plans, k, j)
+    return NOTHING
 
 
 @inlined
@@ -53,6 +63,8 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
     if plan.reserved != NOBODY:
         asks = plan.reserved != HEAD or clock.now + planned_time(tables, plans, k, j) > plan.shadow
         if plan.reserved == HEAD and (j == plan.head or (asks and tables.jobs[j].size > plan.spare)):
+            return RESERVED
+        if plan.reserved == EACH and not leaves_reservations(tables, plans, k, j):
             return RESERVED
     clock.decisions += 1
     if tables.jobs[j].size > clock.free_cores:
@@ -69,6 +81,8 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
         return CORES
     if lacks == NOTHING:
         start_job(tables, j)
+        if plan.reserved == EACH:
+            note_start(tables, plans, k, j)
     return int(lacks)
 
 
@@ -80,5 +94,7 @@ def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """
     if plans.plans[k].reserved == HEAD:
         return leaves_to_head(tables, plans, k, j)
+    if plans.plans[k].reserved == EACH:
+        return plans.bounds.rows[k].on_nodes == 0 or keep_to_allowed(tables, plans, k, j)
     keep_to_profile(tables, plans, j)
     return True

@@ -1,0 +1,84 @@
+"""What baselines with guaranteed starts do at each decision beside serving their order (`guarantees`)."""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.guarantees import follow_guarantees, hasten
+from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans
+from hdeeprm_like.decision.policies.releases import HEARD_LATE
+from hdeeprm_like.decision.policies.reserved_nodes import look_now
+from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at
+from hdeeprm_like.engine.node_sets import no_partitions
+from hdeeprm_like.engine.tables import NOTHING, Tables
+
+
+@compiled
+def open_guarantees(tables: Tables, plans: Plans, k: int) -> None:
+    """Bring the guarantees to the present, and start the jobs whose reservation begins or that are due."""
+    follow_guarantees(tables, plans, k)
+    look_at_all(tables, plans)
+    start_reserved_jobs(tables, plans, k)
+    start_due_jobs(tables, plans, k)
+
+
+@compiled
+def close_guarantees(tables: Tables, plans: Plans, k: int) -> None:
+    """Leave out what has been started here from what is followed, and ask for a call when a reservation begins.
+
+    None is asked for where that only waits for an overdue job: its end comes by itself.
+    """
+    plan, bound, clock = plans.plans[k], plans.bounds.rows[k], tables.clock[0]
+    plan.cursor = clock.changes
+    waits_for_overdue = bound.overdue > 0 and bound.soonest <= bound.until
+    if clock.waiting > 0 and bound.soonest > clock.now and not waits_for_overdue:
+        clock.wake_at = min(clock.wake_at, bound.soonest)
+
+
+@by_type
+def look_at_all(tables: BundleType, plans: BundleType) -> object:
+    """Look at what is free on the nodes now where there are partitions."""
+    return look_at_none if no_partitions(tables) else look_now
+
+
+@inlined
+def look_at_none(tables: Tables, plans: Plans) -> None:
+    """Do nothing: who starts a job looks at what it needs."""
+
+
+@compiled
+def start_reserved_jobs(tables: Tables, plans: Plans, k: int) -> None:
+    """Start the jobs whose reservation begins; one for which there is no room moves on, unless an end is heard late."""
+    bound, now = plans.bounds.rows[k], tables.clock[0].now
+    if bound.soonest > now:
+        return
+    count, bound.soonest = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue), np.inf
+    for i in range(count):
+        j = plans.queue[i]
+        reserved = plans.reserved[k, j]
+        if reserved == NONE_RESERVED:
+            continue
+        if reserved > now:
+            bound.soonest = min(bound.soonest, reserved)
+        elif start_if_fits(tables, plans, k, j) != NOTHING:
+            if reserved < now - HEARD_LATE:
+                hasten(tables, plans, k, j)
+            else:
+                bound.soonest = min(bound.soonest, now)  # tried again as soon as anything happens
+
+
+@compiled
+def start_due_jobs(tables: Tables, plans: Plans, k: int) -> None:
+    """Start the jobs that are due in the order in which they came, up to the first that has to wait; it gets the first
+    date with room.
+    """
+    clock = tables.clock[0]
+    while clock.waiting > 0:
+        j = job_at(tables.waiting, plans.plans[k].candidates, 0, 0)
+        if plans.reserved[k, j] == NONE_RESERVED or plans.bounds.due[k, j] > clock.now:
+            return
+        if start_if_fits(tables, plans, k, j) != NOTHING:
+            if plans.reserved[k, j] > clock.now:
+                hasten(tables, plans, k, j)
+            return

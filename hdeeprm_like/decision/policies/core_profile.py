@@ -1,0 +1,152 @@
+"""A profile of the cores that will be free: a step function from date to date, of which only the counts are known.
+
+For baseline k ``point_free[k, i]`` cores are free from ``point_time[k, i]`` on, up to the next point; the first point
+is now. Conservative backfilling and guaranteed starts reserve on it.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.tables import Tables
+
+NEVER = -np.inf  # s, when there is no such date
+
+
+@compiled
+def point_at(plans: Plans, k: int, time: float) -> int:
+    """Return the number of the profile's point at a time after its first, made if there is none."""
+    plan = plans.plans[k]
+    low, high = 0, plan.points
+    while low < high:
+        middle = (low + high) // 2
+        if plans.point_time[k, middle] < time:
+            low = middle + 1
+        else:
+            high = middle
+    if low == plan.points or plans.point_time[k, low] > time:
+        for i in range(plan.points, low, -1):
+            plans.point_time[k, i] = plans.point_time[k, i - 1]
+            plans.point_free[k, i] = plans.point_free[k, i - 1]
+        plans.point_time[k, low] = time
+        plans.point_free[k, low] = plans.point_free[k, low - 1]
+        plan.points += 1
+    return int(low)
+
+
+@compiled
+def drop_point(plans: Plans, k: int, i: int) -> None:
+    """Take a point out of the profile if nothing changes there."""
+    plan = plans.plans[k]
+    if i == 0 or plans.point_free[k, i] != plans.point_free[k, i - 1]:
+        return
+    plan.points -= 1
+    for n in range(i, plan.points):
+        plans.point_time[k, n] = plans.point_time[k, n + 1]
+        plans.point_free[k, n] = plans.point_free[k, n + 1]
+
+
+@compiled
+def occupy(plans: Plans, k: int, begin: float, end: float, cores: int) -> None:
+    """Take cores from the profile for a span of time, or give them back if negative."""
+    if end <= begin:
+        return
+    first = point_at(plans, k, begin)
+    last = point_at(plans, k, end)
+    for i in range(first, last):
+        plans.point_free[k, i] -= cores
+    drop_point(plans, k, last)
+    drop_point(plans, k, first)
+
+
+@inlined
+def earliest(plans: Plans, k: int, cores: int, time: float) -> float:
+    """Return when so many cores are free for so long at the earliest; infinite for never."""
+    return float(earliest_from(plans, k, cores, time, plans.point_time[k, 0]))
+
+
+@compiled
+def earliest_from(plans: Plans, k: int, cores: int, time: float, date: float) -> float:
+    """Return when from a date on so many cores are free for so long at the earliest; infinite for never."""
+    i, points = 0, plans.plans[k].points
+    while i + 1 < points and plans.point_time[k, i + 1] <= date:
+        i += 1
+    while i < points:
+        if plans.point_free[k, i] < cores:
+            i += 1
+            continue
+        begin = max(date, plans.point_time[k, i])
+        end = begin + time
+        n = i + 1
+        while n < points and plans.point_time[k, n] < end and plans.point_free[k, n] >= cores:
+            n += 1
+        if n == points or plans.point_time[k, n] >= end:
+            return float(begin)
+        i = n + 1
+    return np.inf
+
+
+@compiled
+def latest(plans: Plans, k: int, cores: int, time: float, limit: float) -> float:
+    """Return the last date, no later than *limit*, from which on so many cores are free for so long; else NEVER."""
+    end = limit + time
+    low, high = 0, plans.plans[k].points
+    while low < high:
+        middle = (low + high) // 2
+        if plans.point_time[k, middle] < end:
+            low = middle + 1
+        else:
+            high = middle
+    i = low - 1  # the point before the end
+    while i >= 0:
+        if plans.point_free[k, i] < cores:
+            end = plans.point_time[k, i]
+        else:
+            begin = begin_of(time, end, limit)
+            if plans.point_time[k, i] <= begin:
+                return float(begin)
+        i -= 1
+    return NEVER
+
+
+@inlined
+def begin_of(time: float, end: float, limit: float) -> float:
+    """Return when something begins that is to end at a date, so that their sum is not beyond it by rounding."""
+    begin = min(limit, end - time)
+    while begin + time > end:
+        begin = np.nextafter(begin, NEVER)
+    return float(begin)
+
+
+@compiled
+def is_free_until(plans: Plans, k: int, cores: int, end: float) -> bool:
+    """Tell whether so many cores are free from now on up to a date."""
+    if plans.point_free[k, 0] < cores:
+        return False
+    points, i = plans.plans[k].points, 1
+    while i < points and plans.point_time[k, i] < end:
+        if plans.point_free[k, i] < cores:
+            return False
+        i += 1
+    return True
+
+
+@inlined
+def is_free_now(plans: Plans, k: int, cores: int, time: float) -> bool:
+    """Tell whether so many cores are free from now on for so long."""
+    return bool(is_free_until(plans, k, cores, plans.point_time[k, 0] + time))
+
+
+@compiled
+def forget_past(tables: Tables, plans: Plans, k: int) -> None:
+    """Let the profile begin now."""
+    plan, now = plans.plans[k], tables.clock[0].now
+    past = 0
+    while past + 1 < plan.points and plans.point_time[k, past + 1] <= now:
+        past += 1
+    if past > 0:
+        plan.points -= past
+        for i in range(plan.points):
+            plans.point_time[k, i] = plans.point_time[k, i + past]
+            plans.point_free[k, i] = plans.point_free[k, i + past]
+    plans.point_time[k, 0] = now

@@ -1,0 +1,233 @@
+"""On which nodes jobs with a guaranteed start get it (`guarantees`), where it matters on which nodes cores are.
+
+A reservation holds whole nodes, each for one waiting job at a time. It is made where these nodes have room beside the
+jobs that run on them now, and no job starts on them that would still run then. So whatever a job asks for, its nodes
+have it when its time comes. Where jobs ask for nothing but cores anywhere, a count of cores is enough.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earliest_from, latest
+from hdeeprm_like.decision.policies.node_profile import note_nodes
+from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
+from hdeeprm_like.decision.policies.releases import expected_end
+from hdeeprm_like.decision.policies.reservations import give, look_at_present, room_in_plan
+from hdeeprm_like.engine.allocation import book_on, return_cores
+from hdeeprm_like.engine.bundles import BundleType, copy_entries
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined, shift_left
+from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
+from hdeeprm_like.engine.node_sets import no_partitions
+from hdeeprm_like.engine.processor_index import counts_cores
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.waiting_queue import asks_more
+
+
+@inlined
+def watch_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Take note of whether it matters on which nodes cores are: from the first job on that asks for more than cores."""
+    if plans.bounds.rows[k].on_nodes == 0 and (tables.clock[0].whole == 1 or asks_more(tables, j)):
+        plans.bounds.rows[k].on_nodes = 0 if counts_cores(tables) else 1
+
+
+@compiled
+def latest_begin(tables: Tables, plans: Plans, k: int, j: int, limit: float) -> float:
+    """Return the last date up to a limit at which there is room for a job, before now if there is none."""
+    size, time, now = tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now
+    if plans.bounds.rows[k].on_nodes == 0:
+        return float(latest(plans, k, size, time, limit))
+    begin = float(last_count(tables, plans, k, j, limit))
+    while begin >= now:
+        if has_nodes_at(tables, plans, k, j, begin):
+            keep_nodes(tables, plans, k, j)
+            return begin
+        begin = float(last_count(tables, plans, k, j, last_before(tables, plans, k, j, begin)))
+    return NEVER
+
+
+@compiled
+def last_before(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
+    """Return the last date before another at which a job would make way for the reservation of some other job."""
+    time, found = planned_time(tables, plans, k, j), NEVER
+    for i in range(tables.clock[0].waiting):
+        reserved = plans.reserved[k, tables.members[i]]
+        if reserved < np.inf and tables.members[i] != j and reserved != NONE_RESERVED:
+            begin = begin_of(time, reserved, reserved)
+            if begin < date:
+                found = max(found, begin)
+    return float(found)
+
+
+@compiled
+def earliest_begin(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return the first date at which there is room for a job, infinite for never."""
+    now = tables.clock[0].now
+    if plans.bounds.rows[k].on_nodes == 0:
+        return float(earliest_from(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), now))
+    begin = float(first_count(tables, plans, k, j, now))
+    while begin < np.inf:
+        if has_nodes_at(tables, plans, k, j, begin):
+            keep_nodes(tables, plans, k, j)
+            return begin
+        begin = float(first_count(tables, plans, k, j, first_after(tables, plans, k, j, begin)))
+    return np.inf
+
+
+@compiled
+def first_after(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
+    """Return the first date after another at which a running job or the reservation of another one ends."""
+    found = np.inf
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        end = expected_end(tables, plans, k, plans.releases[i])
+        if end > date:
+            found = min(found, end)
+    for i in range(tables.clock[0].waiting):
+        other = tables.members[i]
+        end = plans.reserved[k, other] + planned_time(tables, plans, k, other)
+        if end > date and other != j and plans.reserved[k, other] != NONE_RESERVED:
+            found = min(found, end)
+    return float(found)
+
+
+@by_type
+def last_count(tables: BundleType, plans: BundleType, k: object, j: object, limit: object) -> object:
+    """Return the last date up to a limit at which as many cores are free as a job asks for, wherever they are."""
+    return last_count_of_all if no_partitions(tables) else any_date
+
+
+@by_type
+def first_count(tables: BundleType, plans: BundleType, k: object, j: object, date: object) -> object:
+    """Return the first date from one on at which as many cores are free as a job asks for, wherever they are."""
+    return first_count_of_all if no_partitions(tables) else any_date
+
+
+@inlined
+def any_date(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
+    """Return a date as it is: with partitions nodes tell all."""
+    return float(date)
+
+
+@inlined
+def last_count_of_all(tables: Tables, plans: Plans, k: int, j: int, limit: float) -> float:
+    """Return that date by the profile of all cores."""
+    return float(latest(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), limit))
+
+
+@inlined
+def first_count_of_all(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
+    """Return that date by the profile of all cores."""
+    return float(earliest_from(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
+
+
+@compiled
+def allow_beside(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
+    """Write the nodes as bits that are reserved for no other waiting job at any time between two dates."""
+    bits, first = plans.bounds.allowed, k * len(plans.bounds.allowed)
+    for w in range(len(bits)):
+        bits[w] = -1
+    for i in range(tables.clock[0].waiting):
+        other = tables.members[i]
+        reserved = plans.reserved[k, other]
+        if other == j or reserved == NONE_RESERVED or reserved >= end:
+            continue
+        if reserved + planned_time(tables, plans, k, other) > begin:
+            for w in range(len(bits)):
+                bits[w] &= ~plans.bounds.nodes[other, first + w]
+
+
+@inlined
+def is_allowed(plans: Plans, n: int) -> bool:
+    """Tell whether a node is one of those."""
+    return bool((plans.bounds.allowed[n >> 6] >> (n & 63)) & 1 == 1)
+
+
+@compiled
+def keep_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Write which nodes are picked for the reservation of a job."""
+    first = k * len(plans.bounds.allowed)
+    for w in range(len(plans.bounds.allowed)):
+        plans.bounds.nodes[j, first + w] = 0
+    for n in range(len(tables.nodes)):
+        if plans.bounds.picked[n] > 0:
+            plans.bounds.nodes[j, first + (n >> 6)] |= shift_left(1, n & 63)
+
+
+@by_type
+def has_nodes_at(tables: BundleType, plans: BundleType, k: object, j: object, begin: object) -> object:
+    """Tell whether nodes that are reserved for no other have room for a job at a date, and pick them."""
+    return has_room_at if no_partitions(tables) else has_set_at
+
+
+@compiled
+def has_room_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bool:
+    """Tell whether any nodes have room for a job at a date, and pick the lowest."""
+    allow_beside(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
+    look_at_present(tables, plans)
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        other = plans.releases[i]
+        if expected_end(tables, plans, k, other) <= begin:
+            give(tables, plans, k, tables.jobs[other].first, other, j, 1)
+    return pick_allowed(tables, plans, j)
+
+
+@compiled
+def pick_allowed(tables: Tables, plans: Plans, j: int) -> bool:
+    """Pick the lowest allowed nodes that have room for a job as they are looked at; tell whether they have."""
+    left = tables.jobs[j].size
+    for n in range(len(tables.nodes)):
+        taken = min(left, int(room_in_plan(tables, plans, n, j))) if is_allowed(plans, n) else 0
+        plans.bounds.picked[n] = taken
+        left -= taken
+    return bool(left == 0)
+
+
+@compiled
+def has_set_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bool:
+    """Tell whether nodes of a job's set have room for it at a date, and pick them as Slurm does."""
+    sets = tables.node_sets
+    allow_on_set(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
+    look_at_nodes(tables)
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        other = plans.releases[i]
+        if expected_end(tables, plans, k, other) <= begin:
+            demand = sets.demands[other]
+            for held in range(demand.first_hold, demand.first_hold + demand.held):
+                node, cores = sets.hold_node[held], sets.hold_cores[held]
+                sets.cores[node] += cores
+                sets.memory[node] += cores * tables.jobs[other].memory
+                sets.gpus[node] += cores * tables.jobs[other].gpus + demand.gpus
+    if not pick_nodes(tables, j):
+        return False
+    copy_entries(plans.bounds.picked, 0, sets.picked, 0, len(tables.nodes))
+    return True
+
+
+@compiled
+def allow_on_set(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
+    """Allow a job the nodes of its set that are reserved for no other between two dates."""
+    sets = tables.node_sets
+    allow_beside(tables, plans, k, j, begin, end)
+    for n in range(len(tables.nodes)):
+        sets.allowed[n] = 1 if is_allowed(plans, n) and sets.members[sets.demands[j].set, n] == 1 else 0
+
+
+@compiled
+def keep_to_allowed(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Change the cores booked for a job for those of other nodes if some are reserved while it would run.
+
+    Returns:
+        False where no others have room.
+    """
+    now = tables.clock[0].now
+    allow_beside(tables, plans, k, j, now, now + planned_time(tables, plans, k, j))
+    note_nodes(tables, plans, tables.clock[0].placed, j)
+    for n in range(len(tables.nodes)):
+        if plans.node_profile.picked[n] > 0 and not is_allowed(plans, n):
+            return_cores(tables, j)
+            look_at_present(tables, plans)
+            if not pick_allowed(tables, plans, j):
+                book_on(tables, plans.node_profile.picked, j)
+                return False
+            book_on(tables, plans.bounds.picked, j)
+            return True
+    return True

@@ -1,0 +1,170 @@
+"""Guaranteed starts: each job that comes gets a reservation, as late as its guarantee allows, which never moves later.
+
+A job is guaranteed to start within K times the time that the whole machine would need for all the work that waits and
+runs, and half a day; or at the first date at which there is room for it beside all other reservations, if that is
+later. Its reservation lies at the last date before then at which there is room, so that the near future is free for
+whatever the order wants. Nothing starts that would be in the way of a reservation; where a job starts before its own
+one, that is let go. So while jobs end no later than they are taken to, each job starts by its guarantee: a reservation
+is made where there is room, and room is only taken where no reservation is.
+
+Requests are mostly too long. With *used* the share of the requested work that ended jobs have needed, the work is
+expected to be *used* times what is requested, and that is by when a job is *due*: it then has the right of way in the
+order of the dues. What is guaranteed is divided by *used*, since reservations of requested length fill the machine so
+much sooner; so they are out of the way of what is due earlier. With exact requests both are the same.
+
+Whatever was started by others, or outruns its request, may leave less room than is reserved. A reservation whose time
+has come and for which there is none moves to the next date with room.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.core_profile import forget_past, is_free_until, occupy
+from hdeeprm_like.decision.policies.guaranteed_nodes import earliest_begin, latest_begin, watch_nodes
+from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
+from hdeeprm_like.decision.policies.releases import OVERDUE, expected_finish
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_lists import nth_job
+from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables
+
+SLACK = 43200.0  # s of each guarantee beside the work
+LEAST_USED = 0.1  # share of the requested work that jobs are taken to need at least
+
+
+@compiled
+def follow_guarantees(tables: Tables, plans: Plans, k: int) -> None:
+    """Bring the profile and the reservations of baseline *k* to the present, and guarantee a start to what has come."""
+    plan, bound, clock = plans.plans[k], plans.bounds.rows[k], tables.clock[0]
+    if plan.points == 0:
+        plan.points, plans.point_time[k, 0], plans.point_free[k, 0] = 1, clock.now, clock.most_cores
+    forget_past(tables, plans, k)
+    if bound.overdue > 0 and bound.until > clock.now:
+        occupy(plans, k, clock.now, bound.until, -bound.overdue)
+    for i in range(plan.cursor, clock.changes):
+        change = tables.changes[i]
+        kind, j = change & KIND_MASK, change >> KIND_BITS
+        if kind == STARTED:
+            note_start(tables, plans, k, j)
+        elif kind == ENDED:
+            note_end(tables, plans, k, j)
+        elif kind != SUBMITTED:
+            let_go(tables, plans, k, j)
+    note_overdue(tables, plans, k)
+    for i in range(plan.cursor, clock.changes):
+        change = tables.changes[i]
+        j = change >> KIND_BITS
+        if change & KIND_MASK == SUBMITTED and tables.jobs[j].status == WAITING:
+            guarantee(tables, plans, k, j)
+    plan.cursor = clock.changes
+
+
+@compiled
+def note_overdue(tables: Tables, plans: Plans, k: int) -> None:
+    """Take the cores of running jobs that should have ended from the profile for a second."""
+    bound, now, n, v = plans.bounds.rows[k], tables.clock[0].now, 0, plans.plans[k].ends
+    bound.overdue, bound.until = 0, now + OVERDUE
+    while n < tables.running.lists[v].jobs:
+        j = nth_job(tables.running, v, n)
+        if expected_finish(tables, plans, k, j) > now:
+            break
+        bound.overdue += tables.jobs[j].size
+        n += 1
+    if n > 0:
+        occupy(plans, k, now, bound.until, bound.overdue)
+
+
+@compiled
+def note_start(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Take a job that has started from what waits, and its cores from the profile."""
+    bound, now, size = plans.bounds.rows[k], tables.clock[0].now, tables.jobs[j].size
+    let_go(tables, plans, k, j)
+    end = float(tables.jobs[j].start + planned_time(tables, plans, k, j))
+    occupy(plans, k, now, end, size)
+    bound.cores += size
+    bound.ends += size * end
+
+
+@compiled
+def note_end(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Give the cores of a job that has ended back to the profile, and learn how much of its request it has used."""
+    bound, job = plans.bounds.rows[k], tables.jobs[j]
+    time = planned_time(tables, plans, k, j)
+    occupy(plans, k, tables.clock[0].now, job.start + time, -job.size)
+    bound.cores -= job.size
+    bound.ends -= job.size * (job.start + time)
+    bound.asked += job.size * time
+    bound.used += job.size * (job.finish - job.start)
+
+
+@compiled
+def let_go(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Let the reservation of a job go that no longer waits."""
+    if plans.reserved[k, j] == NONE_RESERVED:
+        return
+    plans.bounds.rows[k].work -= work_of(tables, plans, k, j)
+    take_out(tables, plans, k, j)
+    plans.reserved[k, j] = NONE_RESERVED
+
+
+@inlined
+def work_of(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return the core seconds that a job asks for."""
+    return float(plans.bounds.cores[j] * planned_time(tables, plans, k, j))
+
+
+@compiled
+def take_out(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Give the cores of a reservation back to the profile; its past has been forgotten."""
+    begin = plans.reserved[k, j]
+    if begin < np.inf:
+        end = begin + planned_time(tables, plans, k, j)
+        occupy(plans, k, max(begin, tables.clock[0].now), end, -plans.bounds.cores[j])
+
+
+@compiled
+def put_in(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> None:
+    """Reserve for a job from a date on, infinite for never."""
+    bound = plans.bounds.rows[k]
+    plans.reserved[k, j] = begin
+    if begin < np.inf:
+        occupy(plans, k, begin, begin + planned_time(tables, plans, k, j), plans.bounds.cores[j])
+    bound.soonest = min(bound.soonest, begin)
+
+
+@compiled
+def guarantee(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Guarantee a start to a job that has come, and reserve for it."""
+    bound, now = plans.bounds.rows[k], tables.clock[0].now
+    plans.bounds.cores[j] = tables.jobs[j].size
+    watch_nodes(tables, plans, k, j)
+    bound.work += work_of(tables, plans, k, j)
+    used = min(1.0, max(LEAST_USED, bound.used / bound.asked)) if bound.asked > 0.0 else 1.0
+    backlog = (bound.work + max(bound.ends - now * bound.cores, 0.0)) / tables.clock[0].most_cores
+    bound.due = max(bound.due, now + bound.factor * backlog * used + SLACK)
+    plans.bounds.due[k, j] = bound.due
+    begin = latest_begin(tables, plans, k, j, now + bound.factor * backlog / used + SLACK)
+    if begin < now:
+        begin = earliest_begin(tables, plans, k, j)
+    plans.bounds.promised[k, j] = begin
+    put_in(tables, plans, k, j, begin)
+
+
+@compiled
+def hasten(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Move the reservation of a job to the first date with room; later only where its own one has passed."""
+    now, before = tables.clock[0].now, plans.reserved[k, j]
+    take_out(tables, plans, k, j)
+    begin = earliest_begin(tables, plans, k, j)
+    put_in(tables, plans, k, j, begin if before <= now else min(begin, before))
+
+
+@inlined
+def leaves_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Tell whether the cores of a job are free until it has ended or its own reservation begins.
+
+    From then on they are its own. Where that has begun they are so now.
+    """
+    reserved, now = plans.reserved[k, j], tables.clock[0].now
+    if reserved <= now and reserved != NONE_RESERVED:
+        return True
+    end = now + planned_time(tables, plans, k, j)
+    return bool(is_free_until(plans, k, tables.jobs[j].size, end if reserved == NONE_RESERVED else min(end, reserved)))
