@@ -15,6 +15,7 @@ from hdeeprm_like.engine.batsim_actors import (
     COMMAND,
     END,
     GET,
+    HELLO,
     JOBS,
     KINDS,
     LOOPBACK,
@@ -44,11 +45,11 @@ from hdeeprm_like.engine.tasks import KILLED, Simulation
 def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Go on for as long as it is known what happens next; True as soon as the decision system is to be asked.
 
-    Nobody may be ready but a job that `job_ends_alone`.
+    Nobody may be ready but jobs, if `only_jobs_end`.
     """
     talk, pace = timing.talk[0], timing.actions.pace[0]
-    if talk.ready == 1:
-        end_alone(tables, simulation, timing)
+    if talk.ready > 0:
+        end_together(tables, simulation, timing)
     while True:
         kind = talk.on_the_way % KINDS
         if pace.message == np.inf:
@@ -58,16 +59,18 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
                 goes_on = submit_alone(tables, simulation, timing)
         elif pace.answer < np.inf or pace.message != 1.0:
             return False
-        elif kind == NO_MORE:
-            goes_on = hear_no_more(tables, simulation, timing)
-        elif talk.messages > 0:
-            return False
         elif kind == END:
             goes_on = hear_end(tables, simulation, timing)
-        elif kind == COMMAND:
-            goes_on = hear_command(tables, simulation, timing)
         elif kind == READY:
             goes_on = hear_ready(tables, simulation, timing)
+        elif kind == NO_MORE:
+            goes_on = hear_no_more(tables, simulation, timing)
+        elif kind == HELLO:
+            goes_on = hear_greeting(tables, simulation, timing)
+        elif talk.messages > 0:
+            return False
+        elif kind == COMMAND:
+            goes_on = hear_command(tables, simulation, timing)
         elif kind == SUBMIT:
             goes_on = hear_submission(tables, simulation, timing)
         else:
@@ -86,6 +89,17 @@ def pass_message(timing: BatsimClock) -> bool:
     timing.talk[0].received = timing.talk[0].on_the_way
     timing.actions.pace[0].message = np.inf
     return True
+
+
+@inlined
+def take_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Let the server take the next message from its mailbox, or wait for one."""
+    if timing.talk[0].messages == 0:
+        timing.talk[0].server_waits = 1
+        return
+    message = first_message(timing)
+    lowest = simulation.tasks[message // KINDS].lowest if message % KINDS == END else 0
+    transfer(tables, timing, message, lowest, True)
 
 
 @inlined
@@ -108,24 +122,29 @@ def tell(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
 
 
 @inlined
-def job_ends_alone(simulation: Simulation, timing: BatsimClock) -> bool:
-    """Tell whether a job that has ended is the only actor who is ready, at the beginning of a round."""
+def only_jobs_end(simulation: Simulation, timing: BatsimClock) -> bool:
+    """Tell whether jobs that have ended are the only actors who are ready, at the beginning of a round."""
     talk = timing.talk[0]
-    if talk.ready != 1 or talk.requests or timing.ready[0] < JOBS:
+    if talk.ready == 0 or talk.requests:
         return False
-    task = simulation.tasks[timing.ready[0] - JOBS]
-    return bool(task.stage == AWAKE and task.outcome != KILLED)
+    for i in range(talk.ready):
+        j = timing.ready[i] - JOBS
+        if j < 0 or simulation.tasks[j].stage != AWAKE or simulation.tasks[j].outcome == KILLED:
+            return False
+    return True
 
 
 @inlined
-def end_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the job that is ready tell that it has ended."""
-    j = timing.ready[0] - JOBS
-    timing.talk[0].ready = 0
-    finish(tables, simulation, timing, j)
+def end_together(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Let the jobs that are ready tell that they have ended: they look at the energy for as many rounds each."""
+    for i in range(timing.talk[0].ready):
+        finish(tables, simulation, timing, timing.ready[i] - JOBS)
     look_at_all(timing)
-    simulation.tasks[j].stage, simulation.tasks[j].rounds = GONE, 0
-    put(tables, timing, j * KINDS + END, simulation.tasks[j].lowest)
+    for i in range(timing.talk[0].ready):
+        j = timing.ready[i] - JOBS
+        simulation.tasks[j].stage, simulation.tasks[j].rounds = GONE, 0
+        put(tables, timing, j * KINDS + END, simulation.tasks[j].lowest)
+    timing.talk[0].ready = 0
 
 
 @inlined
@@ -145,7 +164,10 @@ def hear_end(tables: Tables, simulation: Simulation, timing: BatsimClock) -> boo
     end_work(tables, timing, j)
     simulation.completed[sim.completed] = j
     sim.completed += 1
-    tell(tables, simulation, timing)
+    if talk.messages > 0:
+        take_next(tables, simulation, timing)
+    else:
+        tell(tables, simulation, timing)
     return True
 
 
@@ -154,15 +176,39 @@ def submit_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     """Let the submitter wake up and put the jobs of one time; False if it does not sleep, or more may happen."""
     talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
     step = pace.submission
-    if step == np.inf or sim.next_job == 0:
+    if step == np.inf:
         return False
     pace.submission = np.inf
     if not take_short_step(timing.actions, step):
         pace.submission = step
         return False
     talk.reached = pace.now
+    if sim.next_job == 0:
+        look_at_all(timing)
     gather(simulation, timing)
     put(tables, timing, SUBMIT, 0)
+    return True
+
+
+@inlined
+def hear_greeting(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Let the server hear that the submitter is there, which puts the jobs that come first, or sleeps until they do.
+
+    The message that the decision system is ready waits in the mailbox meanwhile.
+    """
+    talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
+    if sim.jobs == 0 or talk.messages == 0 or not pass_message(timing):
+        return False
+    talk.reached = pace.now
+    if simulation.submit[0] > talk.reached:
+        talk.submitter_stage = ARRIVED
+        pace.submission, pace.submission_made = simulation.submit[0] - talk.reached, number(timing.actions)
+        take_next(tables, simulation, timing)
+    else:
+        take_next(tables, simulation, timing)
+        look_at_all(timing)
+        gather(simulation, timing)
+        put(tables, timing, SUBMIT, 0)
     return True
 
 
@@ -171,14 +217,15 @@ def hear_submission(tables: Tables, simulation: Simulation, timing: BatsimClock)
     """Let the server hear that jobs have come, and the submitter wait for the next ones; False if more may happen."""
     talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
     more = sim.next_job < sim.jobs
-    if talk.sender_first or talk.submitter_stage != SUBMITTED:
+    if talk.submitter_stage != SUBMITTED:
         return False
     if more and simulation.submit[sim.next_job] <= talk.reached:
         return False
     if not pass_message(timing):
         return False
     sim.submitted += talk.batch
-    if not talk.scheduler_ready:
+    sender_first = talk.sender_first == 1
+    if not talk.scheduler_ready and not sender_first:
         talk.server_waits = 1
     if more:
         talk.submitter_stage = ARRIVED
@@ -188,6 +235,8 @@ def hear_submission(tables: Tables, simulation: Simulation, timing: BatsimClock)
         put(tables, timing, NO_MORE, 0)
     if talk.scheduler_ready:
         tell(tables, simulation, timing)
+    elif sender_first:
+        take_next(tables, simulation, timing)
     return True
 
 
@@ -198,13 +247,7 @@ def hear_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     if talk.scheduler_ready or not pass_message(timing):
         return False
     simulation.sim[0].over = 1
-    if talk.messages == 0:
-        talk.server_waits = 1
-    else:
-        message = first_message(timing)
-        transfer(
-            tables, timing, message, simulation.tasks[message // KINDS].lowest if message % KINDS == END else 0, True
-        )
+    take_next(tables, simulation, timing)
     return True
 
 
@@ -212,12 +255,15 @@ def hear_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 
 
 @inlined
+def next_message(tables: Tables, simulation: Simulation, timing: BatsimClock) -> int:
+    """Return the message with the next decision, or that all of the answer is applied."""
+    return int(timing.talk[0].command * KINDS + COMMAND if find_next(tables, simulation, timing) else READY)
+
+
+@inlined
 def send_next(tables: Tables, simulation: Simulation, timing: BatsimClock, sender_first: bool) -> None:
     """Let the next decision begin its way, or the message that all of the answer is applied."""
-    if find_next(tables, simulation, timing):
-        transfer(tables, timing, timing.talk[0].command * KINDS + COMMAND, 0, sender_first)
-    else:
-        transfer(tables, timing, READY, 0, sender_first)
+    transfer(tables, timing, next_message(tables, simulation, timing), 0, sender_first)
 
 
 @inlined
@@ -226,10 +272,14 @@ def send_first(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
     talk, pace = timing.talk[0], timing.actions.pace[0]
     begin_answer(tables, simulation, timing)
     if talk.answer_date > pace.now:
-        talk.answerer_stage, talk.server_waits = COME, 1
+        talk.answerer_stage = COME
         pace.answer, pace.answer_made = talk.answer_date - pace.now, number(timing.actions)
-    else:
+        take_next(tables, simulation, timing)
+    elif talk.messages == 0:
         send_next(tables, simulation, timing, True)
+    else:
+        put(tables, timing, next_message(tables, simulation, timing), 0)
+        take_next(tables, simulation, timing)
 
 
 @inlined
@@ -295,10 +345,13 @@ def hear_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -> b
     It tells of changed P-states, or that no more jobs come, if there is anything; mostly that is answered with nothing.
     """
     talk, sim = timing.talk[0], simulation.sim[0]
-    if sim.completed + sim.submitted + sim.called > 0 or not pass_message(timing):
+    news = sim.completed + sim.submitted + sim.called > 0
+    if (news and talk.messages == 0) or not pass_message(timing):
         return False
     talk.scheduler_ready = 1
-    if talk.acknowledged or sim.over == 1:
+    if talk.messages > 0:
+        take_next(tables, simulation, timing)
+    elif talk.acknowledged or sim.over == 1:
         tell(tables, simulation, timing)
     else:
         talk.server_waits = 1

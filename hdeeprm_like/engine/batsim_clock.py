@@ -48,7 +48,7 @@ from hdeeprm_like.engine.batsim_actors import (
     wake,
 )
 from hdeeprm_like.engine.batsim_answers import ASK, begin_answer, bring_next, run_answerer, wire_time
-from hdeeprm_like.engine.batsim_at_once import job_ends_alone, run_at_once, send_first
+from hdeeprm_like.engine.batsim_at_once import only_jobs_end, run_at_once, send_first
 from hdeeprm_like.engine.batsim_helpers import CHOOSE, run_caller, run_killer, run_submitter, stop
 from hdeeprm_like.engine.batsim_jobs import (
     BEGIN,
@@ -263,7 +263,7 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     sim = simulation.sim[0]
     while True:
         wanted = False
-        if not job_ends_alone(simulation, timing):
+        if not only_jobs_end(simulation, timing):
             wanted = take_turns(tables, simulation, timing)
         if not wanted:
             wanted = run_at_once(tables, simulation, timing)
@@ -280,7 +280,7 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 def apply_decisions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin to apply what was decided."""
     talk = timing.talk[0]
-    if talk.asked == 2 and talk.asking == 1 and talk.messages == 0 and timing.asked[1] == SERVER * REQUESTS + GET:
+    if talk.asked == 2 and talk.asking == 1 and timing.asked[1] == SERVER * REQUESTS + GET:
         talk.asked = talk.asking = talk.requests = 0
         send_first(tables, simulation, timing)
         return

@@ -31,7 +31,7 @@ from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
-from hdeeprm_like.engine.words import bits, highest_bit, of_pstate, stretch_at
+from hdeeprm_like.engine.words import bits, common_pstate, highest_bit, of_pstate, stretch_at
 
 # Stages of a job's actor: what it does when it runs next
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
@@ -57,11 +57,17 @@ def slowest(tables: Tables, j: int) -> float:
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
-            processor = tables.processors[tables.words[w].processor]
-            count = min(left, count_bits(tables.words[w].cores) - bit)
-            for pstate in range(4):
-                if of_pstate(tables.words[w], pstate) & bits(bit, count):
-                    speed = min(speed, processor.flops[pstate])
+            word = tables.words[w]
+            processor = tables.processors[word.processor]
+            count = min(left, count_bits(word.cores) - bit)
+            cores = bits(bit, count)
+            common = common_pstate(word, cores)
+            if common >= 0:
+                speed = min(speed, processor.flops[common])
+            else:
+                for pstate in range(4):
+                    if of_pstate(word, pstate) & cores:
+                        speed = min(speed, processor.flops[pstate])
             w, bit, left = w + 1, 0, left - count
     return speed
 
@@ -73,11 +79,16 @@ def power(tables: Tables, j: int) -> float:
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
-            processor = tables.processors[tables.words[w].processor]
-            count = min(left, count_bits(tables.words[w].cores) - bit)
-            for pstate in range(4):
-                cores = count_bits(of_pstate(tables.words[w], pstate) & bits(bit, count))
-                watts += cores * processor.watts[pstate]
+            word = tables.words[w]
+            processor = tables.processors[word.processor]
+            count = min(left, count_bits(word.cores) - bit)
+            cores = bits(bit, count)
+            common = common_pstate(word, cores)
+            if common >= 0:
+                watts += count * processor.watts[common]
+            else:
+                for pstate in range(4):
+                    watts += count_bits(of_pstate(word, pstate) & cores) * processor.watts[pstate]
             w, bit, left = w + 1, 0, left - count
     return watts
 
@@ -182,6 +193,8 @@ def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Bring the energy of the cores of a job up to date."""
     job = tables.jobs[j]
     begin_look(timing)
+    if timing.talk[0].looked == timing.talk[0].cores:
+        return
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
@@ -238,9 +251,12 @@ def find_changes(tables: Tables, timing: BatsimClock) -> None:
     talk, clock, kept = timing.talk[0], tables.clock[0], 0
     for pstate in range(4):
         talk.changes[pstate] = 0
+    p, serving, idle = -1, 0, 0
     for i in range(clock.touched):
         word = tables.words[tables.touched[i]]
-        serving, idle = pstates_of(tables, word.processor)
+        if word.processor != p:
+            p = word.processor
+            serving, idle = pstates_of(tables, p)
         serve = word.serving & ~of_pstate(word, serving)
         rest = word.cores & ~word.serving & ~of_pstate(word, idle)
         if serve | rest:
@@ -261,10 +277,12 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     """
     talk, now, sim = timing.talk[0], timing.actions.pace[0].now, simulation.sim[0]
     request = begin_request(tables, now, pstate, talk.changes[pstate])
-    marked = 0
+    marked, p, serving, idle = 0, -1, 0, 0
     for i in range(tables.clock[0].touched):
         word = tables.words[tables.touched[i]]
-        serving, idle = pstates_of(tables, word.processor)
+        if word.processor != p:
+            p = word.processor
+            serving, idle = pstates_of(tables, p)
         if pstate not in (serving, idle):
             continue
         changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)

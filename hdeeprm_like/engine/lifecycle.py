@@ -264,6 +264,8 @@ def holds_when_idle(tables: Tables, size: int, memory: float, gpus: float) -> bo
     fitting = 0.0
     for n in range(len(tables.nodes)):
         node = tables.nodes[n]
+        if gpus <= 0.0 and node.cores >= size and node.memory >= size * memory:  # most jobs, without a division
+            return True
         fitting += places(float(node.cores), node.memory * (1.0 + ROUNDING), node.gpus * (1.0 + ROUNDING), memory, gpus)
         if fitting >= size:
             return True

@@ -95,3 +95,12 @@ def of_pstate(word: Any, pstate: int) -> int:
     low = word.low if pstate & 1 else ~word.low
     high = word.high if pstate & 2 else ~word.high
     return int(low & high & word.cores)
+
+
+@inlined
+def common_pstate(word: Any, cores: int) -> int:
+    """Return the P-state that was asked last of all of some cores of a word, given as bits; -1 if they differ."""
+    low, high = word.low & cores, word.high & cores
+    if (low != 0 and low != cores) or (high != 0 and high != cores):
+        return -1
+    return (1 if low != 0 else 0) + (2 if high != 0 else 0)
