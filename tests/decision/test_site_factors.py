@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from small import jobs
-from test_slurm_wakes import cluster
+from small import cluster, jobs
 
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
