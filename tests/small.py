@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from agents_for_tests import ClassicAgent
 
+from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
@@ -62,6 +63,21 @@ def platform(*nodes, network=None, gpus=()):
         network=network,
         node_gpus=np.array(gpus, np.float64),
     )
+
+
+def cluster(settings, cores=1):
+    """One node of some cores in one partition of a Slurm with settings."""
+    partitions = Partitions(
+        names=("all",),
+        nodes=np.ones((1, 1), np.bool_),
+        tiers=np.ones(1),
+        factors=np.ones(1),
+        exclusive=np.zeros(1, np.bool_),
+        features=(frozenset(),),
+        weights=np.ones(1),
+        settings=settings,
+    )
+    return replace(platform((1000.0, [(cores, 1.0, 4.0, 10.0)])), partitions=partitions)
 
 
 def jobs(submit=0.0, seconds=1.0, size=1, memory=0.0, bandwidth=0.0, estimate=None, **more):

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from small import jobs
-from test_slurm_wakes import cluster
+from small import cluster, jobs
 
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
@@ -200,3 +199,15 @@ def test_a_watch_of_a_real_slurm_takes_the_order_of_such_a_name():
     assert baseline("sjf@ewma+slurm").alone == baseline("sjf@ewma")
     with pytest.raises(OptionsError, match="in its own options"):
         _ = baseline("sjf+slurm:60").alone
+
+
+def test_a_file_of_scores_may_have_the_name_of_a_mode_in_its_path(tmp_path):
+    folder = tmp_path / "a+slurm"
+    folder.mkdir()
+    path = folder / "my+scored.json"
+    path.write_text('{"queue": {"log_time": 1.0}}')
+    assert baseline(f"scored:{path}").mode == "scored"
+    through = baseline(f"scored:{path}+slurm:60-first_fit")
+    assert (through.order, through.interval, through.placement) == (f"scored:{path}", 60.0, "first_fit")
+    assert through.files == (path,)
+    assert baseline(through.name) == through

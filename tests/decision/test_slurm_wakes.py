@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from small import jobs, platform
+from small import cluster, jobs
 
-from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.node_rows import new_slurm_rows
@@ -18,21 +17,6 @@ from hdeeprm_like.run.to_end import constant_run
 
 LONG = 3000.0  # s that the first job runs, behind which the second waits
 MANY = 10_000  # instants, more than any of these runs has
-
-
-def cluster(settings, cores=1):
-    """One node of some cores in one partition of a Slurm with settings."""
-    partitions = Partitions(
-        names=("all",),
-        nodes=np.ones((1, 1), np.bool_),
-        tiers=np.ones(1),
-        factors=np.ones(1),
-        exclusive=np.zeros(1, np.bool_),
-        features=(frozenset(),),
-        weights=np.ones(1),
-        settings=settings,
-    )
-    return replace(platform((1000.0, [(cores, 1.0, 4.0, 10.0)])), partitions=partitions)
 
 
 def instants(order, **weights):

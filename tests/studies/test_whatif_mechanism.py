@@ -1,17 +1,22 @@
 """What-if where the machine is a Slurm: orders run through its mechanism, other schedulers stand apart."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from small import cluster, jobs
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.names import baseline, names_mode
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.answer import answer
 from hdeeprm_like.studies.whatif.changes import change_named
-from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.inputs import Log, load_log, machine_of_cores
 from hdeeprm_like.studies.whatif.mechanism import CHANGE, MECHANISM, NOW, OTHER, POLICY, asked_for
+from hdeeprm_like.studies.whatif.outcome import simulate
 from hdeeprm_like.studies.whatif.report import sentence
 
 SLURM = "multifactor+slurm"
@@ -112,6 +117,17 @@ def test_no_sentence_mixes_policy_and_mechanism(log_path):
     assert mechanism["beside_ratio"] == pytest.approx(mechanism["wait"] / now["wait"])
     product = mechanism["beside_ratio"] * other["beside_ratio"]
     assert other["wait_ratio"] == pytest.approx(product)  # to now both together, which no sentence tells
+
+
+@pytest.mark.parametrize(("small", "first"), [("YES", [0.0, 100.0, 110.0]), ("NO", [0.0, 110.0, 100.0])])
+@pytest.mark.parametrize("policy", ["multifactor+easy", "multifactor+greedy", "multifactor+conservative"])
+def test_the_mechanism_alone_has_the_weights_of_the_machine(policy, small, first):
+    """Two jobs, of one core and of two, wait for both; Slurm is set to favour one kind."""
+    settings = {"PriorityWeightJobSize": 1000.0, "PriorityFavorSmall": small}
+    work = replace(jobs(submit=[0.0, 1.0, 2.0], seconds=[100.0, 10.0, 10.0]), size=np.array([2, 1, 2]))
+    work = replace(work, demands=demands_of([Demand("all")] * 3))
+    log = Log(work, np.full(3, np.nan), 0.0, {})
+    assert simulate(cluster(settings, 2), log, baseline(policy)).start.tolist() == first
 
 
 def test_the_command_shows_other_schedulers_apart(log_path, tmp_path, capsys):

@@ -17,6 +17,8 @@ from hdeeprm_like.types import Floats, Ints, Records
 MOST_RESERVATIONS = 1000  # at once; whoever would get one more goes without
 MOST_ENTRIES, LEAST_DATES = 2**17, 64  # of NodeProfile: dates by nodes, and dates; they bound the memory that it takes
 
+OWN_PRIORITIES = "own_priorities"  # setting of a platform: whether multifactor has its weights in every mode
+
 NODE_STATE = np.dtype(
     [
         ("reservations", "i8"),  # used entries of NodePlans.begins

@@ -28,14 +28,18 @@ from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.scored import sort_by_score
 from hdeeprm_like.decision.policies.scores import STAGES
+from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.tables import Tables
 
 
 @compiled
-def sort_learned(tables: Tables, plans: Plans, k: int) -> None:
-    """Sort the queue by the scores of policy *k*, if it is a learned one."""
+def sort_queue(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the queue by the scores of policy *k*, if it is a learned one, or by Slurm's own priorities."""
+    if plans.plans[k].prioritized == 1:
+        book_usage(tables, plans)
+        prioritize(tables, plans, k)
     if plans.plans[k].mode == SCORED:
         sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
 
@@ -95,6 +99,6 @@ def start_in_mode(tables: Tables, plans: Plans, mode: int, k: int) -> None:
 @compiled
 def start_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
     """Start what baseline *k* starts where there are partitions."""
-    sort_learned(tables, plans, k)
+    sort_queue(tables, plans, k)
     look_now(tables, plans)
     start_in_mode(tables, plans, BOUNDED if plans.plans[k].bounded == 1 else plans.plans[k].mode, k)

@@ -29,6 +29,7 @@ from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
 from hdeeprm_like.decision.policies.lookahead import Ahead, let_run, new_ahead
 from hdeeprm_like.decision.policies.node_rows import (
+    OWN_PRIORITIES,
     NodePlans,
     NodeProfile,
     SlurmRows,
@@ -98,6 +99,7 @@ PLAN = np.dtype(
         ("kept", "i8"),  # cores that reserve keeps
         ("short", "f8"),  # for jobs of at most so many s
         ("reordered", "i8"),  # 1 where an order through Slurm is to be found anew at each look
+        ("prioritized", "i8"),  # 1 where the queue is in Slurm's own order, but another scheduler starts jobs
         ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 where there is none,
         ("factor", "i8"),  # and the largest of these
         ("stale", "i8"),  # 1 when the reservations must all be planned anew
@@ -190,6 +192,8 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
             plan["changing"] = plan["candidates_change"] = 0  # it sorts the queue itself, and not at each decision
             plan["reordered"] = order_of(baseline) == BY_SCORE or changes(*needs.orders[-1])
             plan["watch"], plan["factor"] = baseline.interval if baseline.watched else 0.0, baseline.factor
+        if has_own_priorities(state, baseline):
+            plan["changing"], plan["prioritized"] = 0, 1
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
         plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NOBODY)
     plans["held"], plans["stale"] = -1, 1
@@ -227,7 +231,7 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
     Raises:
         OptionsError: the platform has no partitions, or the jobs do not say which they ask for.
     """
-    slurm = [baseline for baseline in baselines if baseline.mode == "slurm"]
+    slurm = [one for one in baselines if one.mode == "slurm" or has_own_priorities(state, one)]
     jobs, sets = state.jobs, state.tables.node_sets
     if not slurm:
         return no_slurm_rows() if isinstance(sets, NodeSets) else absent(SlurmRows)
@@ -237,6 +241,13 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
             "hdeeprm-like import and hdeeprm-like whatif make them"
         )
     return new_slurm_rows(state.platform, jobs, sets)
+
+
+def has_own_priorities(state: State, baseline: Baseline) -> bool:
+    """Tell whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities."""
+    partitions = state.platform.partitions
+    told = partitions is not None and bool(partitions.settings.get(OWN_PRIORITIES))
+    return told and baseline.order == "multifactor" and baseline.mode != "slurm"
 
 
 def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
 """What becomes of the jobs of a log under one policy, on the machine that there is or on a changed one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.names import OWN, WATCHED, Baseline
+from hdeeprm_like.decision.policies.node_rows import OWN_PRIORITIES
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.schedules import run_to_end
@@ -57,6 +59,8 @@ def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | Non
         machine, log = change.of_machine(machine), change.of_log(log)
     if policy.mode == "slurm" and machine.partitions is None:
         machine, log = _for_slurm(machine, policy), asking_for_all(log)
+    if policy.order == OWN and policy.mode != WATCHED and machine.partitions is not None:
+        machine = _with_own_priorities(machine.partitions, machine)
     jobs = log.jobs
     named = not countable(machine, jobs)
     simulator = run_to_end(machine, jobs, PolicyActions([policy]), "textbook", named=named, epoch=log.epoch)
@@ -72,6 +76,11 @@ def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | Non
         finish=np.where(ran, tasks["finish"], np.nan),
         size=rows["size"][: len(jobs)].astype(np.int64),
     )
+
+
+def _with_own_priorities(partitions: Partitions, machine: Platform) -> Platform:
+    """Return a machine whose weights are those of the order multifactor under every scheduler."""
+    return replace(machine, partitions=replace(partitions, settings={**partitions.settings, OWN_PRIORITIES: True}))
 
 
 def _for_slurm(machine: Platform, policy: Baseline) -> Platform:
