@@ -76,6 +76,18 @@ def test_pictures_are_drawn_where_they_are_asked_for_also_of_a_comparison_that_i
     assert (tmp_path / "out" / "results.csv").read_bytes() == results
 
 
+# draws twice more
+@pytest.mark.more
+def test_pictures_that_are_there_show_what_was_compared_last(trace, tmp_path):
+    line = ["compare", "-q", "--trace", str(trace), "--windows", "2x20", "--output", str(tmp_path / "out")]
+    assert main([*line, "--policies", "fcfs,sjf", "--pictures"]) == 0
+    before = [(tmp_path / "out" / name).read_bytes() for name in ("boxplot.png", "ranking.png")]
+    assert main([*line, "--policies", "fcfs,sjf,saf"]) == 0
+    after = [(tmp_path / "out" / name).read_bytes() for name in ("boxplot.png", "ranking.png")]
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+
+
 def test_what_is_there_is_not_run_again(trace, tmp_path, monkeypatch):
     compare(comparison(trace, "fcfs"), tmp_path / "out", progress=False)
     run = []

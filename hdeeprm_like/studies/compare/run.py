@@ -58,7 +58,8 @@ def run_comparison(
 
     Args:
         processes: at most so many at a time; None for one per processor of this computer.
-        pictures: whether to draw `BOXES` and `RANKING`, which takes longer than ten policies on ten windows do.
+        pictures: whether to draw `BOXES` and `RANKING`, which takes longer than ten policies on ten windows do; those
+            that are there are drawn anew.
 
     Returns:
         The summary and the tests, see `statistics`.
@@ -77,7 +78,7 @@ def run_comparison(
         summary = summary_of(table, tests, reference)
         write_rows(output / SUMMARY, tuple(summary[0]), summary)
         write_rows(output / TESTS, OF_TESTS, tests)
-        if pictures:
+        if pictures or (output / BOXES).exists():  # which would show what was compared before
             import pandas as pd
 
             from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
