@@ -2,7 +2,7 @@
 
 Their files are the ``agents/``, ``platforms/`` and ``workloads/`` of the repository. In an installed package these
 three folders lie in ``examples/`` beside this file (setup.py puts them there); in a clone, also one installed with
-``pip install -e``, they lie at its top. `formats.shipped.examples_folder` finds them in both, and names each for arguments.
+``pip install -e``, they lie at its top. `formats.shipped.examples_folder` finds them in both.
 
 To add an example, add a line to `EXAMPLES`; the command line, its help and the tests read that table.
 """
