@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-import hdeeprm_like.examples
+import hdeeprm_like.example_files
 import hdeeprm_like.formats.shipped
 from hdeeprm_like.cli.main import main, parser
 from hdeeprm_like.decision.score_files import zoo
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.examples import EXAMPLES, commands_for, copy_example, examples_folder
+from hdeeprm_like.example_files import EXAMPLES, commands_for, copy_example
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.files import replacing_bytes
+from hdeeprm_like.formats.shipped import examples_folder
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("agents", "platforms", "workloads")
@@ -153,7 +154,7 @@ def test_a_copy_that_fails_half_way_leaves_nothing(monkeypatch, tmp_path, is_new
             raise ResultsError(f"{path}: cannot be written: no space left")
         return replacing_bytes(path)
 
-    monkeypatch.setattr(hdeeprm_like.examples, "replacing_bytes", full_disk)
+    monkeypatch.setattr(hdeeprm_like.example_files, "replacing_bytes", full_disk)
     with pytest.raises(ResultsError, match="no space left"):
         copy_example("gaia", folder)
     assert folder.exists() is not is_new

@@ -21,7 +21,7 @@ def add_example(commands: Commands) -> None:
 
 def names_of_examples() -> Iterable[str]:
     """Return what can be named."""
-    from hdeeprm_like.examples import EXAMPLES
+    from hdeeprm_like.example_files import EXAMPLES
 
     return EXAMPLES
 
@@ -35,7 +35,7 @@ def run_example(options: argparse.Namespace) -> None:
             raise OptionsError("example --names: lists names and copies nothing; leave DIR out")
         sys.stdout.write(f"{listed(options.name)}\n")
         return
-    from hdeeprm_like.examples import EXAMPLES, commands_for, copy_example, example_named
+    from hdeeprm_like.example_files import EXAMPLES, commands_for, copy_example, example_named
 
     if options.name is None:
         width = max(map(len, EXAMPLES))

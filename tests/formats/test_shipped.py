@@ -225,6 +225,12 @@ def test_a_missing_file_is_refused_at_once_in_one_line_with_names_to_try(ask):
     assert len(refused.traceback) <= 5  # pytest's, this lambda, the function, and what looks for the file
 
 
+def test_no_module_takes_the_place_of_a_function_of_the_interface():
+    package = ROOT / "hdeeprm_like"
+    modules = {path.stem for path in package.glob("*.py")} | {path.name for path in package.iterdir() if path.is_dir()}
+    assert modules & set(hl.__all__) == set()
+
+
 def test_examples_print_as_a_table_and_know_their_kinds():
     everything = hl.examples()
     assert len(everything) == len(SHIPPED)
@@ -270,6 +276,7 @@ def test_an_installed_package_finds_its_data_away_from_the_clone(tmp_path):
     package.parent.mkdir()
     subprocess.run(["cp", "-r", str(ROOT / "hdeeprm_like"), str(package)], check=True)
     for name in ("agents", "platforms", "workloads"):
+        (package / "examples").mkdir(exist_ok=True)
         subprocess.run(["cp", "-r", str(ROOT / name), str(package / "examples")], check=True)
     away = tmp_path / "away"
     away.mkdir()

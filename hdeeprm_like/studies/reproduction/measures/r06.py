@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.examples import examples_folder
 from hdeeprm_like.experiment import Overrides, load_experiment
+from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, ORANGE, legend_above, picture
 from hdeeprm_like.studies.reproduction.place import Findings, Place

@@ -1,8 +1,8 @@
 """The examples that come with the package, and how one of them is copied into a folder of the user's, ready to run.
 
 Their files are the ``agents/``, ``platforms/`` and ``workloads/`` of the repository. In an installed package these
-three folders lie beside this file (setup.py puts them there); in a clone, also one installed with ``pip install -e``,
-they lie at its top. `formats.shipped.examples_folder` finds them in both, and names each file for arguments.
+three folders lie in ``examples/`` beside this file (setup.py puts them there); in a clone, also one installed with
+``pip install -e``, they lie at its top. `formats.shipped.examples_folder` finds them in both.
 
 To add an example, add a line to `EXAMPLES`; the command line, its help and the tests read that table.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.files import replacing_bytes
-from hdeeprm_like.formats.shipped import examples_folder as examples_folder  # where others look for it, too
+from hdeeprm_like.formats.shipped import examples_folder
 
 
 @dataclass(frozen=True)
