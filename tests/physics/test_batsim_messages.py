@@ -1,0 +1,190 @@
+"""Our server tells a scheduler what Batsim's actors on SimGrid 3.32 do, at the same time to the last bit.
+
+Skipped where the system's Python has no simgrid module. A scenario that differs is shown in its smallest form.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from scenario_scheduler import Scheduler
+from scenarios import scenario_of, shrunk, star, workflow_of
+
+from hdeeprm_like.batsim_server.options import ServerOptions
+from hdeeprm_like.batsim_server.server import Server
+from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.errors import ProtocolError
+
+PYTHON = "/usr/bin/python3"
+PEER = Path(__file__).with_name("batsim_peer.py")
+TELLS = {  # what is compared of each event
+    "SIMULATION_BEGINS": (), "SIMULATION_ENDS": (), "REQUESTED_CALL": (), "NOTIFY": ("type",),
+    "JOB_SUBMITTED": ("job_id",), "JOB_COMPLETED": ("job_id", "job_state", "return_code"),
+    "JOB_KILLED": ("job_ids", "job_progress"),
+}  # fmt: skip
+
+
+def simgrid_3_32_is_there():
+    try:
+        asked = subprocess.run(
+            [PYTHON, "-c", "import simgrid; assert simgrid.simgrid_version.startswith('3.32')"],
+            capture_output=True,
+            timeout=60,
+        )
+    except OSError:
+        return False
+    return asked.returncode == 0
+
+
+pytestmark = pytest.mark.skipif(not simgrid_3_32_is_there(), reason=f"{PYTHON} cannot import simgrid 3.32")
+
+
+def on_simgrid(scenario, folder):
+    """The messages of Batsim's actors, and when each job has started and ended; None if Batsim aborts."""
+    path = folder / "scenario.json"
+    path.write_text(json.dumps(scenario))
+    done = subprocess.run([PYTHON, str(PEER), str(path)], capture_output=True, text=True, timeout=120, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def on_our_server(scenario, folder):
+    """The same from our server."""
+    scheduler, messages = Scheduler(scenario), []
+    name = "wf0" if "workflow" in scenario else "w0"
+
+    def ask(text):
+        message = json.loads(text.replace(f'"{name}!', '"w0!'))
+        events = [(event["timestamp"], event["type"], event["data"]) for event in message["events"]]
+        messages.append({"now": simulation.engine.now, "events": events})
+        now, replies = scheduler.answer(message["now"], [event[1:] for event in events])
+        listed = [{"timestamp": time, "type": kind, "data": data} for time, kind, data in replies]
+        return json.dumps({"now": now, "events": listed}).replace('"w0!', f'"{name}!').encode()
+
+    simulation = Simulation(options_of(scenario, folder))
+    Server(simulation, ask).run()
+    rows = [row for row in simulation.rows if row.starting_time is not None]
+    return {
+        "messages": messages,
+        "times": {row.job_id: (row.starting_time, row.starting_time + row.execution_time) for row in rows},
+    }
+
+
+def options_of(scenario, folder):
+    """Write the inputs; return options that use them."""
+    if "workflow" in scenario:
+        path = folder / "w.dax"
+        tasks = [f'<job id="{name}" runtime="{task["runtime"]!r}"/>' for name, task in scenario["workflow"].items()]
+        for name, task in scenario["workflow"].items():
+            tasks.append(f'<child ref="{name}">{"".join(f"<parent ref={x!r}/>" for x in task["after"])}</child>')
+        path.write_text(f"<adag>{''.join(tasks)}</adag>")
+        return ServerOptions(Path(scenario["platform"]), workflows=(path,))
+    path = folder / "w.json"
+    path.write_text(json.dumps({"nb_res": 4, "jobs": scenario["jobs"], "profiles": scenario["profiles"]}))
+    return ServerOptions(Path(scenario["platform"]), (path,))
+
+
+def difference(scenario, folder):
+    """The first thing that differs, None if nothing does."""
+    (folder / "p.xml").write_text(scenario["xml"])
+    in_cluster = 'prefix="master_host"' in scenario["xml"]
+    given = {"cfg": [], "master": "master_host0" if in_cluster else "master_host", **scenario}
+    given["platform"] = str(folder / "p.xml")
+    theirs = on_simgrid(given, folder)
+    if theirs is None:
+        with pytest.raises(ProtocolError, match="asks to be called"):
+            on_our_server(given, folder)
+        return None
+    ours = on_our_server(given, folder)
+    for number, (said, told) in enumerate(zip(theirs["messages"], ours["messages"], strict=False)):
+        if said["now"] != told["now"] or not alike(facts(said), facts(told)):
+            return number, said, told
+    if len(theirs["messages"]) != len(ours["messages"]):
+        return "messages", len(theirs["messages"]), len(ours["messages"])
+    for name, (start, end) in theirs["times"].items():
+        if end is not None:
+            end = end if end > start else start + 1e-5  # as Batsim writes it
+            if not alike([start, end], list(ours["times"][name])):
+                return name, (start, end), ours["times"][name]
+    return None
+
+
+def facts(message):
+    return [[time, kind, {key: data[key] for key in TELLS[kind]}] for time, kind, data in message["events"]]
+
+
+def alike(theirs, ours):
+    """Whether both say the same, numbers to the six decimals that Batsim prints."""
+    if isinstance(theirs, dict):
+        return theirs.keys() == ours.keys() and all(alike(theirs[key], ours[key]) for key in theirs)
+    if isinstance(theirs, list):
+        return len(theirs) == len(ours) and all(alike(x, y) for x, y in zip(theirs, ours, strict=True))
+    if isinstance(theirs, float) or isinstance(ours, float):
+        return abs(theirs - ours) <= 1.001e-6
+    return theirs == ours
+
+
+def assert_the_same(scenario, folder):
+    if difference(scenario, folder) is not None:
+        smallest = shrunk(scenario, lambda tried: difference(tried, folder) is not None)
+        raise AssertionError(f"{difference(smallest, folder)}\nof {json.dumps(smallest)}")
+
+
+def one(jobs, profiles, **chances):
+    """A scenario of some jobs on a star of hosts."""
+    none = dict.fromkeys(("reject", "kill", "kill_at_once", "call", "late"), 0)
+    return {
+        "seed": 1, "machines": 4, "hosts": ["h0", "h1", "h2", "h3"], "xml": star("50us"), "calls": 0,
+        "jobs": [{"id": str(number), **job} for number, job in enumerate(jobs)], "profiles": profiles,
+        "chances": none | {"waits": [1.0], "delays": [1.0]} | chances,
+    }  # fmt: skip
+
+
+def test_a_job_that_is_killed_in_the_reply_that_starts_it(tmp_path):
+    profiles = {
+        "p": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 1e6},
+        "d": {"type": "delay", "delay": 3},
+        "s": {"type": "composed", "seq": ["d", "p"]},
+        "e": {"type": "parallel_homogeneous", "cpu": 0, "com": 0},
+    }
+    jobs = [{"subtime": float(time), "res": 2, "profile": name} for time, name in enumerate("pdsepp")]
+    assert_the_same(one(jobs, profiles, kill_at_once=1), tmp_path)
+
+
+def test_a_part_that_ends_at_the_walltime_after_a_start_above_0(tmp_path):
+    profiles = {"p": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}
+    profiles["s"] = {"type": "composed", "seq": ["p", "p"]}
+    jobs = [{"subtime": time, "res": 1, "profile": "s", "walltime": 1.0} for time in (0.0, 0.1, 0.3, 3.1, 4.7, 9.3)]
+    assert_the_same(one(jobs, profiles), tmp_path)
+
+
+def test_jobs_of_one_date_that_the_clock_misses_by_rounding(tmp_path):
+    times = [round(0.1 * number + 1e5 / 3, 6) for number in range(12)]
+    jobs = [{"subtime": time, "res": 1, "profile": "d"} for time in times for _ in range(3)]
+    assert_the_same(one(jobs, {"d": {"type": "delay", "delay": 0.07}}), tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_messages_are_those_of_the_actors_on_simgrid(seed, tmp_path):
+    assert_the_same(scenario_of(seed), tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_messages_of_a_workflow_are_those_of_the_actors_on_simgrid(seed, tmp_path):
+    assert_the_same(workflow_of(seed), tmp_path)
+
+
+@pytest.mark.more  # half a minute
+def test_the_messages_of_60_scenarios_are_those_of_the_actors_on_simgrid(tmp_path):
+    for seed in range(100, 150):
+        assert_the_same(scenario_of(seed), tmp_path)
+    for seed in range(100, 110):
+        assert_the_same(workflow_of(seed), tmp_path)
+
+
+@pytest.mark.slow  # a quarter of an hour
+def test_the_messages_of_1500_scenarios_are_those_of_the_actors_on_simgrid(tmp_path):
+    for seed in range(1000, 2300):
+        assert_the_same(scenario_of(seed), tmp_path)
+    for seed in range(1000, 1200):
+        assert_the_same(workflow_of(seed), tmp_path)
