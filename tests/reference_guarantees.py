@@ -77,9 +77,10 @@ class Guarantees:
         left = sum(len(cores) * (start + self.time(i) - self.now) for i, (start, cores) in self.running.items())
         backlog = (work + max(left, 0.0)) / self.usable
         used = min(1.0, max(LEAST_USED, self.spent / self.asked)) if self.asked else 1.0
-        self.last_due = max(self.last_due, self.now + self.name.bound * backlog * used + SLACK)
+        longest = self.name.bound * backlog + SLACK
+        self.last_due = max(self.last_due, self.now + longest * used)
         self.dues[j] = self.last_due
-        if not self.reserve_at(j, self.as_late(j, self.now + self.name.bound * backlog / used + SLACK)):
+        if not self.reserve_at(j, self.as_late(j, self.now + longest / used)):
             self.reserve_at(j, self.as_soon(j))
         self.promised[j] = self.begins[j]
 

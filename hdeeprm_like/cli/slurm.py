@@ -112,6 +112,10 @@ def _run_watch(options: argparse.Namespace) -> None:
     policy = baseline(options.policy).alone
     if policy.needs_run_times:
         raise OptionsError(f"--policy {options.policy}: looks at actual run times, which nobody knows of a real Slurm")
+    if policy.bound:
+        raise OptionsError(
+            f"--policy {options.policy}: starts are guaranteed by whoever starts jobs, here Slurm itself"
+        )
     slurm = Programs() if options.rest is None else Rest(options.rest)
     _need_programs(NEEDED if options.apply or not options.rest else ("scontrol",))
     file = FactorFile(options.state)

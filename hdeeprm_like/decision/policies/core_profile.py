@@ -62,20 +62,27 @@ def occupy(plans: Plans, k: int, begin: float, end: float, cores: int) -> None:
 @inlined
 def earliest(plans: Plans, k: int, cores: int, time: float) -> float:
     """Return when so many cores are free for so long at the earliest; infinite for never."""
-    return float(earliest_from(plans, k, cores, time, plans.point_time[k, 0]))
+    return float(earliest_behind(plans, k, cores, time, 0, plans.point_time[k, 0]))
+
+
+@inlined
+def earliest_from(plans: Plans, k: int, cores: int, time: float, date: float) -> float:
+    """Return the same from a date on, which is not before the first point."""
+    i = 0
+    while i + 1 < plans.plans[k].points and plans.point_time[k, i + 1] <= date:
+        i += 1
+    return float(earliest_behind(plans, k, cores, time, i, date))
 
 
 @compiled
-def earliest_from(plans: Plans, k: int, cores: int, time: float, date: float) -> float:
-    """Return when from a date on so many cores are free for so long at the earliest; infinite for never."""
-    i, points = 0, plans.plans[k].points
-    while i + 1 < points and plans.point_time[k, i + 1] <= date:
-        i += 1
+def earliest_behind(plans: Plans, k: int, cores: int, time: float, i: int, date: float) -> float:
+    """Return the same from a date on that lies between point *i* and the next one."""
+    points, begin = plans.plans[k].points, date
     while i < points:
         if plans.point_free[k, i] < cores:
             i += 1
+            begin = plans.point_time[k, i] if i < points else np.inf
             continue
-        begin = max(date, plans.point_time[k, i])
         end = begin + time
         n = i + 1
         while n < points and plans.point_time[k, n] < end and plans.point_free[k, n] >= cores:
@@ -83,6 +90,7 @@ def earliest_from(plans: Plans, k: int, cores: int, time: float, date: float) ->
         if n == points or plans.point_time[k, n] >= end:
             return float(begin)
         i = n + 1
+        begin = plans.point_time[k, i] if i < points else np.inf
     return np.inf
 
 

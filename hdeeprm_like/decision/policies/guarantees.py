@@ -139,9 +139,10 @@ def guarantee(tables: Tables, plans: Plans, k: int, j: int) -> None:
     bound.work += work_of(tables, plans, k, j)
     used = min(1.0, max(LEAST_USED, bound.used / bound.asked)) if bound.asked > 0.0 else 1.0
     backlog = (bound.work + max(bound.ends - now * bound.cores, 0.0)) / tables.clock[0].most_cores
-    bound.due = max(bound.due, now + bound.factor * backlog * used + SLACK)
+    longest = bound.factor * backlog + SLACK
+    bound.due = max(bound.due, now + longest * used)
     plans.bounds.due[k, j] = bound.due
-    begin = latest_begin(tables, plans, k, j, now + bound.factor * backlog / used + SLACK)
+    begin = latest_begin(tables, plans, k, j, now + longest / used)
     if begin < now:
         begin = earliest_begin(tables, plans, k, j)
     plans.bounds.promised[k, j] = begin

@@ -1,0 +1,197 @@
+"""Guaranteed starts, the mode `bounded`: no job starts later than it was promised as it came, whatever the order wants.
+
+The theorem of `docs/bounded.md` is played in small worlds of every kind: cores, memory, GPUs, nodes that take jobs
+whole, a power cap, partitions; with exact requests and with requests that are upper bounds, on each clock.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from small import Stepper, jobs, platform
+from small_worlds import CLOCKS, CONSTRAINTS, PARTITIONED, SLOW, built, draw
+
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import baseline, names_own
+from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.errors import OptionsError
+
+H = 3600.0
+MESSAGE = 1e-3  # s that Batsim's messages may take in all
+
+
+def node(cores, memory=1000.0):
+    return memory, [(cores, 1.0, 100.0, 1e6)]
+
+
+def played(cluster, workload, names, clock="textbook", whole=False, choose=lambda instant: 0):
+    """Starts of jobs, and what the first of some policies has promised them."""
+    actions = PolicyActions([baseline(name) for name in names])
+    state = State(cluster, workload, needs=actions.needs, whole=whole, log=False)
+    simulator = Stepper(state, workload, clock)
+    while (instant := simulator.next_instant()) is not None:
+        state.receive(instant)
+        actions.apply(choose(instant), state)
+        simulator.apply(state.drain())
+    rows = state.tables.jobs[: len(workload)]
+    return rows["start"].copy(), actions._plans[1].bounds.promised[0, : len(workload)]
+
+
+def test_a_job_that_the_order_would_starve_starts_by_its_guarantee():
+    # two cores; 1 needs both, and lcfs serves whatever comes later first. All the work takes 15 h as 1 comes, so it is
+    # promised hour 27. At hour 19 comes 4, for 10 h: it would be in its way; at 20, when 3 ends, 1 starts
+    workload = jobs(submit=[0, 0, 0, 9 * H, 19 * H], seconds=[10 * H] * 5, size=[1, 2, 1, 1, 1])
+    starts, promised = played(platform(node(2)), workload, ["lcfs+bounded"], "one-by-one")
+    assert promised[1] == 27 * H
+    assert starts.tolist() == [0, 20 * H, 0, 10 * H, 30 * H]
+    assert played(platform(node(2)), workload, ["lcfs+greedy"])[0][1] == 29 * H
+
+
+def test_what_ends_before_a_reservation_begins_is_not_in_its_way():
+    workload = jobs(submit=[0, 0, 0, 9 * H, 19 * H], seconds=[10 * H] * 4 + [8 * H], size=[1, 2, 1, 1, 1])
+    starts, _ = played(platform(node(2)), workload, ["lcfs+bounded"], "one-by-one")
+    assert starts.tolist() == [0, 27 * H, 0, 10 * H, 19 * H]
+
+
+def test_the_bound_is_a_multiple_of_the_time_that_all_work_takes():
+    workload = jobs(submit=[0, 0, 0, 9 * H, 19 * H], seconds=[10 * H] * 5, size=[1, 2, 1, 1, 1])
+    starts, promised = played(platform(node(2)), workload, ["lcfs+bounded:2"], "one-by-one")
+    assert promised[1] == 42 * H
+    assert starts[4] == 19 * H
+
+
+def test_a_job_is_due_the_sooner_the_less_others_have_used_of_their_requests():
+    # 0 has used a tenth of its request when 2 comes, which needs both cores: it is promised ten times 31 h, but due as
+    # soon as 1 is, which came before, after 15 h of work and half a day. At hour 28 comes 4, which would delay it
+    seconds = [1 * H, 20 * H, 10 * H, 30 * H, 30 * H]
+    workload = jobs(
+        [0, 0, 2 * H, 12 * H, 28 * H], seconds, [1, 1, 2, 1, 1], estimate=[10 * H, *seconds[1:]], delay=seconds
+    )
+    starts, promised = played(platform(node(2)), workload, ["lcfs+bounded"], "one-by-one")
+    assert promised[2] == (2 + (19 + 12) / 0.1) * H
+    assert starts.tolist() == [0, 0, 42 * H, 12 * H, 52 * H]
+
+
+def test_a_reservation_is_kept_also_where_nothing_else_happens_at_its_time(tmp_path):
+    # a learned policy that never backfills: 2 stays behind 1, which waits for 0, until its own reservation begins
+    (tmp_path / "never.json").write_text(json.dumps({"queue": {"log_cores": -1.0}, "gate": {"one": -1.0}}))
+    workload = jobs(submit=[0, 0, 0], seconds=[100 * H, 1 * H, 1 * H], size=[1, 2, 1])
+    name = f"scored:{tmp_path / 'never.json'}"
+    starts, promised = played(platform(node(2)), workload, [f"{name}+bounded"], "one-by-one")
+    assert starts[2] == promised[2] == (51.5 + 12) * H
+    assert played(platform(node(2)), workload, [name], "one-by-one")[0][2] == 101 * H
+
+
+def test_a_job_that_outruns_its_request_moves_reservations_but_nobody_waits_for_ever():
+    workload = jobs(
+        submit=[0, 0, 0, 1, 2], seconds=[90 * H, 1 * H, 5 * H, 1 * H, 1 * H], estimate=[1 * H] * 5, size=[2, 1, 2, 1, 1]
+    )
+    starts, _ = played(platform(node(2)), workload, ["lcfs+bounded:0.1"])
+    assert starts.min() >= 0.0
+    assert starts[2] < 93 * H
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_other_policies_start_breaks_no_plan_beyond_repair(seed):
+    world = bounded_world(seed, ("cores", "memory", "whole")[seed % 3], "textbook", "saf+bounded:0.5")
+    rng = np.random.default_rng(seed)
+    cluster, workload = built(world)
+    names = [world.name, "lcfs+greedy", "ljf+bounded"]
+    starts, promised = played(cluster, workload, names, whole=world.whole, choose=lambda instant: rng.integers(3))
+    rejected = np.isnan(starts)
+    assert np.isnan(promised[rejected]).all()
+
+
+def bounded_world(seed, constraint, clock, name):
+    """A world whose jobs run no longer than requested: they share no bandwidth, and no core is slower than another."""
+    world, rng = draw("easy", clock, constraint, seed), np.random.default_rng(seed)
+    exact = rng.random() < 0.3
+    rows = [
+        (row[0] * SLOW, row[1] * SLOW, (row[1] if exact else max(row[1], row[2])) * SLOW, *row[3:5], 0.0, *row[6:])
+        for row in world.jobs
+    ]
+    return world._replace(name=name, jobs=tuple(rows))
+
+
+def held(constraint, seeds, orders=("saf", "sjf", "ljf", "lcfs", "laf", "fcfs", "xfactor", "f1", "wfp3")):
+    """Play worlds; no job may start after what it was promised. Return how many had to wait."""
+    waited = 0
+    for seed in seeds:
+        name = f"{orders[seed % len(orders)]}+bounded:{('0.1', '1', '0.5')[seed // 7 % 3]}"
+        world = bounded_world(seed, constraint, CLOCKS[seed % 3], name)
+        cluster, workload = built(world)
+        starts, promised = played(cluster, workload, [name], world.clock, world.whole)
+        late = ~(starts <= promised + MESSAGE) & ~np.isnan(promised)
+        assert not late.any(), (world, starts, promised)
+        assert (np.isnan(starts) == np.isnan(promised)).all()
+        waited += int((starts > workload.submit + 1.0).sum())
+    return waited
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_no_job_starts_after_its_guarantee(constraint):
+    assert held(constraint, range(60)) > 20
+
+
+# compiles kinds of runs with partitions
+@pytest.mark.more
+@pytest.mark.parametrize("constraint", PARTITIONED)
+def test_nor_does_one_where_there_are_partitions(constraint):
+    assert held(constraint, range(60)) > 20
+
+
+# compiles a kind of run that knows users
+@pytest.mark.more
+def test_nor_does_one_of_a_learned_policy():
+    assert held("cores", range(30), ("zoo:balanced", "zoo:slowdown")) > 10
+    assert held("all", range(30), ("zoo:balanced", "zoo:slowdown")) > 10
+
+
+def test_names_say_what_is_guaranteed():
+    for name in (
+        "saf+bounded",
+        "sjf+bounded:2",
+        "sjf@tsafrir+bounded:1.5-best_fit",
+        "saf+boundedP",
+        "saf+bounded:0.5P",
+    ):
+        assert baseline(name).name == name
+        assert baseline(baseline(name).name) == baseline(name)
+        assert not names_own(name)
+        assert policy_named(name) == baseline(name)
+    assert baseline("saf+bounded:1").name == "saf+bounded"
+    for name in ("zoo:balanced+bounded", "zoo:slowdown+bounded:2-first_fit"):
+        assert baseline(name).name == name
+        assert policy_named(name) == baseline(name)
+    assert baseline("zoo:balanced+bounded").mode == "scored"
+    assert [baseline(name).bound for name in ("saf+easy", "zoo:balanced", "zoo:balanced+bounded:3")] == [0, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("saf+bounded:", "write how many times all work"),
+        ("saf+bounded:much", "bounded:much is not known"),
+        ("saf+bounded:0", "from 0.1 to 100"),
+        ("saf+bounded:101", "from 0.1 to 100"),
+        ("saf+bounded:1:2", "bounded:1:2 is not known"),
+        ("saf+bounded:" + "9" * 400, "bounded:9999"),
+        ("zoo:balanced+bounded:x", "bounded:x is not known"),
+        ("zoo:balanced+bounded:1:2", "bounded:1:2 is not known"),
+        ("saf+bounded@ewma", "guaranteed starts look at requested times"),
+        ("saf+boundd", "did you mean 'bounded'"),
+        ("saf+easy:2", "only reserve and bounded have"),
+    ],
+)
+def test_what_cannot_be_guaranteed_is_refused_in_one_line(name, message):
+    with pytest.raises(OptionsError, match=message) as refused:
+        baseline(name)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+def test_a_policy_with_several_reservations_has_no_room_for_guarantees(tmp_path):
+    (tmp_path / "two.json").write_text(json.dumps({"queue": {"log_time": 1.0}, "reservations": 2}))
+    with pytest.raises(OptionsError, match="several reservations cannot wear bounded"):
+        baseline(f"scored:{tmp_path / 'two.json'}+bounded")
