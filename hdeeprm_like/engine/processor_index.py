@@ -136,11 +136,36 @@ def rank_processor(tables: Tables, p: int) -> None:
 def best_key(tables: Tables, ranking: int, row: int) -> float:
     """Return the largest key in a group."""
     group = tables.tree[row]
-    best = group.key[ranking, 0]
-    for i in range(1, WIDTH):
-        key = group.key[ranking, i]
-        best = key if key > best else best
-    return float(best)
+    low = larger(
+        larger(group.key[ranking, 0], group.key[ranking, 1]), larger(group.key[ranking, 2], group.key[ranking, 3])
+    )
+    high = larger(
+        larger(group.key[ranking, 4], group.key[ranking, 5]), larger(group.key[ranking, 6], group.key[ranking, 7])
+    )
+    return float(larger(low, high))
+
+
+@inlined
+def larger(one: float, other: float) -> float:
+    """Return the larger one of two keys."""
+    return other if other > one else one
+
+
+@inlined
+def offered(tables: Tables, row: int, ranking: int, i: int, memory: float) -> float:
+    """Return the key of a place in a group, -inf where there is no room for so many MB."""
+    group = tables.tree[row]
+    return float(group.key[ranking, i] if group.most[i] >= memory else -np.inf)
+
+
+@inlined
+def better_half(tables: Tables, row: int, ranking: int, first: int, memory: float) -> tuple[float, int]:
+    """Return the largest key that is offered by four places of a group, and the first one that has it."""
+    a, b = offered(tables, row, ranking, first, memory), offered(tables, row, ranking, first + 1, memory)
+    c, d = offered(tables, row, ranking, first + 2, memory), offered(tables, row, ranking, first + 3, memory)
+    low, at = larger(a, b), first + 1 if b > a else first
+    high, behind = larger(c, d), first + 3 if d > c else first + 2
+    return larger(low, high), behind if high > low else at
 
 
 @compiled
@@ -272,12 +297,11 @@ def best_processor(tables: Tables, policy: int, memory: float, gpus: float) -> i
     """Return the processor whose core a policy takes next, -1 if none has a free core with MB and GPUs on its node."""
     ranking, level, place, first = policy - HIGH_GFLOPS, len(tables.levels) - 1, 0, -np.inf
     while level >= 0:
-        group, best, at = tables.tree[tables.levels[level] + place], -np.inf, -1
-        for i in range(WIDTH):
-            key = group.key[ranking, i]
-            better = (key > best) & (group.most[i] >= memory)
-            best, at = key if better else best, i if better else at
-        if at < 0 or best < first:
+        # in pairs, as a winner of winners is found in three steps where one after the other would take eight
+        low, before = better_half(tables, tables.levels[level] + place, ranking, 0, memory)
+        high, behind = better_half(tables, tables.levels[level] + place, ranking, 4, memory)
+        best, at = larger(low, high), behind if high > low else before
+        if best == -np.inf or best < first:
             break  # where the best are there is no room
         level, place, first = level - 1, place * WIDTH + at, best
     if level < 0 and node_fits(tables, tables.processors[place].node, memory, gpus):
