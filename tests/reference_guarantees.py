@@ -11,8 +11,7 @@ class Guarantees:
     def begin_guarantees(self):
         self.begins, self.sets, self.dues, self.promised = {}, {}, {}, {}
         self.last_due, self.asked, self.spent = 0.0, 0.0, 0.0
-        asks = (self.jobs.memory > 0).any() or (self.jobs.gpus > 0).any()
-        self.on_nodes = bool(asks or self.whole or self.platform.partitions is not None)
+        self.on_nodes = bool(self.whole or self.platform.partitions is not None)
 
     def learn(self, j):
         """A job has ended: it has used so much of what it asked for."""
@@ -37,7 +36,9 @@ class Guarantees:
     def apart(self, j, begin, end):
         """The nodes that no other reservation has at any time between two dates."""
         others = [i for i, b in self.begins.items() if i != j and b < end and b + self.time(i) > begin]
-        return set(self.nodes).difference(*(self.sets[i] for i in others))
+        anywhere = any(self.sets[i] is None for i in others) and self.sets[j] is not None
+        taken = [self.sets[i] for i in others if self.sets[i] is not None]
+        return set() if anywhere else set(self.nodes).difference(*taken)
 
     def nodes_at(self, j, begin):
         """The nodes that have room for a job at a date and are not reserved while it would run; None for no room."""
@@ -57,7 +58,7 @@ class Guarantees:
             if date >= self.now and self.is_free(j, date, date + self.time(j)):
                 picked = self.nodes_at(j, date) if self.on_nodes else {}
                 if picked is not None:
-                    self.begins[j], self.sets[j] = date, set(picked)
+                    self.begins[j], self.sets[j] = date, set(picked) if self.on_nodes else None
                     return True
         return False
 
@@ -72,6 +73,7 @@ class Guarantees:
 
     def guarantee(self, j):
         """What a job is guaranteed as it comes."""
+        self.on_nodes = bool(self.on_nodes or self.jobs.memory[j] > 0 or self.jobs.gpus[j] > 0)
         self.begins[j], self.sets[j] = math.inf, set()
         work = sum(self.jobs.size[i] * self.time(i) for i in self.begins)
         left = sum(len(cores) * (start + self.time(i) - self.now) for i, (start, cores) in self.running.items())
@@ -86,10 +88,8 @@ class Guarantees:
 
     def hasten(self, j):
         """Move a reservation to the first date with room."""
-        before, nodes = self.begins[j], self.sets[j]
+        self.begins[j], self.sets[j] = math.inf, set()
         self.reserve_at(j, self.as_soon(j))
-        if self.now < before < self.begins[j]:
-            self.begins[j], self.sets[j] = before, nodes
 
     # --- decisions
 

@@ -35,13 +35,15 @@ class Bounds(Bundle):
         rows: (K,) BOUND.
         promised: (K, J) s, by when each job was guaranteed to start as it came. due: (K, J) s, when it is due.
         cores: (J,) that each job asked for as it came.
-        nodes: (J, K * W) bits, the nodes of the reservation of each waiting job.
+        anywhere: (K, J) 1 where the reservation of a waiting job is of cores anywhere, else it is of nodes;
+        nodes: (J, K * W) bits, these nodes.
         allowed: (W,) scratch: bits, the nodes that a job may have. picked: (N,) scratch: cores of a job on each node.
     """
 
     rows: Records
     promised: Floats
     due: Floats
+    anywhere: Ints
     cores: Ints
     nodes: Ints
     allowed: Ints
@@ -50,12 +52,11 @@ class Bounds(Bundle):
 
 def new_bounds(state: State, baselines: Sequence[Baseline], jobs: int) -> Bounds:
     """Return what baselines with guarantees remember before the first job comes."""
-    count, platform, known = len(baselines), state.platform, state.jobs
+    count, platform = len(baselines), state.platform
     rows = np.zeros(count, BOUND)
     rows["factor"] = [baseline.bound for baseline in baselines]
     rows["soonest"] = np.inf
-    asks = known is not None and bool((known.memory > 0.0).any() or (known.gpus > 0.0).any())
-    rows["on_nodes"] = state.named and (platform.partitions is not None or asks or bool(state.tables.clock["whole"][0]))
+    rows["on_nodes"] = state.named and (platform.partitions is not None or bool(state.tables.clock["whole"][0]))
     used = bool(rows["factor"].any())
     words = -(-platform.nodes // 64) if used and state.named else 0
     jobs = jobs if used else 0
@@ -63,6 +64,7 @@ def new_bounds(state: State, baselines: Sequence[Baseline], jobs: int) -> Bounds
         rows=rows,
         promised=np.full((count, jobs), np.nan),
         due=np.zeros((count, jobs)),
+        anywhere=np.zeros((count, jobs), np.int64),
         cores=np.zeros(jobs, np.int64),
         nodes=np.zeros((jobs, count * words), np.int64),
         allowed=np.zeros(words, np.int64),
@@ -74,9 +76,9 @@ def make_room_for_jobs(bounds: Bounds, jobs: int) -> None:
     """Have room for so many jobs; under Batsim they become known on the way."""
     if not bounds.rows["factor"].any() or jobs <= len(bounds.cores):
         return
-    for name, fill in (("promised", np.nan), ("due", 0.0)):
+    for name, fill in (("promised", np.nan), ("due", 0.0), ("anywhere", 0)):
         old = getattr(bounds, name)
-        grown = np.full((len(old), jobs), fill)
+        grown = np.full((len(old), jobs), fill, old.dtype)
         grown[:, : old.shape[1]] = old
         setattr(bounds, name, grown)
     nodes = np.zeros((jobs, bounds.nodes.shape[1]), np.int64)

@@ -25,7 +25,10 @@ from hdeeprm_like.engine.waiting_queue import asks_more
 
 @inlined
 def watch_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Take note of whether it matters on which nodes cores are: from the first job on that asks for more than cores."""
+    """Take note of whether it matters on which nodes cores are: from the first job on that asks for more than cores.
+
+    Until then reservations are of cores anywhere; a later one of nodes has none of its time in common with these.
+    """
     if plans.bounds.rows[k].on_nodes == 0 and (tables.clock[0].whole == 1 or asks_more(tables, j)):
         plans.bounds.rows[k].on_nodes = 0 if counts_cores(tables) else 1
 
@@ -35,7 +38,9 @@ def latest_begin(tables: Tables, plans: Plans, k: int, j: int, limit: float) -> 
     """Return the last date up to a limit at which there is room for a job, before now if there is none."""
     size, time, now = tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now
     if plans.bounds.rows[k].on_nodes == 0:
+        plans.bounds.anywhere[k, j] = 1
         return float(latest(plans, k, size, time, limit))
+    plans.bounds.anywhere[k, j] = 0
     begin = float(last_count(tables, plans, k, j, limit))
     while begin >= now:
         if has_nodes_at(tables, plans, k, j, begin):
@@ -64,6 +69,7 @@ def earliest_begin(tables: Tables, plans: Plans, k: int, j: int) -> float:
     now = tables.clock[0].now
     if plans.bounds.rows[k].on_nodes == 0:
         return float(earliest_from(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), now))
+    plans.bounds.anywhere[k, j] = 0
     begin = float(first_count(tables, plans, k, j, now))
     while begin < np.inf:
         if has_nodes_at(tables, plans, k, j, begin):
@@ -131,8 +137,12 @@ def allow_beside(tables: Tables, plans: Plans, k: int, j: int, begin: float, end
         if other == j or reserved == NONE_RESERVED or reserved >= end:
             continue
         if reserved + planned_time(tables, plans, k, other) > begin:
-            for w in range(len(bits)):
-                bits[w] &= ~plans.bounds.nodes[other, first + w]
+            if plans.bounds.anywhere[k, other] == 0:
+                for w in range(len(bits)):
+                    bits[w] &= ~plans.bounds.nodes[other, first + w]
+            elif plans.bounds.anywhere[k, j] == 0:  # by number cores go together, beside nodes they need all of these
+                for w in range(len(bits)):
+                    bits[w] = 0
 
 
 @inlined
@@ -145,6 +155,7 @@ def is_allowed(plans: Plans, n: int) -> bool:
 def keep_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
     """Write which nodes are picked for the reservation of a job."""
     first = k * len(plans.bounds.allowed)
+    plans.bounds.anywhere[k, j] = 0
     for w in range(len(plans.bounds.allowed)):
         plans.bounds.nodes[j, first + w] = 0
     for n in range(len(tables.nodes)):

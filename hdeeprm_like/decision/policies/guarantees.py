@@ -42,11 +42,13 @@ def follow_guarantees(tables: Tables, plans: Plans, k: int) -> None:
     for i in range(plan.cursor, clock.changes):
         change = tables.changes[i]
         kind, j = change & KIND_MASK, change >> KIND_BITS
-        if kind == STARTED:
+        if kind == SUBMITTED:
+            plans.reserved[k, j] = NONE_RESERVED
+        elif kind == STARTED:
             note_start(tables, plans, k, j)
         elif kind == ENDED:
             note_end(tables, plans, k, j)
-        elif kind != SUBMITTED:
+        else:
             let_go(tables, plans, k, j)
     note_overdue(tables, plans, k)
     for i in range(plan.cursor, clock.changes):
@@ -151,11 +153,9 @@ def guarantee(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @compiled
 def hasten(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Move the reservation of a job to the first date with room; later only where its own one has passed."""
-    now, before = tables.clock[0].now, plans.reserved[k, j]
+    """Move the reservation of a job to the first date with room; later only where its own one has lost its room."""
     take_out(tables, plans, k, j)
-    begin = earliest_begin(tables, plans, k, j)
-    put_in(tables, plans, k, j, begin if before <= now else min(begin, before))
+    put_in(tables, plans, k, j, earliest_begin(tables, plans, k, j))
 
 
 @inlined
