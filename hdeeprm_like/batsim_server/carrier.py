@@ -1,5 +1,7 @@
 """ZeroMQ: Batsim asks (REQ, connects), the scheduler answers (REP, binds)."""
 
+import math
+import time
 from types import TracebackType
 
 import zmq
@@ -7,6 +9,7 @@ import zmq
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
 LARGEST_REPLY = 1 << 28  # bytes
+SLICE = 0.25  # s between two moments at which Python can heed a signal that came just before a wait
 
 
 class Carrier:
@@ -21,12 +24,11 @@ class Carrier:
         Raises:
             OptionsError: the endpoint is none.
         """
-        self._timeout = timeout
+        self._timeout = math.inf if timeout is None else timeout
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
-        if timeout is not None:
-            self._socket.setsockopt(zmq.RCVTIMEO, int(timeout * 1000))
+        self._socket.setsockopt(zmq.RCVTIMEO, int(1000 * min(SLICE, self._timeout)))
         self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_REPLY)
         try:
             self._socket.connect(endpoint)
@@ -51,13 +53,20 @@ class Carrier:
             ProtocolError: no reply came in time, or one of several parts.
         """
         self._socket.send(text.encode() if isinstance(text, str) else text)
-        try:
-            parts = self._socket.recv_multipart()
-        except zmq.Again:
-            raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s") from None
+        parts = self._receive()
         if len(parts) != 1:
             raise ProtocolError(f"reply: has {len(parts)} parts; one is needed")
         return bytes(parts[0])
+
+    def _receive(self) -> list[bytes]:
+        """Return the parts of the next reply."""
+        end = time.monotonic() + self._timeout
+        while True:
+            try:
+                return self._socket.recv_multipart()
+            except zmq.Again:
+                if time.monotonic() >= end:
+                    raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s") from None
 
     def close(self) -> None:
         """Close the connection; what was not sent is dropped."""

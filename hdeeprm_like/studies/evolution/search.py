@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cmaes import CMA
 from tqdm import tqdm
 
 from hdeeprm_like.cluster.platform import Platform
@@ -184,6 +183,8 @@ class Search:
         Raises:
             HDeepRMError: the policy to begin with cannot be used, or the folder holds something else.
         """
+        from cmaes import CMA  # here, for it loads all of scipy.stats; and before anything is written
+
         self.options, self.folder, self.output = options, folder, output
         source = output / BEGIN if (output / BEGIN).exists() else folder / options.policy
         read_scored(source)
