@@ -1,9 +1,11 @@
-"""Batsim's actors on SimGrid itself: what a scheduler hears; started with the system's Python, which has the module.
+"""Actors that do as Batsim's do, on SimGrid itself: what a scheduler hears; started with the system's Python.
 
 Only what decides when messages come: submissions, delays, parallel tasks, sequences, walltimes, kills and calls. Every
 message between two actors is a put of 1 byte, as Batsim sends it.
 
-Source: the observed order of Batsim 4.2.1's messages, and its documentation.
+They are ours, so they show whether our clock is SimGrid's, and not that Batsim has no other actors.
+
+Source: the order of the messages that Batsim 4.2.1 was recorded with, and what its actors do in versions 3 to 5.
 """
 
 import ctypes
