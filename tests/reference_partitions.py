@@ -158,7 +158,10 @@ class PartitionReference(Reference):
         return self.pick(free, self.members(j) & allowed, j)
 
     def start_apart(self, j):
-        picked = self.nodes_for(j, self.left(self.holds()), self.apart(j, self.now, self.now + self.time(j)))
+        free, apart = self.left(self.holds()), self.apart(j, self.now, self.now + self.time(j))
+        picked = self.nodes_for(j, free, apart)
+        if picked is None and self.begins[j] <= self.now:  # among fewer nodes others are picked, and these have room
+            picked = self.nodes_for(j, free, apart & self.sets[j])
         if picked is None:
             return False
         self.start(j, [core for n in sorted(picked) for core in self.lowest_cores(n, picked[n])])

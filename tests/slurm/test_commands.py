@@ -188,6 +188,11 @@ def test_numbers_that_slurm_does_not_know_are_refused(capsys):
     assert "at most 2,000,000,000 are possible" in capsys.readouterr().err
 
 
+def test_guaranteed_starts_are_refused_where_slurm_starts_the_jobs(capsys):
+    assert main(["slurm", "watch", "--policy", "saf+bounded"]) == 2
+    assert "starts are guaranteed by whoever starts jobs, here Slurm itself" in capsys.readouterr().err
+
+
 def test_without_slurms_programs_there_is_no_watch(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["slurm", "watch", "--policy", "sjf", "--state", str(tmp_path / "f.json")]) == 2

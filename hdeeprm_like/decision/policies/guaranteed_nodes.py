@@ -223,6 +223,14 @@ def allow_on_set(tables: Tables, plans: Plans, k: int, j: int, begin: float, end
 
 
 @compiled
+def allow_reserved(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Allow a job none but the nodes of its reservation, of those that it is allowed."""
+    first = k * len(plans.bounds.allowed)
+    for n in range(len(tables.nodes)):
+        tables.node_sets.allowed[n] &= (plans.bounds.nodes[j, first + (n >> 6)] >> (n & 63)) & 1
+
+
+@compiled
 def keep_to_allowed(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """Change the cores booked for a job for those of other nodes if some are reserved while it would run.
 

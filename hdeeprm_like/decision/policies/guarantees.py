@@ -159,13 +159,20 @@ def hasten(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 
 @inlined
+def has_begun(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Tell whether the reservation of a waiting job has begun."""
+    reserved = plans.reserved[k, j]
+    return bool(reserved <= tables.clock[0].now and reserved != NONE_RESERVED)
+
+
+@inlined
 def leaves_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """Tell whether the cores of a job are free until it has ended or its own reservation begins.
 
     From then on they are its own. Where that has begun they are so now.
     """
-    reserved, now = plans.reserved[k, j], tables.clock[0].now
-    if reserved <= now and reserved != NONE_RESERVED:
+    if has_begun(tables, plans, k, j):
         return True
+    reserved, now = plans.reserved[k, j], tables.clock[0].now
     end = now + planned_time(tables, plans, k, j)
     return bool(is_free_until(plans, k, tables.jobs[j].size, end if reserved == NONE_RESERVED else min(end, reserved)))

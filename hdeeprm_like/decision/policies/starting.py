@@ -5,8 +5,8 @@ of the queue (`reservations`), those of all jobs before it (`node_profile`), tho
 that each waiting job is guaranteed (`guarantees`).
 """
 
-from hdeeprm_like.decision.policies.guaranteed_nodes import allow_on_set, keep_to_allowed
-from hdeeprm_like.decision.policies.guarantees import leaves_reservations, note_start
+from hdeeprm_like.decision.policies.guaranteed_nodes import allow_on_set, allow_reserved, keep_to_allowed
+from hdeeprm_like.decision.policies.guarantees import has_begun, leaves_reservations, note_start
 from hdeeprm_like.decision.policies.node_profile import keep_to_profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NOBODY, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
@@ -51,7 +51,11 @@ def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
         return NOTHING if start_on_allowed(tables, plans, j) else CORES
     allow_on_set(tables, plans, k, j, now, end)
     if not start_on_allowed(tables, plans, j):
-        return CORES
+        if not has_begun(tables, plans, k, j):
+            return CORES
+        allow_reserved(tables, plans, k, j)  # among fewer nodes others are picked, and these have room
+        if not start_on_allowed(tables, plans, j):
+            return CORES
     note_start(tables, plans, k, j)
     return NOTHING
 
