@@ -225,14 +225,17 @@ def test_machines_that_change_and_nothing_else_ask_for_no_decision_while_no_job_
 
 @st.composite
 def outages(draw):
-    """External events as Batsim's files have them: machines come and go."""
-    events = []
-    for _ in range(draw(st.integers(0, 8))):
-        kind = draw(st.sampled_from(["machine_available", "machine_unavailable"]))
-        first = draw(st.integers(0, 3))
-        last = draw(st.integers(first, 3))
-        events.append({"type": kind, "resources": f"{first}-{last}", "timestamp": draw(st.integers(0, 25))})
-    events.append({"type": "machine_available", "resources": "0-3", "timestamp": 30})
+    """External events as Batsim's files have them: machines go, and come only where they are gone."""
+    events, gone = [], set()
+    for timestamp in sorted(draw(st.sets(st.integers(0, 25), max_size=8))):
+        chosen = draw(st.sets(st.integers(0, 3), min_size=1))
+        for kind, some in (("machine_available", chosen & gone), ("machine_unavailable", chosen - gone)):
+            if some:
+                events.append({"type": kind, "resources": " ".join(map(str, sorted(some))), "timestamp": timestamp})
+        gone ^= chosen
+    if gone:
+        resources = " ".join(map(str, sorted(gone)))
+        events.append({"type": "machine_available", "resources": resources, "timestamp": 30})
     return events
 
 

@@ -181,7 +181,7 @@ def test_names_say_what_is_guaranteed():
         ("zoo:balanced+bounded:1:2", "bounded:1:2 is not known"),
         ("saf+bounded@ewma", "guaranteed starts look at requested times"),
         ("saf+boundd", "did you mean 'bounded'"),
-        ("saf+easy:2", "only reserve and bounded have"),
+        ("saf+easy:2", "only reserve, slurm and bounded have"),
     ],
 )
 def test_what_cannot_be_guaranteed_is_refused_in_one_line(name, message):

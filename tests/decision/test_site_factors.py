@@ -184,7 +184,7 @@ def test_a_name_tells_what_is_unusual(name, same):
         ("multifactor+slurm:60", "is Slurm's own order"),
         ("sjf+slurm:fast", "write the s between two looks"),
         ("zoo:balanced+slurm:10:0", "site factor from 1 to"),
-        ("zoo:balanced+easy", r"as zoo:balanced\+slurm"),
+        ("zoo:balanced+easy", r"gives its order to Slurm \(\+slurm\)"),
         ("zoo:balanced+slurm-best", "placement 'best' is not known"),
         ("sjf+easy:60", "easy has no options"),
     ],
