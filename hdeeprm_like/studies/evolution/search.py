@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,7 @@ class Search:
         Raises:
             HDeepRMError: the policy to begin with cannot be used, or the folder holds something else.
         """
-        from cmaes import CMA  # here, for it loads all of scipy.stats; and before anything is written
+        from cmaes import CMA
 
         self.options, self.folder, self.output = options, folder, output
         source = output / BEGIN if (output / BEGIN).exists() else folder / options.policy
@@ -296,6 +297,7 @@ def evolve(path: Path | None, output: Path, where: Where | None = None, progress
     Raises:
         HDeepRMError: the options cannot be used, or the folder holds another evolution.
     """
+    import_module("cmaes")  # not before, for it loads all of scipy.stats; and before anything is written
     if path is None:
         options, folder = left_in(output)
     elif (output / RECORD).exists():
