@@ -39,6 +39,24 @@ def add_slurm(commands: Commands) -> None:
     status.add_argument("--log", type=Path, metavar="FILE", help="of the watch, to be summed up")
 
 
+def add_watch_options(added: argparse.ArgumentParser) -> None:
+    """Add how often a watch of a Slurm looks, and how much it raises priorities."""
+    added.add_argument(
+        "--interval",
+        type=positive_seconds,
+        default=WATCH_INTERVAL,
+        metavar="S",
+        help="s between two looks of the watch (default 10)",
+    )
+    added.add_argument(
+        "--max-factor",
+        type=at_most(SITE_FACTOR),
+        default=WATCH_FACTOR,
+        metavar="N",
+        help="the largest site factor that the watch sets (default 10000)",
+    )
+
+
 def _add_watch(kinds: Commands) -> None:
     added = command(kinds, "watch", "watch a Slurm, and order its pending jobs by a policy", _run_watch)
     policy = added.add_argument(
@@ -50,13 +68,7 @@ def _add_watch(kinds: Commands) -> None:
         "--dry-run", action="store_true", help="log what would be done beside what Slurm does (this is the default)"
     )
     mode.add_argument("--apply", action="store_true", help="set site factors; needs operator rights in Slurm")
-    added.add_argument(
-        "--max-factor",
-        type=at_most(SITE_FACTOR),
-        default=WATCH_FACTOR,
-        metavar="N",
-        help="largest one (default 10000)",
-    )
+    add_watch_options(added)
     added.add_argument(
         "--depth",
         type=at_most(JOBS),
@@ -66,13 +78,6 @@ def _add_watch(kinds: Commands) -> None:
     )
     added.add_argument("--partition", type=names, default=(), metavar="A,B", help="only these partitions")
     added.add_argument("--users", type=names, default=(), metavar="A,B", help="factors for jobs of these users only")
-    added.add_argument(
-        "--interval",
-        type=positive_seconds,
-        default=WATCH_INTERVAL,
-        metavar="S",
-        help="s between two looks (default 10)",
-    )
     added.add_argument(
         "--rate", type=positive_seconds, default=WATCH_RATE, metavar="N", help="changes a second at most (default 20)"
     )

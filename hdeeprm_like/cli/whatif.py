@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, positive_seconds
+from hdeeprm_like.cli.arguments import Commands, at_most, command
 from hdeeprm_like.cli.names import add_named, completed_policies
-from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
+from hdeeprm_like.cli.slurm import add_watch_options
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.limits import CORES, SITE_FACTOR
+from hdeeprm_like.limits import CORES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,20 +49,7 @@ def add_whatif(commands: Commands) -> None:
         "another scheduler in its place",
     )
     completed_policies(policies, several=True)
-    added.add_argument(
-        "--interval",
-        type=positive_seconds,
-        default=WATCH_INTERVAL,
-        metavar="S",
-        help="s between two looks of slurm watch, for policies through Slurm (default 10)",
-    )
-    added.add_argument(
-        "--max-factor",
-        type=at_most(SITE_FACTOR),
-        default=WATCH_FACTOR,
-        metavar="N",
-        help="the largest site factor of slurm watch (default 10000)",
-    )
+    add_watch_options(added)
     added.add_argument(
         "--change",
         action="append",

@@ -13,17 +13,23 @@ from hdeeprm_like.engine.tables import Tables
 NEVER = -np.inf  # s, when there is no such date
 
 
-@compiled
-def point_at(plans: Plans, k: int, time: float) -> int:
-    """Return the number of the profile's point at a time after its first, made if there is none."""
-    plan = plans.plans[k]
-    low, high = 0, plan.points
+@inlined
+def first_from(plans: Plans, k: int, time: float) -> int:
+    """Return the number of the profile's first point from a time on, the number of points if there is none."""
+    low, high = 0, plans.plans[k].points
     while low < high:
         middle = (low + high) // 2
         if plans.point_time[k, middle] < time:
             low = middle + 1
         else:
             high = middle
+    return int(low)
+
+
+@compiled
+def point_at(plans: Plans, k: int, time: float) -> int:
+    """Return the number of the profile's point at a time after its first, made if there is none."""
+    plan, low = plans.plans[k], first_from(plans, k, time)
     if low == plan.points or plans.point_time[k, low] > time:
         for i in range(plan.points, low, -1):
             plans.point_time[k, i] = plans.point_time[k, i - 1]
@@ -98,14 +104,7 @@ def earliest_behind(plans: Plans, k: int, cores: int, time: float, i: int, date:
 def latest(plans: Plans, k: int, cores: int, time: float, limit: float) -> float:
     """Return the last date, no later than *limit*, from which on so many cores are free for so long; else NEVER."""
     end = limit + time
-    low, high = 0, plans.plans[k].points
-    while low < high:
-        middle = (low + high) // 2
-        if plans.point_time[k, middle] < end:
-            low = middle + 1
-        else:
-            high = middle
-    i = low - 1  # the point before the end
+    i = first_from(plans, k, end) - 1  # the point before the end
     while i >= 0:
         if plans.point_free[k, i] < cores:
             end = plans.point_time[k, i]

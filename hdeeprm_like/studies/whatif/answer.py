@@ -28,6 +28,7 @@ WEEK = 7 * 86400.0  # s
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 60
 SIZES = (1, 2, 8, 32, 128, 512, 2048)  # cores, where classes of size begin
 LONGER = 60.0  # s by which a wait is longer or shorter than another one; less is the same
+ENDS = ("ratio", "low", "high")  # of a figure's name: a ratio, and its interval
 PERCENTILES = {"wait_median": 50.0, "wait_p95": 95.0, "wait_p99": 99.0}
 
 
@@ -110,8 +111,10 @@ def answer(
     rows = [row_of(one, outcomes[0], ran, blocks) for one in outcomes]
     for row, one, outcome in zip(rows, asked, outcomes, strict=True):
         row["part"], row["beside"] = one.part, outcomes[one.beside].name if one.part != NOW else None
-        ratio, low, high = ratio_of(outcome.wait[ran], outcomes[one.beside].wait[ran], blocks[ran])
-        row |= {"beside_ratio": ratio, "beside_low": low, "beside_high": high}
+        found = tuple(row[f"wait_{end}"] for end in ENDS)  # beside now
+        if one.beside:
+            found = ratio_of(outcome.wait[ran], outcomes[one.beside].wait[ran], blocks[ran])
+        row |= {f"beside_{end}": value for end, value in zip(ENDS, found, strict=True)}
     groups, users = groups_of(log), Grouping.of([user or "unknown" for user in log.words["User"]])
     return Answer(
         fidelity=fidelity_of(log, outcomes[0]),
@@ -152,8 +155,7 @@ def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, An
     )
     row["energy"], row["cores"] = one.energy, one.cores
     for name, after, previous in (("wait", wait, now.wait[ran]), ("bounded_slowdown", slowdown, before)):
-        ratio, low, high = ratio_of(after, previous, blocks[ran])
-        row |= {f"{name}_ratio": ratio, f"{name}_low": low, f"{name}_high": high}
+        row |= {f"{name}_{end}": value for end, value in zip(ENDS, ratio_of(after, previous, blocks[ran]), strict=True)}
     row["longer"] = float((wait > now.wait[ran] + LONGER).mean())
     row["shorter"] = float((wait < now.wait[ran] - LONGER).mean())
     return row
