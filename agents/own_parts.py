@@ -39,7 +39,7 @@ def fresh_queue(state: State) -> float:
 
 
 class Occupancy:
-    """Observation: the share of busy cores, and that of the waiting jobs which ask for more cores than are free.
+    """Observation: the share of busy cores, and that of the waiting jobs which request more cores than are free.
 
     Attributes:
         shape: (2,).

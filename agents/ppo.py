@@ -179,7 +179,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.register_buffer("square", torch.ones(observation_size))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Return Adam with the published epsilon, unless another optimizer is asked for."""
+        """Return Adam with the published epsilon, unless another optimizer is requested."""
         if self.optimizer_name != "adam":
             return super().make_optimizer()
         fused = self.device.type in ("cpu", "cuda")

@@ -26,7 +26,7 @@ class Submission(NamedTuple):
         submit: s. size: cores. walltime: s, None without limit.
         profile: its name in the workload. forwarded: the profile itself if it came with the job, else None.
         user: a number for who submits it, -1 where the job does not tell.
-        demand: what it asks for on a platform with partitions.
+        demand: what it requests on a platform with partitions.
     """
 
     identifier: str
@@ -87,7 +87,7 @@ class Listener(Protocol):
         ...
 
     def called(self) -> None:
-        """Note that the time has come at which a decision was asked for."""
+        """Note that the time has come at which a decision was requested."""
         ...
 
     def arrivals_over(self) -> None:

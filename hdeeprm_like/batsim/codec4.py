@@ -7,7 +7,7 @@
 | NOTIFY event_machine_available (or ADD_RESOURCES) | cores join the pool |
 | NOTIFY event_machine_unavailable (or REMOVE_RESOURCES) | cores leave the pool |
 | NOTIFY no_more_static_job_to_submit | arrivals are over |
-| RESOURCE_STATE_CHANGED | nothing: P-states count as changed when they are asked for |
+| RESOURCE_STATE_CHANGED | nothing: P-states count as changed when they are requested |
 | JOB_KILLED, ANSWER, FROM_JOB_MSG, other NOTIFY | nothing; they are logged |
 
 Whatever else arrives, or arrives when it cannot, is one `ProtocolError`.

@@ -5,7 +5,7 @@
 | SimulationBeginsEvent | the machines with their speeds |
 | JobSubmittedEvent, JobCompletedEvent, RequestedCallEvent, SimulationEndsEvent | the same |
 | AllStaticJobsHaveBeenSubmittedEvent | arrivals are over |
-| HostsPStateChangedEvent, HostsTurnedOnOffEvent | nothing: P-states count as changed when they are asked for |
+| HostsPStateChangedEvent, HostsTurnedOnOffEvent | nothing: P-states count as changed when they are requested |
 | JobsKilledEvent, external events, probes | nothing; they are logged |
 
 Whatever else arrives, or arrives when it cannot, is one `ProtocolError`.

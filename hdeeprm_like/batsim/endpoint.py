@@ -112,7 +112,7 @@ class Endpoint:
             return message
 
     def connected(self) -> bool:
-        """Tell whether somebody is connected."""
+        """Return whether something is connected."""
         while self._monitor.poll(0):
             event, connection = HAPPENING.unpack(self._monitor.recv_multipart()[0])
             if event == zmq.EVENT_ACCEPTED:

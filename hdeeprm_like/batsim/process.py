@@ -118,7 +118,7 @@ def interruptible(
 
     Args:
         thinking_since: tells when the decision under way began on `time.monotonic`, None if none is.
-        over: tells whether all but the last files is done, so that it is better to end well than at once.
+        over: says whether all but the last files is done, so that it is better to end well than at once.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""What the jobs of a running Batsim ask for, from the profiles in its messages."""
+"""What the jobs of a running Batsim request, from the profiles in its messages."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ class ProfileFigures(NamedTuple):
 
 
 class Profiles:
-    """The profiles of one simulation by workload and name, read when first asked for."""
+    """The profiles of one simulation by workload and name, read when first requested."""
 
     def __init__(self, announced: Any, exact: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Take the profiles of the first message.
@@ -43,7 +43,7 @@ class Profiles:
         self._read: dict[tuple[str, str], ProfileFigures] = {}
 
     def request(self, submission: Submission, reference_flops: float) -> Request:
-        """Return what a submitted job asks for; what it does not say is filled in as ``read_workload`` does.
+        """Return what a submitted job requests; what it does not say is filled in as ``read_workload`` does.
 
         Raises:
             ProtocolError: its profile is not known, or says nonsense.

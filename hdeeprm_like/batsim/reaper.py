@@ -1,4 +1,4 @@
-"""Runs a command, and ends it with all that it has started when whoever runs this is gone or asks for it.
+"""Runs a command, and ends it with all that it has started when whoever runs this is gone or requests it.
 
 A script of its own, started as the leader of a group of processes with a pipe as its standard input::
 

@@ -181,7 +181,7 @@ class Conversation:
         self._decision_due |= bool(state.tables.clock["free_cores"][0] > free and state.tables.clock["waiting"][0] > 0)
 
     def called(self) -> None:
-        """Note that a decision is due because it was asked for."""
+        """Note that a decision is due because it was requested."""
         self._decision_due = True
 
     def arrivals_over(self) -> None:

@@ -16,7 +16,7 @@ class Carrier:
     """A connection to the scheduler."""
 
     def __init__(self, endpoint: str, timeout: float | None = None) -> None:
-        """Connect, whether or not somebody is there yet.
+        """Connect, whether or not something is there yet.
 
         Args:
             timeout: s to wait for each reply; None waits for ever, as Batsim does.

@@ -22,7 +22,7 @@ class Action:
         self.machines = machines
         self.variable: Variable | None = None
         self.bytes_delay = 0.0  # max over flows of latency (s) times bytes
-        self.empty = False  # a task that asks for nothing ends when its latency is over
+        self.empty = False  # a task that requests nothing ends when its latency is over
         self.countdown: Countdown | Alarms | None = None  # in which it has its slot; None: it is over
         self.slot = -1
 

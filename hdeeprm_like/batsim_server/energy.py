@@ -1,6 +1,6 @@
 """The energy of the machines, integrated as SimGrid's energy plugin does it.
 
-The energy of a machine is brought up to date when something on it ends or changes and when somebody asks, always with
+The energy of a machine is brought up to date when something on it ends or changes and when something asks, always with
 the power of that moment. A machine that nobody looked at since its load changed is thus charged its new power for the
 past too; Batsim's figures contain that, so ours do.
 
@@ -72,7 +72,7 @@ class EnergyMeter:
         return self._total[1]
 
     def mean_watts(self, now: float) -> float | None:
-        """Return the mean power of all machines since this was last asked for, None if no time has passed since."""
+        """Return the mean power of all machines since this was last requested, None if no time has passed since."""
         total = self.total(now)
         then, total_then, joules_then = self._noted
         self._noted = (now, total, list(self.joules))

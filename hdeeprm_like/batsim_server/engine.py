@@ -1,7 +1,7 @@
 """The clock: actors that run until they block, and the actions (sleeps, messages, parallel tasks) that wake them.
 
 It imitates SimGrid 3.32 to the rounding of its sums, because Batsim's answers show nanoseconds. One round: every ready
-actor runs until it asks for something, then what they asked is done in that order, until nobody is ready. Then the
+actor runs until it requests something, then what they asked is done in that order, until nothing is ready. Then the
 clock moves to the nearest end of an action; all actions advance by that step, and those with less than 1e-9 s (timers)
 or 1e-14 of their work left (unless SimGrid's options say otherwise) end together and wake their actors in the order in
 which the actions were created; alarms, which end at exact dates, come after them.
@@ -39,7 +39,7 @@ class Actor:
 
 
 class Work:
-    """What a parallel task or a message asks for."""
+    """What a parallel task or a message requests."""
 
     __slots__ = ("bytes_delay", "crowds", "latency", "machines", "weights")
 
@@ -103,7 +103,7 @@ class Engine:
         """Start at time 0 without actors.
 
         Args:
-            message_work: what a message from one host to another of some bytes asks for, or simply its rate in 1/s
+            message_work: what a message from one host to another of some bytes requests, or simply its rate in 1/s
                 when it shares nothing.
             on_rates: called with the tasks that have a new rate.
             before_end: called with the machines of an action that ends, before others get its share of them.
@@ -272,7 +272,7 @@ class Engine:
                 request[0](actor, *request[1:])
 
     def wake(self, actor: Actor, answer: Any) -> None:
-        """Let an actor go on, with the answer to what it asked for."""
+        """Let an actor go on, with the answer to what it requested."""
         actor.waits_for = None
         self._ready.append((actor, answer))
 

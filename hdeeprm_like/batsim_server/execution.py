@@ -80,7 +80,7 @@ def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
 
 
 def check_startable(job: Job, machines: Sequence[int], ranks: Sequence[int], where: str) -> None:
-    """Refuse a job that got another number of machines than it asks for.
+    """Refuse a job that got another number of machines than it requests.
 
     Raises:
         ProtocolError: it got too many or too few.

@@ -31,7 +31,7 @@ class ProfileType(Generic[Parameters]):
         run: the steps of a job; returns 0, `WALLTIME_REACHED` or `KILLED`.
         progress: what Batsim tells of a killed job, beside the name of its profile.
         hosts: the only number of hosts that the profile is made for, None for any.
-        any_size: whether a job may get another number of machines than it asks for.
+        any_size: whether a job may get another number of machines than it requests.
         parts: the profiles that it is made of.
     """
 
@@ -61,7 +61,7 @@ class Profile:
 
     @property
     def any_size(self) -> bool:
-        """Whether the job may get another number of machines than it asks for."""
+        """Whether the job may get another number of machines than it requests."""
         return self.type.any_size(self.parameters)
 
     @property

@@ -125,7 +125,7 @@ class Machines:
             order: what sorts the names.
 
         Raises:
-            PlatformError: energy is asked for and a host has no usable power ranges.
+            PlatformError: energy is requested and a host has no usable power ranges.
         """
         names = sorted((name for name in platform.hosts if roles[name] != MASTER), key=order)
         computing = [name for name in names if roles[name] != STORAGE]

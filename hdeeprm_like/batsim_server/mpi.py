@@ -41,7 +41,7 @@ class Message:
     Attributes:
         size: bytes without the envelope; of a receive the most that it takes.
         over: whether whoever began it may go on.
-        on_end: called when it is over, if somebody waits for it.
+        on_end: called when it is over, if something waits for it.
     """
 
     __slots__ = ("on_end", "over", "receiver", "sender", "size", "tag")

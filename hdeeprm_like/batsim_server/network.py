@@ -23,7 +23,7 @@ class Network:
         return [self._constraint(link) for link in links], latency
 
     def message_work(self, source: str, destination: str, size: float) -> Work | float:
-        """Return what some bytes from one host to another ask for; their rate in 1/s if they share nothing."""
+        """Return what some bytes from one host to another request; their rate in 1/s if they share nothing."""
         known = self._messages.get((source, destination, size))
         if known is None:
             links, latency = self._platform.route(source, destination)

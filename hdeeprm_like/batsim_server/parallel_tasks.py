@@ -11,7 +11,7 @@ from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowd
 
 @dataclass(frozen=True)
 class Amounts:
-    """What a parallel task on R ranks asks for.
+    """What a parallel task on R ranks requests.
 
     Attributes:
         flops: (R,) of each rank, or one number for every rank.

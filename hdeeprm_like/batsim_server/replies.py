@@ -77,7 +77,7 @@ def read_reply(raw: bytes, known: Iterable[str], form: Form = BATSIM4) -> Reply:
     """Return the events of a reply; its clock may be behind that of the simulation, as Batsim allows.
 
     Args:
-        known: the types of events that somebody handles.
+        known: the types of events that something handles.
         form: how they are spelled.
 
     Raises:

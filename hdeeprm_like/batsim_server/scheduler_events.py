@@ -103,7 +103,7 @@ def reject(simulation: Simulation, event: SchedulerEvent) -> None:
 
 
 def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
-    """Kill jobs that run; those that are over already are left alone, and those whose kill was asked for before."""
+    """Kill jobs that run; those that are over already are left alone, and those whose kill was requested before."""
     identifiers: list[str] = []
     for identifier in event.texts("job_ids"):
         job = job_of(

@@ -56,7 +56,7 @@ def read_simgrid_options(texts: Sequence[str]) -> SimgridOptions:
     """Return the options that ``NAME:VALUE`` texts set, the last of each.
 
     Raises:
-        OptionsError: one is no option, or asks for what is not imitated.
+        OptionsError: one is no option, or requests what is not imitated.
     """
     options = SimgridOptions()
     for text in texts:

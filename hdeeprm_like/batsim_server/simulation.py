@@ -165,7 +165,7 @@ class Simulation:
         self._closed.clear()
 
     def look_at_energy(self) -> Script:
-        """Let the others go first, as asking for the energy of machines does when it is not up to date."""
+        """Let the others go first, as requesting the energy of machines does when it is not up to date."""
         meter = self.machines.meter
         rounds = meter.out_of_date(self.engine.now, MOST_ROUNDS) if meter else 0
         for _ in range(rounds):

@@ -108,10 +108,10 @@ def _one_by_one(
 
 
 def start_all(simulation: Simulation) -> bool:
-    """Start every job at once on as many of the first machines as it asks for, until all are over; always succeed.
+    """Start every job at once on as many of the first machines as it requests, until all are over; always succeed.
 
     Raises:
-        WorkloadError: a job asks for more machines than there are.
+        WorkloadError: a job requests more machines than there are.
     """
     engine, machines = simulation.engine, simulation.machines
     for jobs in simulation.workloads:

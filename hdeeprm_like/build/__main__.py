@@ -25,7 +25,7 @@ FUNCTIONS = 1300  # of all kinds, for the progress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build what is asked for; return the exit status."""
+    """Build what is requested; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m hdeeprm_like.build", description=__doc__.partition("\n")[0])
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"what to build: {', '.join(GROUPS)}; all if none")
     parser.add_argument("--into", type=Path, metavar="DIR", help="write the library for a package into this folder")

@@ -76,7 +76,7 @@ class BundleModel(models.PrimitiveModel):  # type: ignore[misc]
 
 @register_model(ColumnType)
 class ColumnModel(models.StructModel):  # type: ignore[misc]
-    """Where the entries begin, and how many there are along each axis."""
+    """Where the entries begin, and their number along each axis."""
 
     def __init__(self, manager: Any, kind: ColumnType) -> None:
         members = [("data", types.voidptr), ("rows", types.intp)]
@@ -219,7 +219,7 @@ for _index in (types.Integer, types.BaseTuple):
 
 @intrinsic  # type: ignore[untyped-decorator]
 def part(typing: Any, column: Any, first: Any, end: Any) -> Any:
-    """Return the entries of a column from *first* to before *end*, as a column."""
+    """Return the entries of a column from *first* up to, not including, *end*, as a column."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         given = _opened(context, builder, column, arguments[0])

@@ -157,7 +157,7 @@ def utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores
 def recorded_utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores: int) -> float:
     """Utilization by a log, in whose times more cores may be busy at once than there are: all are busy then.
 
-    Args and returns: as of `utilization`.
+    Args and returns: as in `utilization`.
     """
     times, busy = load(start, finish, size)
     available = float(finish.max() - submit.min()) * cores if len(submit) else 0.0
@@ -291,7 +291,7 @@ def queue_length(submit: Floats, start: Floats) -> tuple[Floats, Ints]:
 
 
 def job_load(submit: Floats, start: Floats, size: Ints, requested_time: Floats) -> tuple[Floats, Floats]:
-    """Core seconds asked for by the waiting jobs over time: cores times requested time of each.
+    """Core seconds requested by the waiting jobs over time: cores times requested time of each.
 
     Returns:
         (T,) s, increasing times; (T,) core s from each of them on.

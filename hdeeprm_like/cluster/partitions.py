@@ -1,4 +1,4 @@
-"""Partitions: sets of nodes, possibly overlapping, that jobs ask for, and what else jobs ask for besides cores."""
+"""Partitions: sets of nodes, possibly overlapping, that jobs request, and what else jobs request besides cores."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,14 +50,14 @@ class Partitions:
 
 
 class Demand(NamedTuple):
-    """What a job asks for besides cores, memory and GPUs, and who it belongs to.
+    """What a job requests besides cores, memory and GPUs, and who it belongs to.
 
     Attributes:
         partition: its name, empty for the default one. constraint: features joined by ``&`` or ``|``.
         nodes: how many nodes exactly, 0 for any number. task: cores that must be on one node.
         exclusive: whether it gets whole nodes.
         gpus_per_node: GPUs on each of its nodes, however many of its cores are there; 0 where GPUs go with cores.
-        account, qos: names, empty where nobody knows. nice: what is taken off its priority.
+        account, qos: names, empty if unknown. nice: what is taken off its priority.
     """
 
     partition: str = ""
@@ -130,12 +130,12 @@ def demands_of(jobs: Sequence[Demand]) -> Demands:
 
 
 def no_demands(jobs: int) -> Demands:
-    """Return those of jobs that ask for nothing of the kind."""
+    """Return those of jobs that request nothing of the kind."""
     return demands_of([NO_DEMAND] * jobs)
 
 
 def has_features(features: frozenset[str], constraint: str) -> bool:
-    """Tell whether a node with some features serves jobs of a constraint: ``a&b``, ``a|b``, ``[a|b]``, ``a*2``."""
+    """Return whether a node with some features serves jobs of a constraint: ``a&b``, ``a|b``, ``[a|b]``, ``a*2``."""
     if not constraint:
         return True
     return any(

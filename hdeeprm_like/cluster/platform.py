@@ -54,7 +54,7 @@ class Platform:
         core_names: (C,) host names.
         network: the links, None where they are not known.
         node_gpus: (N,) GPUs of each node, shared by its cores; none where left out.
-        partitions: sets of nodes that jobs ask for; None where all jobs may run everywhere.
+        partitions: sets of nodes that jobs request; None where all jobs may run everywhere.
         power_cap: W that all cores together must never draw more than, see `usable_cores`.
     """
 

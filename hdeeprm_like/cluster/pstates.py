@@ -1,6 +1,6 @@
 """The four P-states of a core: what they mean, how fast they compute, what they consume (thesis 3.1.2).
 
-P-states are derived, never stepped: a core that serves a job is in P0, or in P1 while the jobs of its processor ask for
+P-states are derived, never stepped: a core that serves a job is in P0, or in P1 while the jobs of its processor request
 more memory bandwidth than the processor has; a core that serves none is in P2 while its processor serves some job, else
 in P3. The shares are penalties meant to teach agents about interference, not measurements.
 """

@@ -26,7 +26,7 @@ class Schedule:
         submit, start, finish: (J,) s. size: (J,) cores that each held.
         cores: of the machine.
         run: (J,) s where they are not just finish less start, see `metrics.slowdown`.
-        requested_time: (J,) s. user: (J,) any numbers. None where nobody knows.
+        requested_time: (J,) s. user: (J,) any numbers. None if unknown.
         energy: J from the first submission to the last finish, NaN where nobody measured.
         recorded: whether the times are those of a log, in which more cores may be busy at once than there are.
     """
@@ -68,7 +68,7 @@ class Schedule:
 
     @cached_property
     def job_load(self) -> tuple[Floats, Floats | Ints]:
-        """(T,) s, and (T,) core s that the waiting jobs asked for from each of these times on; none if not known."""
+        """(T,) s, and (T,) core s that the waiting jobs requested from each of these times on; none if not known."""
         if self.requested_time is None:
             return np.zeros(0), np.zeros(0)
         return metrics.job_load(self.submit, self.start, self.size, self.requested_time)

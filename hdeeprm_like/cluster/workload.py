@@ -1,4 +1,4 @@
-"""What is asked for: the jobs of a workload, as columns of arrays."""
+"""What is requested: the jobs of a workload, as columns of arrays."""
 
 from dataclasses import dataclass, field
 
@@ -55,8 +55,8 @@ class Workload:
         walltime: (J,) s after which the simulator kills the job, infinite where there is none.
         capacity: cores of the machine that the workload was made for (``nb_res``).
         gpus: (J,) GPUs per core, a fraction where cores share one (``gpus`` over ``res``); none where left out.
-        user: (J,) a number for who submitted each, -1 where nobody knows.
-        demands: what jobs ask for on a platform with partitions; None for nothing of the kind.
+        user: (J,) a number for who submitted each, -1 if unknown.
+        demands: what jobs request on a platform with partitions; None for nothing of the kind.
     """
 
     ids: tuple[str, ...]

@@ -260,18 +260,18 @@ def number_of_times(times: str, predictors: Sequence[str] = ()) -> int:
 
 
 def holds_file(name: str) -> bool:
-    """Tell whether the colon in a name belongs to a learned policy or predictor, not to one of the user's own."""
+    """Return whether the colon in a name belongs to a learned policy or predictor, not to one of the user's own."""
     return is_scored(name) or AT + LEARNED_PREFIX in name
 
 
 def names_own(name: str) -> bool:
-    """Tell whether a name names something of the user's own, as ``own.py:attribute`` does."""
+    """Return whether a name names something of the user's own, as ``own.py:attribute`` does."""
     options = any(f"+{mode}:" in name for mode in (RESERVED, WATCHED, GUARANTEED))
     return ":" in name and not holds_file(name) and not options
 
 
 def is_baseline(name: str) -> bool:
-    """Tell whether a name without a placement is meant as that of a baseline; it may still be wrong."""
+    """Return whether a name without a placement is meant as that of a baseline; it may still be wrong."""
     return is_scored(name) or "+" in name or AT in name or name in ORDERS or name in SHORTHANDS
 
 
@@ -326,7 +326,7 @@ def baseline(name: str) -> Baseline:
 
 
 def names_mode(name: str) -> bool:
-    """Tell whether the name of a baseline tells how its order is applied."""
+    """Return whether the name of a baseline tells how its order is applied."""
     if is_scored(name):
         return MODE_OF_SCORED.fullmatch(name) is not None
     return "+" in with_files(name, lambda path: HIDDEN) or name in SHORTHANDS

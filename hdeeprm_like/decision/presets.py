@@ -134,7 +134,7 @@ class Space:
 
     @property
     def lists(self) -> bool:
-        """Whether somebody looks at the window or at the running jobs."""
+        """Whether something looks at the window or at the running jobs."""
         shown = not isinstance(self.observation, str) or OBSERVATIONS[self.observation].lists
         return self.actions != "policies" or self.slots > 0 or shown
 

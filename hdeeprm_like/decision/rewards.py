@@ -23,7 +23,7 @@ second in its present state, so that their integral over the run is the metric t
 | ``bounded_slowdown`` | minus the mean of all jobs until now, as if those that wait started now | 000, equation 2.3 |
 | ``used_cores`` | share of the cores that serve jobs | 004, section II.E |
 
-Execution times are those on a core of mean speed; with Batsim, where nobody knows them before the end, they are what
+Execution times are those on a core of mean speed; with Batsim, if unknown them before the end, they are what
 users request. ``wait`` and ``bounded_slowdown`` are what is reported of a schedule: by ``change`` each decision gets
 its part of it, up to the constant that jobs begin with, and by ``end`` the last one gets all.
 
@@ -127,7 +127,7 @@ def weighted_value(tables: Tables, window: Window, reward: RewardArrays, ahead: 
 
 @compiled
 def rate_at(reward: RewardArrays, time: float) -> float:
-    """Return what a J costs and emits at a time, which is not before the last one that was asked for."""
+    """Return what a J costs and emits at a time, which is not before the last one that was requested."""
     params, times = reward.params[0], reward.rate_times
     while params.rate + 1 < len(times) and times[params.rate + 1] <= time:
         params.rate += 1

@@ -133,7 +133,7 @@ class Keep:
             shorter beside one. most: share of the machine that is kept at most.
         backlog: what is kept is divided by (1 + h that the waiting jobs keep the machine busy) ^ backlog.
         load: *most* is multiplied by (share of the machine that would be idle if all jobs that came of late had started
-            at once) ^ load: cores that others ask for anyway are dear to keep.
+            at once) ^ load: cores that others request anyway are dear to keep.
         widest: jobs wider than this share of the machine start without regard to what is kept.
     """
 
@@ -165,12 +165,12 @@ class ScoredPolicy:
 
 
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
-    """Tell whether a learned policy has more than one reservation, for which a profile of free cores is needed."""
+    """Return whether a learned policy has more than one reservation, for which a profile of free cores is needed."""
     return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
 
 
 def is_scored(name: str) -> bool:
-    """Tell whether a name is meant as that of a learned policy: ``zoo:NAME`` or ``scored:FILE.json``."""
+    """Return whether a name is meant as that of a learned policy: ``zoo:NAME`` or ``scored:FILE.json``."""
     return name.startswith((ZOO, SCORED))
 
 
@@ -218,7 +218,7 @@ def scored_policy(name: str) -> ScoredPolicy:
 
 @lru_cache(maxsize=KEPT)
 def _read(path: Path, *version: int) -> ScoredPolicy:
-    """Return the policy in a file, of which *version* tells whether it has changed."""
+    """Return the policy in a file, of which *version* says whether it has changed."""
     return read_scored(path)
 
 

@@ -120,13 +120,13 @@ def settle_in(tables: BundleType, window: BundleType, reward: BundleType) -> obj
 
 @by_type
 def wants_decision(tables: BundleType, window: BundleType) -> object:
-    """Tell whether a decision is wanted now."""
+    """Return whether a decision is wanted now."""
     return jobs_wait if window.kind == "NoWindow" else opens
 
 
 @by_type
 def ends_early(tables: BundleType, window: BundleType) -> object:
-    """Tell whether a run is over before all its jobs are."""
+    """Return whether a run is over before all its jobs are."""
     return never_early if window.kind == "NoWindow" else has_ended
 
 
@@ -144,19 +144,19 @@ def never_early(tables: Tables, window: NoWindow) -> bool:
 
 @inlined
 def call_asked(tables: Tables, window: NoWindow) -> float:
-    """Return the call that was asked for."""
+    """Return the call that was requested."""
     return float(tables.clock[0].wake_at)
 
 
 @inlined
 def call_until_end(tables: Tables, window: Window) -> float:
-    """Return the call that was asked for, or that at the end of the run."""
+    """Return the call that was requested, or that at the end of the run."""
     return float(min(tables.clock[0].wake_at, window.params[0].until))
 
 
 @inlined
 def jobs_wait(tables: Tables, window: NoWindow) -> bool:
-    """Tell whether jobs wait."""
+    """Return whether jobs wait."""
     return bool(tables.clock[0].waiting > 0)
 
 

@@ -78,12 +78,12 @@ class Predictor:
 
 
 def is_predictor(times: str) -> bool:
-    """Tell whether run times are meant as those of a learned predictor: ``learned:FILE.json``."""
+    """Return whether run times are meant as those of a learned predictor: ``learned:FILE.json``."""
     return times.startswith(LEARNED)
 
 
 def is_own(times: str) -> bool:
-    """Tell whether run times are those of a predictor of the user's own, which is Python."""
+    """Return whether run times are those of a predictor of the user's own, which is Python."""
     return is_predictor(times) and times.endswith(OWN)
 
 
@@ -106,7 +106,7 @@ def predictor(times: str) -> Predictor:
 
 @lru_cache(maxsize=KEPT)
 def _read(path: Path, *version: int) -> Predictor:
-    """Return the predictor in a file, of which *version* tells whether it has changed."""
+    """Return the predictor in a file, of which *version* says whether it has changed."""
     if path.suffix == OWN:
         return Predictor(own=attribute_of(import_file(path), "Predictor", "run times", OptionsError))
     return predictor_of(read_object(path), str(path))

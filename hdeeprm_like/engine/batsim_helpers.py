@@ -1,4 +1,4 @@
-"""The smaller actors on Batsim's clock: who submits the jobs, who waits for a time, and who kills."""
+"""The smaller actors on Batsim's clock: the submitter, the callers (one per requested call), and the killer."""
 
 from hdeeprm_like.engine.batsim_actors import (
     CALLED,
@@ -23,7 +23,7 @@ from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import KILLED, Simulation
 
-# Stages: what each does when it runs next
+# Stages: what each does at its next turn
 GREETED, SUBMITTED, ARRIVED, GATHER = 0, 1, 2, 3  # the submitter
 CHOOSE, STOPPED, LOOK_AT_ENERGY = 0, 1, 2  # the killer
 
@@ -33,9 +33,9 @@ CHOOSE, STOPPED, LOOK_AT_ENERGY = 0, 1, 2  # the killer
 
 @inlined
 def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the submitter put the jobs of one time, or wait for the next time.
+    """Run the submitter: submit the jobs of one time, or wait for the next time.
 
-    It does not look at the clock again after putting, which delays the next date by the time of the message.
+    It does not read the clock again after submitting, which delays the next date by the time of the message.
     """
     talk, sim, now = timing.talk[0], simulation.sim[0], timing.actions.pace[0].now
     if talk.submitter_stage in (GREETED, ARRIVED):
@@ -50,7 +50,7 @@ def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
             return
     if talk.submitter_stage != GATHER:
         talk.submitter_stage = GATHER
-        talk.submitter_rounds = rounds_to_look(timing) if sim.next_job == 0 else 0  # Batsim notes the energy before
+        talk.submitter_rounds = rounds_to_look(timing) if sim.next_job == 0 else 0  # Batsim reads the energy before
     if talk.submitter_rounds > 0:
         talk.submitter_rounds -= 1
         ask(timing, SUBMITTER, SKIP)
@@ -63,7 +63,7 @@ def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
 
 @inlined
 def gather(simulation: Simulation, timing: BatsimClock) -> None:
-    """Gather the jobs of the time that the submitter has reached; it puts them together."""
+    """Collect the jobs of the time that the submitter has reached, to submit them together."""
     talk, sim = timing.talk[0], simulation.sim[0]
     talk.batch = 1
     while sim.next_job + talk.batch < sim.jobs and simulation.submit[sim.next_job + talk.batch] <= talk.reached:
@@ -72,12 +72,12 @@ def gather(simulation: Simulation, timing: BatsimClock) -> None:
     talk.submitter_stage = SUBMITTED
 
 
-# --- who waits for a time, and who kills
+# --- the callers and the killer
 
 
 @inlined
 def run_caller(timing: BatsimClock, actor: int) -> None:
-    """Let one who waits for a time begin to, or tell the server that it has come."""
+    """Run a caller: begin its wait, or report to the server that its time has come."""
     if actor == CALLER:
         ask(timing, actor, SLEEP)
     else:
@@ -86,7 +86,7 @@ def run_caller(timing: BatsimClock, actor: int) -> None:
 
 @inlined
 def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the killer end the next job that runs, or tell the server that it is done."""
+    """Run the killer: end the next running job, or report to the server that all are done."""
     talk, sim = timing.talk[0], simulation.sim[0]
     if talk.killer_stage == STOPPED:
         j = simulation.kills[talk.killer_at]
@@ -114,7 +114,7 @@ def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
 
 @inlined
 def stop(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """End what the job that the killer has come to waits for."""
+    """End the action that the current job of the killer waits for."""
     j = simulation.kills[timing.talk[0].killer_at]
     simulation.tasks[j].outcome = KILLED
     end_work(tables, timing, j)

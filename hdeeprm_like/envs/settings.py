@@ -102,7 +102,7 @@ def with_gpus() -> Platform:
 
 
 def deeprm() -> Platform:
-    """Return ten cores and ten units of memory, as Mao's jobs ask for them."""
+    """Return ten cores and ten units of memory, as Mao's jobs request them."""
     return machine("DeepRM", (10.0, 0, ((10, 1.0, 1.0, 1.0),)))
 
 
@@ -136,7 +136,7 @@ class Paper:
 
 
 def scenario(number: int) -> Paper:
-    """Return a scenario of the compact MDP: a pool of its processors, and jobs that ask for nothing else."""
+    """Return a scenario of the compact MDP: a pool of its processors, and jobs that request nothing else."""
     name = f"scenario-{number}"
     objectives = {OBJECTIVES["window_execution_slowdown"]: 1.0}
     space = replace(PRESETS["CompactRM"], objectives=objectives, until=float(MAO[name].steps or 0))

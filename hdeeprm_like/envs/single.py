@@ -205,7 +205,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
 
         Raises:
             OptionsError: an option is not known or makes no sense.
-            WorkloadError: the agent is never asked for a decision.
+            WorkloadError: the agent is never requested a decision.
         """
         super().reset(seed=seed)
         if seed is not None or len(self._draws) == 0:
@@ -297,7 +297,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self._running, self._mask = running, mask
 
     def action_masks(self) -> Bools:
-        """Return (A,) which actions are legal now, as sb3-contrib asks for it."""
+        """Return (A,) which actions are legal now, as sb3-contrib requests it."""
         return self._mask
 
     @property

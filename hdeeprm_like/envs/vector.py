@@ -71,7 +71,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         """Make the environments.
 
         Args:
-            space, platform, workload_of, clock, limits, max_steps: as of `SchedulingEnv`; with *limits* episodes begin
+            space, platform, workload_of, clock, limits, max_steps: as in `SchedulingEnv`; with *limits* episodes begin
                 faster than if each is looked through for its own.
             threads: that the environments are divided among.
             copy: whether arrays are handed out as copies. autoreset: see the class; ``SameStep`` or ``NextStep``.
@@ -128,7 +128,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
 
         Raises:
             OptionsError: an option is not known or makes no sense.
-            WorkloadError: an agent is never asked for a decision.
+            WorkloadError: an agent is never requested a decision.
         """
         given = dict(options or {})
         chosen = np.asarray(given.pop("reset_mask", np.ones(self.num_envs, np.bool_)))
@@ -268,7 +268,7 @@ def runs_of_windows(
     """Return runs whose episodes are drawn in compiled code; where nobody sees which cores a job has, they are counted.
 
     Args:
-        limits: as of `Runs.draw_windows`. named: whether cores keep their names in any case. more: as of `Runs`.
+        limits: as in `Runs.draw_windows`. named: whether cores keep their names in any case. more: as in `Runs`.
     """
     blind = isinstance(space.observation, str) and not OBSERVATIONS[space.observation].shows_cores
     counted = not named and clock != "batsim" and blind and countable(platform, windows.workload)

@@ -20,7 +20,7 @@ def platform_from(platform: AnyPlatform) -> Platform:
 
     Raises:
         PlatformError: the name is not known, or the file cannot be used.
-        OptionsError: a pool without cores is asked for.
+        OptionsError: a pool without cores is requested.
     """
     if isinstance(platform, Platform):
         return platform

@@ -86,7 +86,7 @@ def content_of(path: Path) -> Holds:
 
 
 def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str]:
-    """Return the jobs of a workload as a trace, and what they ask for that a trace does not hold, in words."""
+    """Return the jobs of a workload as a trace, and what they request that a trace does not hold, in words."""
     workload = load_workload(source, reference_flops=flops, capacity=cores)
     lost = ["bandwidths"] if workload.bandwidth.any() else []
     lost += ["GPUs"] if workload.gpus.any() else []
@@ -104,7 +104,7 @@ def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str
 def _workload_of(trace: Trace, flops: float, cores: int | None) -> tuple[Workload, str]:
     """Return the jobs of a trace that ran, with its run times, and which others were left out, in words.
 
-    A trace knows no memory bandwidth, so the jobs ask for none, and for no memory where it does not know that either.
+    A trace knows no memory bandwidth, so the jobs request none, and for no memory where it does not know that either.
     """
     capacity = cores or _processors(trace)
     nothing = np.random.default_rng(0)  # what is drawn with it is not used
@@ -116,7 +116,7 @@ def _workload_of(trace: Trace, flops: float, cores: int | None) -> tuple[Workloa
 
 
 def without_bandwidth(workload: Workload) -> Workload:
-    """Return jobs that ask for no memory bandwidth, under names that do not tell of any."""
+    """Return jobs that request no memory bandwidth, under names that do not tell of any."""
     return replace(
         workload,
         bandwidth=np.zeros(len(workload)),

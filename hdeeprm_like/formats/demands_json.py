@@ -1,4 +1,4 @@
-"""What jobs ask for on a platform with partitions, as keys of a job in a workload's JSON.
+"""What jobs request on a platform with partitions, as keys of a job in a workload's JSON.
 
 | key | meaning |
 |---|---|
@@ -57,7 +57,7 @@ KEYS: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {  # key: name in `
 
 
 def demand_in(job: Mapping[str, Any], where: str, error: type[HDeepRMError]) -> Demand:
-    """Return what a job of a workload's JSON asks for besides cores.
+    """Return what a job of a workload's JSON requests besides cores.
 
     Raises:
         error: a value is of another kind.
@@ -74,7 +74,7 @@ def demand_in(job: Mapping[str, Any], where: str, error: type[HDeepRMError]) -> 
 
 
 def keys_of(demand: Demand) -> dict[str, Any]:
-    """Return the keys of a job that asks for something; those that ask for nothing are left out."""
+    """Return the keys of a job that requests something; those that request nothing are left out."""
     told = {key: getattr(demand, name) for key, (name, _, _) in KEYS.items()}
     usual = {key: getattr(NO_DEMAND, name) for key, (name, _, _) in KEYS.items()}
     return {key: value for key, value in told.items() if value != usual[key]}

@@ -93,7 +93,7 @@ def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int | None = 
 
 
 def _demands(rows: list[CsvRow]) -> Demands | None:
-    """Return what jobs ask for by the columns that importers write beside those of KSU; None if there are none."""
+    """Return what jobs request by the columns that importers write beside those of KSU; None if there are none."""
     if "Partition" not in rows[0].texts:
         return None
     known = [name for name in (GPUS, NODES) if name in rows[0].texts]

@@ -16,7 +16,7 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.types import Floats
 
-Words: TypeAlias = Mapping[str, Sequence[str]]  # a column of texts, (J,) empty where nobody knows, by its name
+Words: TypeAlias = Mapping[str, Sequence[str]]  # a column of texts, (J,) empty if unknown, by its name
 
 WORDS = ("Partition", "Constraints", "Account", "QOS", "User")
 GPUS, NODES = "GPUs", "Nodes"  # of the whole job, and on how many nodes it ran
@@ -50,9 +50,9 @@ def words_of_csv(path: Path, more: Sequence[str] = ()) -> dict[str, list[str]]:
 
 
 def demands_told(words: Words, jobs: int) -> Demands:
-    """Return what jobs ask for by the words of their log.
+    """Return what jobs request by the words of their log.
 
-    GPUs are taken to be asked for on each node, as ``--gres`` does, where the log tells on how many nodes a job ran.
+    GPUs are taken to be requested on each node, as ``--gres`` does, where the log tells on how many nodes a job ran.
     """
     nothing = ("",) * jobs
 
@@ -90,7 +90,7 @@ def numbers_in(texts: Sequence[str], otherwise: float = 0.0) -> Floats:
 
 
 def demands_of_trace(trace: Trace) -> Demands:
-    """Return what the jobs of a trace ask for besides cores and memory.
+    """Return what the jobs of a trace request besides cores and memory.
 
     Raises:
         WorkloadError: the file beside the trace cannot be used.

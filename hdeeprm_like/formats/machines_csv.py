@@ -17,7 +17,7 @@ from hdeeprm_like.formats.platform_json import MOST_CORES
 COLUMNS = ("MachineName", "TotalMemory", "TotalCPUs", "TotalGPUs")  # memory in MB
 
 GFLOPS, WATTS = 1.0, 1.0  # of a core
-BANDWIDTH = 1000.0  # GB/s for each core, more than jobs ask for
+BANDWIDTH = 1000.0  # GB/s for each core, more than jobs request
 PROCESSOR = "not told"  # type of the processors
 
 

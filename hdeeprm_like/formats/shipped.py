@@ -221,7 +221,7 @@ def name_of(path: Path) -> str:
 
 
 def is_name(given: str | Path, *kinds: Kind) -> bool:
-    """Tell whether an argument is a name and no path, see the rules of this module."""
+    """Return whether an argument is a name and no path, see the rules of this module."""
     return str(given) in shipped(*kinds) or _is_of_archive(str(given), kinds)
 
 
@@ -266,7 +266,7 @@ def existing(given: str | Path, *kinds: Kind) -> Path:
 
 
 def looks_like_a_name(text: str) -> bool:
-    """Tell whether a text has neither a separator nor an ending of a file, and is more than ``-`` and ``.``."""
+    """Return whether a text has neither a separator nor an ending of a file, and is more than ``-`` and ``.``."""
     separated = os.sep in text or text.startswith("~")
     return text.strip("-.") != "" and not separated and WITH_ENDING.search(text) is None
 

@@ -109,7 +109,7 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
     """Return the platform described by a SimGrid XML file.
 
     Raises:
-        PlatformError: the file cannot be read, is no XML, or asks for something that is not imitated.
+        PlatformError: the file cannot be read, is no XML, or requests something that is not imitated.
     """
     text = read_document(path, PlatformError).lstrip("\ufeff \t\r\n")  # SimGrid lets these stand before the XML
     try:

@@ -10,7 +10,7 @@ A zone holds hosts and routers, or other zones; ``routing`` says how a way throu
 a cluster                           each host's link to a backbone
 =================================== ===============================================================================
 
-Source: SimGrid 3.32, "Routing models" of its documentation, and routes that it was asked for.
+Source: SimGrid 3.32, "Routing models" of its documentation, and routes that it was requested.
 """
 
 import heapq

@@ -101,7 +101,7 @@ def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
         endless: whether the file may be of any size, as where no more than a part is kept.
 
     Raises:
-        WorkloadError: as of `read_swf`.
+        WorkloadError: as in `read_swf`.
     """
     header: list[str] = []
     widest, lines_before, others = 0, 0, 0  # others: lines in a row that are no job

@@ -191,7 +191,7 @@ def jobs_of_trace(trace: Trace) -> Jobs:
 
 
 def _kilobytes(memory: Floats) -> Floats:
-    """Return (J,) KB per core, unknown for all where no job asks for any."""
+    """Return (J,) KB per core, unknown for all where no job requests any."""
     return memory * KB_PER_MB if memory.any() else np.full(len(memory), -1.0)
 
 

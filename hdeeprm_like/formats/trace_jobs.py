@@ -103,7 +103,7 @@ def _check_times(trace: Trace, rows: Ints, requested: Floats, with_run: bool) ->
 
 
 class _Requests(NamedTuple):
-    """What each line of a trace asks for, (J,) each, not yet looked at for sense."""
+    """What each line of a trace requests, (J,) each, not yet looked at for sense."""
 
     time: Floats
     size: Ints

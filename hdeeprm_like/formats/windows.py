@@ -1,6 +1,6 @@
 """Jobs of a trace as the literature simulates them: each takes whole processors for as long as the trace says.
 
-On a pool of alike cores (`cluster.pool`) a job asks for nothing else; on another machine it asks for its memory, too.
+On a pool of alike cores (`cluster.pool`) a job requests nothing else; on another machine it requests its memory, too.
 """
 
 from collections.abc import Iterable, Iterator
@@ -66,7 +66,7 @@ def usable(trace: Trace) -> Trace:
 
 
 def for_a_pool(trace: Trace) -> Trace:
-    """Return a trace without what jobs on a pool never ask for; those columns are unknown and take no memory."""
+    """Return a trace without what jobs on a pool never request; those columns are unknown and take no memory."""
     unknown: dict[str, Any] = {
         name: np.broadcast_to(getattr(trace, name).dtype.type(-1), len(trace)) for name in NOT_OF_A_POOL
     }
@@ -76,10 +76,10 @@ def for_a_pool(trace: Trace) -> Trace:
 def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
     """Yield the jobs of a trace that comes in parts, which can be of any size, each part as a window on one clock.
 
-    As of `usable`, `requested_times.with_requested_times` and `window` for a pool; the jobs have no names.
+    As in `usable`, `requested_times.with_requested_times` and `window` for a pool; the jobs have no names.
 
     Raises:
-        WorkloadError: no job can be used, one asks for more than there is, or is submitted before one above it; or no
+        WorkloadError: no job can be used, one requests more than there is, or is submitted before one above it; or no
             job tells what it requested, and CPU times, which would stand in, do not show that before the end.
     """
     epoch = latest = -np.inf
@@ -126,13 +126,13 @@ def window(
 
     Args:
         platform: the machine, where it is not just a pool: jobs then last as long as in the trace on its mean core, and
-            ask for their memory in the trace and, where it has partitions, for what the log tells of these.
+            request their memory in the trace and, where it has partitions, for what the log tells of these.
         jobs_by: jobs that are submitted at one time are in the order of the file, or of the numbers that it gives them.
         epoch: s on the trace's clock when the window's shows 0; None for that of the first submission.
         named: whether the jobs get names.
 
     Raises:
-        WorkloadError: there is no job, or one asks for more than there is.
+        WorkloadError: there is no job, or one requests more than there is.
     """
     if len(trace) == 0:
         raise WorkloadError(f"{trace.path}: no job of it ran for some time on some processors")

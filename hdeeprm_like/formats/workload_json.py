@@ -86,7 +86,7 @@ def read_workload(
     - ``req_ops`` missing: ``req_time`` times the reference speed.
     - ``cpu`` missing: ``req_ops``, an estimate that comes true. One of the three must be there.
     - ``user`` of a job, which Batsim does not look at, missing or no whole number: unknown.
-    - a partition and what else a job may ask for on nodes, see `demands_json`: nothing of the kind.
+    - a partition and what else a job may request on nodes, see `demands_json`: nothing of the kind.
 
     Numbers are read as Batsim reads them (`batsim_numbers`), so that both see the same jobs to the last bit. Profiles
     that no job uses are not looked at, as in Batsim; unknown keys are ignored.
@@ -96,7 +96,7 @@ def read_workload(
         reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
         capacity: cores of the machine; None takes the largest ``nb_res`` of the files.
         network: whether something will play the jobs that knows networks. Profiles may be of every kind then, and what
-            a job of another kind asks for must be told by ``req_time``, ``req_ops``, its walltime or ``cpu``.
+            a job of another kind requests must be told by ``req_time``, ``req_ops``, its walltime or ``cpu``.
 
     Raises:
         WorkloadError: a file cannot be used; the message names file, JSON path and what would be right.

@@ -160,7 +160,7 @@ def _exact_numbers(numbers: Floats | Ints) -> Sequence[int | str]:
 
 
 def _demand(demand: Demand) -> str:
-    """Return what a job asks for on a platform with partitions as JSON, to be put behind its other keys."""
+    """Return what a job requests on a platform with partitions as JSON, to be put behind its other keys."""
     return "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in keys_of(demand).items())
 
 

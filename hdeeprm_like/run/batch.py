@@ -121,7 +121,7 @@ def asks_for_no_nodes(tables: Tables, j: int, stock: Stock, row: int) -> None:
 
 @inlined
 def take_nodes(tables: Tables, j: int, stock: Stock, row: int) -> None:
-    """Take what a job asks for of its nodes."""
+    """Take what a job requests of its nodes."""
     tables.node_sets.demands[j] = stock.demands[row]
 
 

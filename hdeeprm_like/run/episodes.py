@@ -28,7 +28,7 @@ def fragment(workload: Workload, first: int, jobs: int) -> Workload:
 
 
 def stretched(jobs: Workload, cores: int, load: float, reference_flops: float = 1.0) -> Workload:
-    """Return jobs that come so much faster or slower that they ask for a share *load* of so many cores.
+    """Return jobs that come so much faster or slower that they request a share *load* of so many cores.
 
     Args:
         reference_flops: flop/s of a core, for jobs that compute.

@@ -46,7 +46,7 @@ LEAST_JOBS = 2
 
 
 def blank(jobs: int) -> Workload:
-    """Return jobs that ask for nothing, to make room for others."""
+    """Return jobs that request nothing, to make room for others."""
     none, names = np.zeros(jobs), ("",) * jobs
     return Workload(names, names, none, none.astype(np.int64), none, none, none, none, none, none, none, 0)
 
@@ -137,8 +137,8 @@ class Runs:
             max_steps: after which one is cut off.
 
         Raises:
-            OptionsError: a part of the space is the user's own; or a job asks for several nodes, but gets one.
-            WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
+            OptionsError: a part of the space is the user's own; or a job requests several nodes, but gets one.
+            WorkloadError: a job requests a partition that there is not, or for nodes where there are no partitions.
         """
         self.space = space
         self.platform = platform
@@ -188,8 +188,8 @@ class Runs:
         """Put the jobs of the next episode of a place into the stock; return the row of the first one.
 
         Raises:
-            WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
-            OptionsError: one asks for several nodes, and one node is to take all of its cores.
+            WorkloadError: a job requests a partition that there is not, or for nodes where there are no partitions.
+            OptionsError: one requests several nodes, and one node is to take all of its cores.
         """
         if len(jobs) > self._shelf:
             wider = max(len(jobs), 2 * self._shelf, LEAST_JOBS)
@@ -220,7 +220,7 @@ class Runs:
         """Let episodes be windows of the stock, before the first one begins.
 
         Args:
-            starts: jobs that one can begin at. jobs: of a window. limits: as of `load`, None for those of each window.
+            starts: jobs that one can begin at. jobs: of a window. limits: as in `load`, None for those of each window.
         """
         self._rules["starts"], self._rules["window"], self._rules["limited"] = starts, jobs, limits is not None
         if limits is not None:
@@ -295,7 +295,7 @@ class Runs:
             refuse_demands(jobs.ids, jobs.demands)
 
     def _knows_all_sets(self) -> bool:
-        """Tell whether the runs know each set of nodes that a job in the stock asks for."""
+        """Return whether the runs know each set of nodes that a job in the stock requests."""
         if self._sets is None:
             return True
         return len(self._runs[0].core.tables.node_sets.members) == len(self._sets.members)

@@ -27,7 +27,7 @@ def run_to_end(
     """Simulate jobs under the first of some policies; return the finished simulator.
 
     Args:
-        seed, log, named, epoch, whole: as of `State`.
+        seed, log, named, epoch, whole: as in `State`.
 
     Raises:
         OptionsError: there is no such clock, or the policy looks at actual run times and nobody knows them.

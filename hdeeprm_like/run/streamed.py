@@ -61,7 +61,7 @@ def check_streams(policy: Policy, clock: str) -> None:
 
 
 def streams(policy: Policy, clock: str) -> bool:
-    """Tell whether jobs can be streamed through a policy on a clock."""
+    """Return whether jobs can be streamed through a policy on a clock."""
     try:
         check_streams(policy, clock)
     except OptionsError:
@@ -70,7 +70,7 @@ def streams(policy: Policy, clock: str) -> bool:
 
 
 def parts_of(jobs: Workload, size: int) -> Iterator[Workload]:
-    """Yield the jobs of a workload that asks for no partitions, so many at a time; nothing is copied."""
+    """Yield the jobs of a workload that requests no partitions, so many at a time; nothing is copied."""
     columns = [column.name for column in fields(jobs) if column.name not in ("capacity", "demands")]
     for first in range(0, len(jobs), size):
         yield replace(jobs, **{name: getattr(jobs, name)[first : first + size] for name in columns})
@@ -97,11 +97,11 @@ class Stream:
 
         Args:
             parts: jobs in the order of their submission; the times of all parts are on one clock. At least one.
-            seed, epoch: as of `State`.
+            seed, epoch: as in `State`.
 
         Raises:
             OptionsError: jobs cannot be streamed through the policy or on the clock.
-            ValueError: jobs ask for more than cores that are alike.
+            ValueError: jobs request more than cores that are alike.
         """
         check_streams(policy, clock)
         actions = PolicyActions([policy])

@@ -38,7 +38,7 @@ def begin_worker(parent: int, places: tuple[Place, ...]) -> None:
     """Run no other code in this process than its parent may run, and end with that.
 
     Args:
-        places: as of `plugins.trusting`.
+        places: as in `plugins.trusting`.
     """
     trust(places)
     end_with_parent(parent)

@@ -70,7 +70,7 @@ def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> lis
 
 
 def kill(simulation: Simulation5, event: SchedulerEvent) -> Script:
-    """Kill jobs that run; those that are over, or whose kill has been asked for before, are left alone."""
+    """Kill jobs that run; those that are over, or whose kill has been requested before, are left alone."""
     asked: list[str] = []
     for identifier in event.texts("job_ids"):
         job = job_of(simulation, SchedulerEvent("", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)

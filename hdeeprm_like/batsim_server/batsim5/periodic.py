@@ -16,7 +16,7 @@ class PeriodicCall:
     """A call that comes again and again.
 
     Attributes:
-        name: what the scheduler calls it. where: it was asked for, for messages.
+        name: what the scheduler calls it. where: it was requested, for messages.
         period: ms. left: how often it still comes, None for ever.
     """
 

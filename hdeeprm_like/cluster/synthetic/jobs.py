@@ -44,7 +44,7 @@ class Jobs:
 
     @property
     def load(self) -> float:
-        """What the jobs ask for of what the machine has between the first submission and the last; infinite for none.
+        """What the jobs request of what the machine has between the first submission and the last; infinite for none.
 
         Source: the "offered load" of Feitelson, "Workload Modeling for Computer Systems Performance Evaluation", 2015.
         """
@@ -91,7 +91,7 @@ class Jobs:
 
 
 def plain_jobs(submit: Floats, run: Floats, size: Ints, *, capacity: int, origin: str) -> Jobs:
-    """Return batch jobs with exact estimates that ask for cores only."""
+    """Return batch jobs with exact estimates that request cores only."""
     nothing = np.zeros(len(submit))
     return Jobs(
         submit=submit,

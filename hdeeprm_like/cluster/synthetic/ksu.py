@@ -18,9 +18,9 @@ class Ksu:
     """High-utilization sets: jobs above a size sampled from a log, jobs with GPUs added, shuffled, one submission.
 
     Attributes:
-        above: cores; the large jobs ask for more.
+        above: cores; the large jobs request more.
         gpu_share: jobs with GPUs for each large job.
-        gpus: numbers of GPUs that such a job asks for, equally likely. The paper tells the share only.
+        gpus: numbers of GPUs that such a job requests, equally likely. The paper tells the share only.
         log: what stands in for the log of KSU's machine, which is not public.
 
     Source: Hutchison et al., "Scheduling for high performance computing with reinforcement learning", III: sets of 2000

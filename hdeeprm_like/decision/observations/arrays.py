@@ -6,11 +6,11 @@ Whatever exceeds its limit is shown as 1.
 
 | limit | of | value |
 |---|---|---|
-| cores | cores used, free, asked for | cores of the cluster |
+| cores | cores used, free, requested | cores of the cluster |
 | time | requested, remaining and waiting times, times until an end, work still to do | longest request of a job |
 | span | submission times, queued work | 30 days |
 | queue | waiting jobs, jobs outside the window | 1000 |
-| node | what a job asks for where nodes are chosen | the most that a node has of cores, MB and GPUs each |
+| node | what a job requests where nodes are chosen | the most that a node has of cores, MB and GPUs each |
 """
 
 from collections.abc import Callable

@@ -6,7 +6,7 @@
 | 1 | requested time | log time | s |
 | 2 | requested processors | cores | |
 | 3 | queue size: waiting jobs when it was submitted | log queue | |
-| 4 | queued work: what these asked for | log span | core x s |
+| 4 | queued work: what these requested | log span | core x s |
 | 5 | free processors when it was submitted | cores | |
 | 6 | remaining work of the running jobs then, by their requests | log time | core x s |
 | 7 | backlog: jobs outside the window then | log queue | |

@@ -6,9 +6,9 @@ are 0 or 1, raw or not.
 | columns | what | a cell is 1 where |
 |---|---|---|
 | C | cores of the cluster | so many cores are in use in that step, counted from the left, if nothing is started |
-| M x C | each slot: cores | the job asks for so many cores, for so many steps from the first on |
+| M x C | each slot: cores | the job requests so many cores, for so many steps from the first on |
 | U | memory of the cluster | its running jobs hold so many units in that step, the last one in part |
-| M x U | each slot: memory | the job asks for so many units |
+| M x U | each slot: memory | the job requests so many units |
 | ceil(B / H) | backlog | so many jobs wait outside the window, column by column from the top |
 
 A unit of memory is that share of all nodes' memory. Jobs begun are expected to end by their requested times, those

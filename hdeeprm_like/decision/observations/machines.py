@@ -13,7 +13,7 @@ M slots, N nodes.
 | 5 M + 3 n + 1 | node n: free memory | its memory | MB |
 | 5 M + 3 n + 2 | node n: free GPUs | its GPUs | |
 
-What a job asks for is for all its cores together, as a share of the most that a node has. An empty slot is all 0, and
+What a job requests is for all its cores together, as a share of the most that a node has. An empty slot is all 0, and
 so is what a node has none of.
 """
 
@@ -31,7 +31,7 @@ OF_NODE = ("cores", "memory", "gpus")
 
 @compiled
 def write_jobs(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
-    """Write what the jobs in the slots ask for."""
+    """Write what the jobs in the slots request."""
     params, now = view.params[0], tables.clock[0].now
     at = 0
     for i in range(len(window.slots)):

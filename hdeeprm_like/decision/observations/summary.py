@@ -5,7 +5,7 @@ All features lie within [0, 1]; N nodes, P processors, C cores.
 | part | features | what | kinds |
 |---|---|---|---|
 | memory | N | free share of each node's memory | normal, small |
-| bandwidth | P | share of each processor's memory bandwidth that no job asks for | normal, small |
+| bandwidth | P | share of each processor's memory bandwidth that no job requests | normal, small |
 | cores | 3 C | of each core: speed and power now as shares of its peak, share of its job to compute | normal |
 | queue | 4 x 5 | of the waiting jobs' requests: minimum, quartiles, maximum as shares of the limit | all |
 | variation | 1 | change of the queue's length since the last observation | all |
@@ -38,7 +38,7 @@ BUSY = 1e-9  # share of a processor's bandwidth; less than that is rounding
 
 @compiled
 def requests_of(jobs: Records, j: int) -> tuple[float, float, float, float]:
-    """Return what a job asks for, in the order of ``REQUESTS``."""
+    """Return what a job requests, in the order of ``REQUESTS``."""
     job = jobs[j]
     return float(job.requested_time), float(job.size), float(job.memory), float(job.bandwidth)
 
@@ -70,7 +70,7 @@ def write_queue(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
         out[i] = 0.0
     for kind in range(4 if count > 0 else 0):
         limit, first, v = view.limits[kind], at + 5 * kind, tables.list_of[FIRST + 1 + kind]
-        if limit == 0.0:  # nobody asks for any
+        if limit == 0.0:  # nobody requests any
             continue
         least = nth_key(tables, v, 0)
         if least == nth_key(tables, v, count - 1):

@@ -12,7 +12,7 @@
 
 With *wait*, the clock and the waiting times of the jobs in the slots stand behind all kinds but images, see ``waits``.
 
-All features lie within [0, 1] unless they are asked for raw; the summaries and the image do so even then.
+All features lie within [0, 1] unless they are requested raw; the summaries and the image do so even then.
 """
 
 import math
@@ -74,7 +74,7 @@ def write_view(tables: Tables, window: Window, view: ViewArrays, out: Floats) ->
 
 
 def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:
-    """Return the sorted lists of waiting jobs that an observation looks at; of what nobody asks for it has none."""
+    """Return the sorted lists of waiting jobs that an observation looks at; of what nobody requests it has none."""
     wanted = (limits.time, limits.cores, limits.memory, limits.bandwidth)
     orders = zip(observation.orders, wanted, strict=False)
     return Needs(tuple((order, REQUESTED) for order, most in orders if most > 0.0))

@@ -25,9 +25,9 @@ def open_guarantees(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def close_guarantees(tables: Tables, plans: Plans, k: int) -> None:
-    """Leave out what has been started here from what is followed, and ask for a call when a reservation begins.
+    """Leave out what has been started here from what is followed, and request a call when a reservation begins.
 
-    None is asked for where that only waits for an overdue job: its end comes by itself.
+    None is requested where that only waits for an overdue job: its end comes by itself.
     """
     plan, bound, clock = plans.plans[k], plans.bounds.rows[k], tables.clock[0]
     plan.cursor = clock.changes

@@ -4,7 +4,7 @@ While jobs end when they are expected to, the reservations before a newly come j
 (`core_profile`); planning them anew would give the same. Otherwise all are planned anew, and in either case no further
 down the queue than a job may start.
 
-Where a waiting job asks for memory or GPUs, or jobs run whole on a node, the profile is of what each node has, and all
+Where a waiting job requests memory or GPUs, or jobs run whole on a node, the profile is of what each node has, and all
 is planned anew at each decision, see `node_profile`.
 Source: Mu'alem and Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
 SP2 with backfilling", 2001.
@@ -164,7 +164,7 @@ def start_planned(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def could_start_now(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether a job could start if it were the next in order."""
+    """Return whether a job could start if it were the next in order."""
     return is_free_now(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j))
 
 

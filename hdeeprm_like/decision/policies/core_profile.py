@@ -127,7 +127,7 @@ def begin_of(time: float, end: float, limit: float) -> float:
 
 @compiled
 def is_free_until(plans: Plans, k: int, cores: int, end: float) -> bool:
-    """Tell whether so many cores are free from now on up to a date."""
+    """Return whether so many cores are free from now on up to a date."""
     if plans.point_free[k, 0] < cores:
         return False
     points, i = plans.plans[k].points, 1
@@ -140,7 +140,7 @@ def is_free_until(plans: Plans, k: int, cores: int, end: float) -> bool:
 
 @inlined
 def is_free_now(plans: Plans, k: int, cores: int, time: float) -> bool:
-    """Tell whether so many cores are free from now on for so long."""
+    """Return whether so many cores are free from now on for so long."""
     return bool(is_free_until(plans, k, cores, plans.point_time[k, 0] + time))
 
 

@@ -1,7 +1,7 @@
 """How an order is applied: strictly, greedily, beside a reserve of cores, committed, or with backfilling.
 
 Whether a job may start now is answered by `starting.start_if_fits` alone. EASY reserves for the head of the queue
-whatever that asks for, see `reservations`; a job that would outlive the reservation may start only where it leaves
+whatever that requests, see `reservations`; a job that would outlive the reservation may start only where it leaves
 that to the head.
 """
 

@@ -18,10 +18,10 @@ BOUND = np.dtype(
         ("until", "f8"),  # s, to when cores of overdue jobs are taken from the profile,
         ("overdue", "i8"),  # and how many these are
         ("on_nodes", "i8"),  # 1 where it matters on which nodes cores are
-        ("work", "f8"),  # core s that the waiting jobs ask for
+        ("work", "f8"),  # core s that the waiting jobs request
         ("ends", "f8"),  # sum over the running jobs of cores times expected end in s,
         ("cores", "i8"),  # and of their cores
-        ("asked", "f8"),  # core s that the ended jobs have asked for,
+        ("asked", "f8"),  # core s that the ended jobs have requested,
         ("used", "f8"),  # and that they have used
     ],
     align=True,
@@ -34,7 +34,7 @@ class Bounds(Bundle):
     Attributes:
         rows: (K,) BOUND.
         promised: (K, J) s, by when each job was guaranteed to start as it came. due: (K, J) s, when it is due.
-        cores: (J,) that each job asked for as it came.
+        cores: (J,) that each job requested as it came.
         anywhere: (K, J) 1 where the reservation of a waiting job is of cores anywhere, else it is of nodes;
         nodes: (J, K * W) bits, these nodes.
         allowed: (W,) scratch: bits, the nodes that a job may have. picked: (N,) scratch: cores of a job on each node.

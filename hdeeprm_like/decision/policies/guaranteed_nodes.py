@@ -1,8 +1,8 @@
 """On which nodes jobs with a guaranteed start get it (`guarantees`), where it matters on which nodes cores are.
 
 A reservation holds whole nodes, each for one waiting job at a time. It is made where these nodes have room beside the
-jobs that run on them now, and no job starts on them that would still run then. So whatever a job asks for, its nodes
-have it when its time comes. Where jobs ask for nothing but cores anywhere, a count of cores is enough.
+jobs that run on them now, and no job starts on them that would still run then. So whatever a job requests, its nodes
+have it when its time comes. Where jobs request nothing but cores anywhere, a count of cores is enough.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from hdeeprm_like.engine.waiting_queue import asks_more
 
 @inlined
 def watch_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Take note of whether it matters on which nodes cores are: from the first job on that asks for more than cores.
+    """Take note of whether it matters on which nodes cores are: from the first job on that requests more than cores.
 
     Until then reservations are of cores anywhere; a later one of nodes has none of its time in common with these.
     """
@@ -97,13 +97,13 @@ def first_after(tables: Tables, plans: Plans, k: int, j: int, date: float) -> fl
 
 @by_type
 def last_count(tables: BundleType, plans: BundleType, k: object, j: object, limit: object) -> object:
-    """Return the last date up to a limit at which as many cores are free as a job asks for, wherever they are."""
+    """Return the last date up to a limit at which as many cores are free as a job requests, wherever they are."""
     return last_count_of_all if no_partitions(tables) else any_date
 
 
 @by_type
 def first_count(tables: BundleType, plans: BundleType, k: object, j: object, date: object) -> object:
-    """Return the first date from one on at which as many cores are free as a job asks for, wherever they are."""
+    """Return the first date from one on at which as many cores are free as a job requests, wherever they are."""
     return first_count_of_all if no_partitions(tables) else any_date
 
 
@@ -147,7 +147,7 @@ def allow_beside(tables: Tables, plans: Plans, k: int, j: int, begin: float, end
 
 @inlined
 def is_allowed(plans: Plans, n: int) -> bool:
-    """Tell whether a node is one of those."""
+    """Return whether a node is one of those."""
     return bool((plans.bounds.allowed[n >> 6] >> (n & 63)) & 1 == 1)
 
 
@@ -165,13 +165,13 @@ def keep_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @by_type
 def has_nodes_at(tables: BundleType, plans: BundleType, k: object, j: object, begin: object) -> object:
-    """Tell whether nodes that are reserved for no other have room for a job at a date, and pick them."""
+    """Return whether nodes that are reserved for no other have room for a job at a date, and pick them."""
     return has_room_at if no_partitions(tables) else has_set_at
 
 
 @compiled
 def has_room_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bool:
-    """Tell whether any nodes have room for a job at a date, and pick the lowest."""
+    """Return whether any nodes have room for a job at a date, and pick the lowest."""
     allow_beside(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
     look_at_present(tables, plans)
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
@@ -183,7 +183,7 @@ def has_room_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> b
 
 @compiled
 def pick_allowed(tables: Tables, plans: Plans, j: int) -> bool:
-    """Pick the lowest allowed nodes that have room for a job as they are looked at; tell whether they have."""
+    """Pick the lowest allowed nodes that have room for a job as they are looked at; return whether they have."""
     left = tables.jobs[j].size
     for n in range(len(tables.nodes)):
         taken = min(left, int(room_in_plan(tables, plans, n, j))) if is_allowed(plans, n) else 0
@@ -194,7 +194,7 @@ def pick_allowed(tables: Tables, plans: Plans, j: int) -> bool:
 
 @compiled
 def has_set_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bool:
-    """Tell whether nodes of a job's set have room for it at a date, and pick them as Slurm does."""
+    """Return whether nodes of a job's set have room for it at a date, and pick them as Slurm does."""
     sets = tables.node_sets
     allow_on_set(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
     look_at_nodes(tables)

@@ -109,7 +109,7 @@ def let_go(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @inlined
 def work_of(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return the core seconds that a job asks for."""
+    """Return the core seconds that a job requests."""
     return float(plans.bounds.cores[j] * planned_time(tables, plans, k, j))
 
 
@@ -160,14 +160,14 @@ def hasten(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @inlined
 def has_begun(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether the reservation of a waiting job has begun."""
+    """Return whether the reservation of a waiting job has begun."""
     reserved = plans.reserved[k, j]
     return bool(reserved <= tables.clock[0].now and reserved != NONE_RESERVED)
 
 
 @inlined
 def leaves_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether the cores of a job are free until it has ended or its own reservation begins.
+    """Return whether the cores of a job are free until it has ended or its own reservation begins.
 
     From then on they are its own. Where that has begun they are so now.
     """

@@ -1,4 +1,4 @@
-"""What a scheduler knows of those who submit jobs: what their past jobs asked for and how long these really ran.
+"""What a scheduler knows of those who submit jobs: what their past jobs requested and how long these really ran.
 
 One record for all policies of an action space, brought up to date from the list of changes when one of them decides.
 Nothing of the future is in it: a run time comes in when its job has ended.
@@ -33,7 +33,7 @@ RECENT = 0.99  # what a job that came or ended weighs beside the next one, in wh
 MISSED = 1.0  # s that a job may miss its request by and still have run exactly as long as requested
 REMEMBERED = 32  # jobs of a user that an estimate is made of, the last to end
 LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
-LADDERS = 61  # requested times whose shares are kept; a prime, for users ask for whole minutes
+LADDERS = 61  # requested times whose shares are kept; a prime, for users request whole minutes
 STEPS = 3  # points of an estimate that stand for what a running job of the same group may run yet
 TIME, WEIGHT, LOG = 0, 1, 2  # columns of History.points; the last is ln of the s, no less than LEAST
 ANY = -1.0  # in place of a requested time: the group of all jobs of a user

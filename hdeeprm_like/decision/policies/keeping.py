@@ -3,7 +3,7 @@
 How many is found from what ended jobs of each length occupied and how often jobs come: c cores would be busy in the
 mean if all shorter jobs started at once, with variance v; so c + z sqrt(v) are enough for most moments. This is the
 square-root staffing of telephone exchanges (Erlang; Halfin and Whitt, "Heavy-traffic limits for queues with many
-exponential servers", 1981). What is kept at most may depend on the load: where jobs ask for nearly all of the machine,
+exponential servers", 1981). What is kept at most may depend on the load: where jobs request nearly all of the machine,
 each core that is kept for one lengthens the queue of the others.
 """
 

@@ -145,7 +145,7 @@ def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, s: int, waiting: 
 
 @compiled
 def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
-    """Write when the running jobs end as requested, in order; return how many there are."""
+    """Write when the running jobs end as requested, in order; return their number."""
     count, now = 0, tables.clock[0].now
     for place in range(tables.running.lists[v].blocks):
         b = tables.running.directory[v, place]

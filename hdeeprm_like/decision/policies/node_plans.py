@@ -4,7 +4,7 @@ One pass over the queue serves all of them. They differ in how many jobs of a pa
 reserved: none (greedy), the first (EASY), all (conservative). Where the order is strict, the first job of a partition
 that cannot start closes all nodes of that partition for those behind it; so does Slurm's main scheduler.
 
-A reservation holds whole nodes, from when the job is expected to start for as long as it asks for, and others that
+A reservation holds whole nodes, from when the job is expected to start for as long as it requests, and others that
 would run into it get none of these nodes. Slurm's backfill does the same. Where EASY's candidates come in another order
 than the queue, the heads of all partitions are served first, then the candidates. No job behind the last one that there
 are cores for now is looked at: it cannot start, and what is reserved for it nobody else needs to know.
@@ -43,7 +43,7 @@ def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 @inlined
 def free_on_allowed(tables: Tables) -> int:
-    """Return how many cores of the allowed nodes are free; no job that asks for more needs nodes picked."""
+    """Return how many cores of the allowed nodes are free; no job that requests more needs nodes picked."""
     sets, free = tables.node_sets, 0
     for n in range(len(tables.nodes)):
         free += sets.cores[n] * sets.allowed[n]
@@ -85,7 +85,7 @@ def next_end(plans: Plans, time: float) -> float:
 
 @compiled
 def runs_into(tables: Tables, plans: Plans, begin: float, end: float) -> bool:
-    """Tell whether a picked node is reserved at some time between two dates."""
+    """Return whether a picked node is reserved at some time between two dates."""
     nodes = plans.node_plans
     write_picked(tables, plans)
     for r in range(nodes.state[0].reservations):

@@ -1,6 +1,6 @@
 """Reservations for many jobs by what each node has left: cores, MB and GPUs from date to date.
 
-It takes the place of the profile of cores (`conservative`) where a waiting job asks for memory or GPUs, or jobs run
+It takes the place of the profile of cores (`conservative`) where a waiting job requests memory or GPUs, or jobs run
 whole on a node. It is made anew at each decision: the running jobs as they are expected to end, then one job after the
 other at the first date from which on nodes have room for it for as long as it is taken to run. What waits is given the
 lowest of these nodes. What starts now gets the cores that the placement takes, or if some of them are reserved others.
@@ -21,7 +21,7 @@ from hdeeprm_like.engine.tables import Tables
 
 @inlined
 def needs_nodes(tables: Tables) -> bool:
-    """Tell whether a waiting job needs more than a number of cores that may be anywhere."""
+    """Return whether a waiting job needs more than a number of cores that may be anywhere."""
     return bool((tables.clock[0].whole == 1 or tables.clock[0].demanding > 0) and not counts_cores(tables))
 
 

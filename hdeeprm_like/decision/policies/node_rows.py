@@ -22,7 +22,7 @@ OWN_PRIORITIES = "own_priorities"  # setting of a platform: whether multifactor 
 NODE_STATE = np.dtype(
     [
         ("reservations", "i8"),  # used entries of NodePlans.begins
-        ("releases", "i8"),  # used entries of Plans.releases, -1 where they must be found again
+        ("releases", "i8"),  # used entries of Plans.releases, -1 where they must be recomputed
     ],
     align=True,
 )
@@ -132,7 +132,7 @@ class SlurmRows(Bundle):
         priority: (J,) as it was computed last. site: (J,) the site factors that a watch has set.
         wanted: (J,) scratch: those that it wants, by the place in its order. lasts, ends, before, kept: (D,) scratch:
             of the longest part of an order whose site factors may stay, D jobs that have one at most.
-        main_dates, backfill_dates: s, when its threads looked if the jobs are recorded ones; empty where nobody knows.
+        main_dates, backfill_dates: s, when its threads looked if the jobs are recorded ones; empty if unknown.
         owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
     """
 
@@ -159,7 +159,7 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
     """Return the plans of baselines that have reserved nothing; absent without partitions.
 
     Args:
-        jobs: 0 where nobody knows.
+        jobs: 0 if unknown.
     """
     if not isinstance(sets, NodeSets):
         return absent(NodePlans)
@@ -183,7 +183,7 @@ def new_node_profile(state: State, jobs: int, wanted: bool) -> NodeProfile:
     """Return room for what nodes have left; none with partitions, and where it is not *wanted*.
 
     Args:
-        jobs: 0 where nobody knows.
+        jobs: 0 if unknown.
     """
     needless = not wanted or isinstance(state.tables.node_sets, NodeSets)
     nodes, most = 0 if needless else state.platform.nodes, MOST_ENTRIES

@@ -229,7 +229,7 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
     """Return what Slurm's scheduler knows, nothing if no baseline is like it; absent without partitions.
 
     Raises:
-        OptionsError: the platform has no partitions, or the jobs do not say which they ask for.
+        OptionsError: the platform has no partitions, or the jobs do not say which they request.
     """
     slurm = [one for one in baselines if one.mode == "slurm" or has_own_priorities(state, one)]
     jobs, sets = state.jobs, state.tables.node_sets
@@ -244,7 +244,7 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
 
 
 def has_own_priorities(state: State, baseline: Baseline) -> bool:
-    """Tell whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities."""
+    """Return whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities."""
     partitions = state.platform.partitions
     told = partitions is not None and bool(partitions.settings.get(OWN_PRIORITIES))
     return told and baseline.order == "multifactor" and baseline.mode != "slurm"
@@ -264,7 +264,7 @@ def played_by(learned: Sequence[ScoredPolicy | None]) -> tuple[int, int]:
 
 
 def changes(order: int, times: int) -> bool:
-    """Tell whether a list is to be sorted again at each decision; learned policies sort theirs themselves."""
+    """Return whether a list is to be sorted again at each decision; learned policies sort theirs themselves."""
     return FIRST_CHANGING <= order < BY_SCORE or times >= FIRST_PREDICTED
 
 

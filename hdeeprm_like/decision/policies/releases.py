@@ -37,7 +37,7 @@ def later_than_now(end: float, now: float) -> float:
 
 @compiled
 def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
-    """Tell whether a running job has reached its expected end."""
+    """Return whether a running job has reached its expected end."""
     v = plans.plans[k].ends
     if tables.running.lists[v].jobs == 0:
         return False
@@ -46,7 +46,7 @@ def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
 
 @inlined
 def are_sorted(tables: Tables, plans: Plans, k: int) -> bool:
-    """Tell whether the list of running jobs has them by expected end: overdue ones come among others."""
+    """Return whether the list of running jobs has them by expected end: overdue ones come among others."""
     return plans.plans[k].times < FIRST_PREDICTED and not is_overdue(tables, plans, k)
 
 

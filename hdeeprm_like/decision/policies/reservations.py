@@ -19,7 +19,7 @@ from hdeeprm_like.engine.tables import Tables
 
 @inlined
 def looks_at_nodes(tables: Tables, j: int) -> bool:
-    """Tell whether a job needs more than a number of cores that may be anywhere."""
+    """Return whether a job needs more than a number of cores that may be anywhere."""
     job = tables.jobs[j]
     beside_cores = tables.clock[0].whole == 1 or job.memory > 0.0 or job.gpus > 0.0
     return bool(beside_cores and not counts_cores(tables))
@@ -123,9 +123,9 @@ def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
 
 @compiled
 def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether a job whose cores are booked, and which outlives the reservation, leaves enough to the head.
+    """Return whether a job whose cores are booked, and which outlives the reservation, leaves enough to the head.
 
-    If so it is noted that it takes them; else they are to be given back. It asks for no more than the spare cores.
+    If so it is noted that it takes them; else they are to be given back. It requests no more than the spare cores.
     """
     plan = plans.plans[k]
     if plan.on_nodes == 0:

@@ -31,7 +31,7 @@ def look_now(tables: Tables, plans: Plans) -> None:
 
 @inlined
 def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
-    """Tell whether the nodes of a job's set have enough free cores now, wherever they are."""
+    """Return whether the nodes of a job's set have enough free cores now, wherever they are."""
     demand = tables.node_sets.demands[j]
     if demand.exclusive == 1:
         return bool(demand.asked <= plans.node_plans.idle[demand.set])

@@ -142,7 +142,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
 
 @compiled
 def waits_for_others(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether the allowed nodes would do for a job if they were idle, or nobody can tell because they are not."""
+    """Return whether the allowed nodes would do for a job if they were idle, or nobody can tell because they are not."""
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
     if allowed_nodes(plans) < max(demand.nodes, 1):
         return True
@@ -223,7 +223,7 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 @compiled
 def room_at_all(tables: Tables, plans: Plans, k: int, j: int, now: float) -> float:
-    """Return when the nodes of a job's set have as many free cores as it asks for, whatever is reserved.
+    """Return when the nodes of a job's set have as many free cores as it requests, whatever is reserved.
 
     It cannot start before; infinite for never.
     """
@@ -254,7 +254,7 @@ def next_end_for(tables: Tables, plans: Plans, j: int, time: float) -> float:
 
 @compiled
 def leaves_free(plans: Plans, r: int, members: Ints) -> bool:
-    """Tell whether the end of a reservation leaves a node free.
+    """Return whether the end of a reservation leaves a node free.
 
     Args:
         members: (W,) bits, the nodes that count.

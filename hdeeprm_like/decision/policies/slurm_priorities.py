@@ -165,7 +165,7 @@ def rank_owners(accounts: Records, owners: Records, account_order: Ints, order: 
 
 @inlined
 def ranks_before(accounts: Records, owners: Records, u: int, other: int) -> bool:
-    """Tell whether one user has a better rank than another."""
+    """Return whether one user has a better rank than another."""
     one, two = accounts[owners[u].account], accounts[owners[other].account]
     if one.level != two.level:
         return bool(one.level > two.level)

@@ -92,7 +92,7 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 @compiled
 def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether a job whose cores are booked moves no reservation.
+    """Return whether a job whose cores are booked moves no reservation.
 
     Where there are reservations of many jobs, cores that are reserved are changed for others.
     """

@@ -52,7 +52,7 @@ WINDOW = np.dtype(
         ("opens", "i4"),
         ("machines", "i4"),  # 1: the slots hold the first jobs that some node can take whole
         ("stale", "i4"),  # 1: the slots must be filled again
-        ("least", "i4"),  # the least of Window.wants: below 0 if some job in the slots asks for memory or GPUs
+        ("least", "i4"),  # the least of Window.wants: below 0 if some job in the slots requests memory or GPUs
         ("finds", "i4"),  # 1: what jobs find when they are submitted is kept
         ("executes", "i4"),  # 1: a reward looks at execution times
         ("line", "i4"),  # list of waiting jobs that the slots are filled from, -1 without slots
@@ -69,7 +69,7 @@ class Window(Bundle, shared=("first_processor",)):
         params: (1,) WINDOW.
         paces: (J,) 1/s, one over the requested time of each job.
         slots: (M,) jobs, NONE where empty: the head in order, then the tail from the last job backwards.
-        wants: (M,) cores that let these start, below 0 if they ask for memory or GPUs too, NEVER where empty.
+        wants: (M,) cores that let these start, below 0 if they request memory or GPUs too, NEVER where empty.
         found: (J, 5) what each job found: jobs in the queue, their work in core x s, free cores, work that the running
             jobs still had to do in core x s, jobs outside the window.
         running, ends, widths: (J,) scratch: running jobs by requested end, these ends in s, their cores.

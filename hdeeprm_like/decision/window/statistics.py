@@ -17,7 +17,7 @@ def pace_of(time: float) -> float:
 
 @inlined
 def execution_time(tables: Tables, j: int) -> float:
-    """Return the s that a job runs on a mean core; what it requests where nobody knows that, as with Batsim."""
+    """Return the s that a job runs on a mean core; what it requests if unknown that, as with Batsim."""
     time = tables.jobs[j].run_time
     return float(time if not np.isnan(time) else tables.jobs[j].requested_time)
 

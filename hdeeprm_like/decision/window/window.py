@@ -72,7 +72,7 @@ class JobWindow:
         return len(self.arrays.slots)
 
     def opens(self, state: State) -> bool:
-        """Tell whether a decision is wanted now."""
+        """Return whether a decision is wanted now."""
         return opens(state.tables, self.arrays)
 
 
@@ -84,7 +84,7 @@ class NoJobWindow(JobWindow):
         self.arrays = NoWindow(**dict(rows.fields()))
 
     def opens(self, state: State) -> bool:
-        """Tell whether jobs wait."""
+        """Return whether jobs wait."""
         return bool(state.tables.clock["waiting"][0] > 0)
 
 
@@ -166,14 +166,14 @@ def place_whole(tables: Tables, window: Window) -> int:
 
 @inlined
 def fits_slot(tables: Tables, window: Window, i: int) -> bool:
-    """Tell whether the job in a slot can start now on cores anywhere; the slots must be filled."""
+    """Return whether the job in a slot can start now on cores anywhere; the slots must be filled."""
     wants, free = window.wants[i], tables.clock[0].free_cores
     return bool(wants <= free and (wants >= 0 or (-wants <= free and fits_now(tables, window.slots[i]))))
 
 
 @compiled
 def any_fits(tables: Tables, window: Window) -> bool:
-    """Tell whether a job in the slots can start now."""
+    """Return whether a job in the slots can start now."""
     if tables.clock[0].free_cores == 0 or window.params[0].queue == 0:
         return False
     fill_slots(tables, window)
@@ -189,7 +189,7 @@ def any_fits(tables: Tables, window: Window) -> bool:
 
 @compiled
 def least_wanted(wants: Ints) -> int:
-    """Return the least cores that let a job of the slots start; below 0 if some ask for memory or GPUs."""
+    """Return the least cores that let a job of the slots start; below 0 if some request memory or GPUs."""
     if len(wants) == 0:
         return NEVER
     least = wants[0]
@@ -201,21 +201,21 @@ def least_wanted(wants: Ints) -> int:
 
 @inlined
 def is_over(tables: Tables) -> bool:
-    """Tell whether nothing can happen any more but by a decision."""
+    """Return whether nothing can happen any more but by a decision."""
     clock = tables.clock[0]
     return bool(clock.arrivals_over and clock.running == 0)
 
 
 @inlined
 def has_ended(tables: Tables, window: Window) -> bool:
-    """Tell whether the run is over before all its jobs are."""
+    """Return whether the run is over before all its jobs are."""
     params = window.params[0]
     return bool(params.started >= params.placed or tables.clock[0].now >= params.until - EARLY)
 
 
 @compiled
 def opens(tables: Tables, window: Window) -> bool:
-    """Tell whether a decision is wanted now."""
+    """Return whether a decision is wanted now."""
     params, clock = window.params[0], tables.clock[0]
     if clock.now < params.next_step - EARLY or has_ended(tables, window):
         return False
