@@ -157,7 +157,7 @@ def _connected(start: Variable) -> dict[Variable, None]:
 
 
 def _grows_at_once(variable: Variable, precision: float) -> bool:
-    """Give a variable that shares nothing its value; return whether that exhausts what limits it, as rounding may not."""
+    """Set a variable that shares nothing; return whether that exhausts its limit (rounding may leave a rest)."""
     value = 1.0  # of a task without any work, which ends at once
     least, left = inf, 0.0
     for constraint, weight in variable.weights.items():

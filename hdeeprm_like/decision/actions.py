@@ -27,7 +27,7 @@ from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 JobPolicy: TypeAlias = Callable[[State, Ints], Floats]
-"""A user's own job policy: takes the state and the waiting jobs, (J',) rows, and returns (J',) keys; the smallest key is
+"""A user's own job policy: takes the state and the waiting jobs, (J',) rows; returns (J',) keys; the smallest key is
 first, ties go to the job submitted first."""
 
 Pair: TypeAlias = tuple[str | JobPolicy, str]
@@ -93,7 +93,7 @@ class ActionSpace(Protocol):
         ...
 
     def apply(self, action: int, state: State) -> bool:
-        """Do it; return whether the agent may act again in this instant."""
+        """Apply an action; return whether the agent may act again in this instant."""
         ...
 
 

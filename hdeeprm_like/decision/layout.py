@@ -46,7 +46,7 @@ class Layout:
     Attributes:
         shape: of an observation. blocks: of its columns, in their order. actions: (A,) names of the actions.
         slots: number of jobs that actions choose from, M; 0 if actions are policies.
-        nodes: number of nodes that an action chooses from, N; 1 if it chooses none. Action n M + i starts the job in slot
+        nodes: number of nodes that actions choose from, N; 1 if they choose none. Action nM + i starts the job in slot
         i on node n; one more action, if any, waits.
     """
 

@@ -34,7 +34,7 @@ def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = Non
     """Return a decision space with some of its fields replaced.
 
     Args:
-        given: fields of `Space` by name, with names instead of parts; *objectives* may also be a single name, and a pair
+        given: fields of `Space` by name, with names instead of parts; *objectives* may also be one name, and a pair
         ``"shortest-high_gflops"``. *objective* is an alias of *objectives*. None leaves a field as it is.
         folder: base of relative file names; None for the current one.
 

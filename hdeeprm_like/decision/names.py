@@ -119,7 +119,7 @@ class Baseline:
         *short* s.
         interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 if the order replaces Slurm's
         priorities; and the largest site factor that it sets.
-        bound: a job is guaranteed to wait at most *bound* times the machine's time for all work, plus half a day; of the
+        bound: a job is guaranteed to wait at most *bound* times the machine's time for all work and half a day; of the
         mode ``bounded`` and of learned policies combined with it, else 0.
 
     Raises:

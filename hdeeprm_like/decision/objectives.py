@@ -135,8 +135,8 @@ def makespan(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def energy(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the power."""
     """Return minus the power in W."""
+    return float(-tables.clock[0].watts)
 
 
 @inlined

@@ -60,7 +60,7 @@ class Actions(Bundle):
 
     Attributes:
         pace: (1,) PACE.
-        dates: (A,) s, before which an action cannot end. left, rates: (A,) share and 1/s for a task, s and 1 for a timer.
+        dates: (A,) s, no action ends before. left, rates: (A,) share and 1/s for a task, s and 1 for a timer.
         made: (A,) creation number. since: (A,) the first step not yet subtracted.
         owners: (A,). places: (2 J,) heap places of the actions of jobs, -1 for none.
         steps: (STEPS,) s, recorded steps. scratch: (A,).

@@ -124,7 +124,7 @@ def put_job_lines(
     size: Ints,
     outcome: Ints,
 ) -> int:
-    """Write lines of ``out_jobs.csv`` as `batsim_files.job_line` does; return the bytes written, -1 to leave it to Python.
+    """Write lines of ``out_jobs.csv`` as `batsim_files.job_line` does; return the byte count, -1 to leave it to Python.
 
     Args:
         out: large enough for all. heads, cores, states: texts and their ends: of each job what precedes its submission

@@ -366,7 +366,7 @@ def processor_of(tables: Tables, memory: float, gpus: float, core: int) -> tuple
 
 @compiled
 def lowest_processor(tables: Tables, memory: float, gpus: float) -> int:
-    """Return the first processor that has a free core with this memory (MB) and GPUs on its node, -1 if there is none."""
+    """Return the first processor that has a free core with this memory (MB) and GPUs on its node, -1 if none."""
     p, _ = processor_of(tables, memory, gpus, 0)
     return p
 

@@ -15,7 +15,7 @@ class StateView:
     """A read-only view of the cluster and its jobs now.
 
     Arrays are read-only views, or copies if they are computed. Arrays over jobs have one entry for each known job, J;
-    in a simulation that includes jobs still to be submitted: `waiting` and `running` are those that a policy may look at.
+    in a simulation that includes jobs yet to be submitted: `waiting` and `running` are those that a policy may look at.
 
     Attributes:
         platform: the machine.

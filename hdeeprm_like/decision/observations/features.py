@@ -73,7 +73,7 @@ def copy_features(features: Floats, count: int, slots: Ints, wants: Ints, free: 
                 cell[f] = 0.0
             continue
         own = features[j]
-        a, b, c, d, e, f = own[0], own[1], own[2], own[3], own[4], own[5]  # all read before any is written, so that the copy becomes one move
+        a, b, c, d, e, f = own[0], own[1], own[2], own[3], own[4], own[5]  # all read before written: one move
         if last > 6:
             g, h = own[6], own[7]
             cell[6], cell[7] = g, h

@@ -70,7 +70,7 @@ def start_reserved_jobs(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def start_due_jobs(tables: Tables, plans: Plans, k: int) -> None:
-    """Start due jobs in the order of arrival, up to the first that does not fit; that job gets the first date at which it
+    """Start due jobs in the order of arrival, up to the first that does not fit; it gets the first date at which it
     fits.
     """
     clock = tables.clock[0]

@@ -219,7 +219,7 @@ def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
     """Order candidates with equal sort keys as in the queue.
 
     Args:
-        count: candidates in ``Plans.queue``. Those that arrived after commit picked its job keep their order of arrival.
+        count: candidates in ``Plans.queue``. Those that arrived after commit picked its job keep their order.
     """
     plan = plans.plans[k]
     for i in range(1, count):

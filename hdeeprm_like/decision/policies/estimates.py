@@ -9,7 +9,7 @@ The distribution has three parts, each weighted by how informative it is for thi
 | jobs of all users with a request in that range | that of `JOBS_OF_ALL` jobs |
 
 The constants were found by evolution on synthetic jobs, on Gaia's and NASA's logs, and on the first half of CTC's. An
-estimate is renewed when a job of the user has ended, and after a quarter of an hour. The idea is that the probability of
+estimate is renewed when a job of the user has ended, and after a quarter of an hour. The idea is that the chance of
 a short run is what matters; the request says little about it.
 
 Source of the first part: Tsafrir et al., "Backfilling using system-generated predictions rather than user runtime
