@@ -3,18 +3,18 @@
 Actor and critic share the input layer and have three hidden layers each, with LeakyReLU between them. After each batch
 of episodes Adam takes one step on the policy loss, weighted by the advantages, plus the Huber loss of the critic. With
 ``training.n_steps``, ``"optimizer": "rmsprop"`` and ``gae_lambda`` 1 this is A2C (Mnih et al. 2016): each step learns
-from so many decisions of every episode, and from what the critic expects to follow.
+from *n_steps* decisions of every episode, bootstrapped with the critic's values.
 
 | option | default | meaning |
 |---|---|---|
-| ``hidden`` | 64 | units of the input layer and each hidden layer; a list has those of each, the shared one first |
+| ``hidden`` | 64 | units of the input layer and each hidden layer; or a list by layer, the shared one first |
 | ``lr`` | 0.001 | learning rate |
 | ``gamma`` | 0.99 | discount of one decision |
 | ``gae_lambda`` | 1.0 | trace of the advantages; 1: whole returns, 0: one-step errors (dissertation equation 2.14) |
 | ``entropy`` | 0.0 | weight of the entropy bonus (dissertation equation 2.17) |
 | ``value_coefficient`` | 1.0 | weight of the value loss |
 | ``alike`` | 1 | consecutive episodes with the same jobs, whose mean advantage at each time is subtracted |
-| ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
+| ``reward_scale`` | 1.0 | factor of rewards, so that the values to learn are of the order of 1 |
 | ``standardize`` | true | whether advantages are standardized over the batch |
 | ``max_grad_norm`` | 0.5 | norm that gradients are clipped to, 0 for no clipping |
 """

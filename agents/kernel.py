@@ -1,14 +1,14 @@
-"""One small network for every job: it scores each job that may start, and one more network scores waiting.
+"""One small network for every job: it scores each job that may start; a second network scores waiting.
 
-As the weights are shared by all jobs, they fit queues and machines of any size, so a trained agent plays any trace; and
-what is learned of one job holds for all others, where a network over a flat window learns each slot anew.
+All jobs share the weights, so they fit queues and machines of any size, and a trained agent can run any trace; what is
+learned from one job holds for all, whereas a network over a flat window learns each slot separately.
 
 | option | default | meaning |
 |---|---|---|
 | ``hidden`` | [32, 16] | units of the layers of the network for jobs |
-| ``waiting_bias`` | -1.0 | how much waiting is liked at first beside starting a job |
+| ``waiting_bias`` | -1.0 | initial logit bias of waiting relative to starting a job |
 
-The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
+See `hdeeprm_like.learning.slot_ppo` for the options of PPO.
 
 Source: Zhang et al., "RLScheduler: an automated HPC batch job scheduler using reinforcement learning", 2020.
 """
@@ -25,7 +25,7 @@ from hdeeprm_like.learning.slots import Rows
 
 
 class Kernel(SlotPPO):
-    """PPO with a network for each job, with the options in the table of this module."""
+    """PPO with a network for each job; options in the table of this module."""
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 Details, as in the published implementations: two networks of tanh layers with orthogonal weights; Adam with epsilon
 1e-5; clipped surrogate; advantages by GAE, standardized in each minibatch; entropy bonus; half the mean squared error
 of the values, optionally clipped; gradient clipping; learning rate falling linearly to 0. An update learns from whole
-episodes, or from parts of them (``training.n_steps``) with what the critic expects to follow.
+episodes, or from parts of them (``training.n_steps``) bootstrapped with the critic's values.
 
 Observations of a queue's window end with the features of empty slots, which are 0 and add nothing to a product. To save
 time on a CPU, a minibatch is sorted by how many features its observations have before these zeros, and the first layer
@@ -17,21 +17,21 @@ multiplies blocks of about equal length without them; the results are the same.
 | ``lr_decay`` | ``"linear"`` | how the learning rate falls: linearly to 0, or ``"none"``: it stays |
 | ``gamma`` | 0.99 | discount of one decision |
 | ``gae_lambda`` | 0.95 | trace of the advantages |
-| ``clip`` | 0.2 | how far from 1 the ratio of new to old probability is rewarded |
-| ``clip_value`` | 0.0 | how far a value may move in an update, 0 for no limit |
-| ``epochs`` | 10 | passes over the decisions in an update |
-| ``minibatch`` | 64 | decisions in a step |
+| ``clip`` | 0.2 | largest rewarded deviation of the ratio of new to old probability from 1 |
+| ``clip_value`` | 0.0 | largest change of a value in an update, 0 for no limit |
+| ``epochs`` | 10 | passes over the decisions per update |
+| ``minibatch`` | 64 | decisions per gradient step |
 | ``entropy`` | 0.0 | weight of the entropy bonus |
 | ``value_coefficient`` | 0.5 | weight of the mean squared error of the values |
 | ``max_grad_norm`` | 0.5 | norm that gradients are clipped to |
-| ``target_kl`` | 0.0 | an update stops when the policy has moved 1.5 times that far, 0 for never |
+| ``target_kl`` | 0.0 | an update stops when the KL divergence exceeds 1.5 times this, 0 for never |
 | ``alike`` | 1 | consecutive episodes with the same jobs, whose mean advantage at each time is subtracted |
-| ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
-| ``standardize`` | ``"none"`` | over which decisions advantages are before: ``"batch"``, ``"window"`` |
+| ``reward_scale`` | 1.0 | factor of rewards, so that the values to learn are of the order of 1 |
+| ``standardize`` | ``"none"`` | over which decisions advantages are standardized first: ``"batch"``, ``"window"`` |
 | ``activation`` | ``"tanh"`` | between layers, or ``"relu"`` |
 | ``normalize`` | false | whether features are standardized by their mean and deviation over all past updates |
-| ``factors`` | [] | sizes of the choices that an action is a combination of, as [6, 6] for 36 policy pairs |
-| ``preference`` | 2.0 | what the logits of a preferred action get more (``training.prior``) |
+| ``factors`` | [] | sizes of the choices that an action combines, such as [6, 6] for 36 policy pairs |
+| ``preference`` | 2.0 | bonus on the logits of a preferred action (``training.prior``) |
 """
 
 import math
@@ -52,14 +52,14 @@ from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent
 from hdeeprm_like.learning.batch import Batch
 from hdeeprm_like.learning.ppo_options import PPO_OPTIONS
 
-SMALLEST_VARIANCE = 1e-8  # of a feature, so that one that hardly varies is not divided by almost 0
+SMALLEST_VARIANCE = 1e-8  # of a feature, so that nearly constant features are not divided by almost 0
 HALVINGS = 4  # a block has all features, the first half of them, the first quarter, ... down to 1 / 2**HALVINGS
-TRIMMED = 128  # consecutive decisions that share one length, since finding each one's own would take longer
-CHUNK = 4096  # decisions in one forward pass where no gradient is needed
+TRIMMED = 128  # consecutive decisions that share one width, since individual widths take longer to find
+CHUNK = 4096  # decisions per forward pass without gradient
 
 
 class Dense(nn.Linear):
-    """A dense layer that also takes observations whose last features, all 0, have been cut off."""
+    """A dense layer that also takes observations without their last features, if these are all 0."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return (B, outputs) for (B, F') inputs, the first F' features of B observations."""
@@ -67,7 +67,7 @@ class Dense(nn.Linear):
 
 
 class Tanh(nn.Module):
-    """The hyperbolic tangent as 2 sigmoid(2 x) - 1, which torch computes in a third of the time on most CPUs."""
+    """The hyperbolic tangent as 2 sigmoid(2 x) - 1, three times faster in torch on most CPUs."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return tanh of each value."""
@@ -105,7 +105,7 @@ def through(layers: Iterable[nn.Module], blocks: Sequence[Tensor]) -> Tensor:
 
 def widths_of(observations: Tensor) -> Tensor:
     """Return (S,) how many leading features of each observation to multiply: the least of F, F/2, ... F/16 (rounded up)
-    that leaves out only zeros; all F where the observations are not on a CPU.
+    that leaves out only zeros; all F if the observations are not on a CPU.
     """
     features = observations.shape[1]
     if observations.device.type != "cpu":
@@ -174,7 +174,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.seen: Tensor
         self.mean: Tensor
         self.square: Tensor
-        self.register_buffer("seen", torch.zeros(()))  # how many decisions the two means below are over
+        self.register_buffer("seen", torch.zeros(()))  # number of decisions in the two means below
         self.register_buffer("mean", torch.zeros(observation_size))
         self.register_buffer("square", torch.ones(observation_size))
 
@@ -198,7 +198,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         return self.combined(through(self.actor, self.blocks(observation)))
 
     def combined(self, choices: Tensor) -> Tensor:
-        """Return (B, A) logits of the actions: an action's is the sum of the logits of the choices it combines.
+        """Return (B, A) logits of the actions, each the sum of the logits of the choices that it combines.
 
         Args:
             choices: (B, sum of the factors) logits of the choices of each factor.
@@ -299,7 +299,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.step(loss, self.max_grad_norm)
         with torch.no_grad():
             clipped = ((ratio - 1.0).abs() > self.clip).float().mean()
-            kl = (ratio - 1.0 - change).mean()  # Schulman's estimator of least variance
+            kl = (ratio - 1.0 - change).mean()  # Schulman's low-variance estimator
         return torch.stack([x.detach() for x in (loss, policy_loss, value_loss, uncertain, clipped, kl)])
 
     def _before_update(self, batch: Batch, widths: Tensor) -> tuple[Tensor, Tensor]:

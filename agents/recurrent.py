@@ -1,10 +1,10 @@
 """REINFORCE with a memory: a gated recurrent unit (GRU) between the observations and the probabilities.
 
-For what one observation does not show, such as whether the queue grows or how the last jobs fared.
+For agents that need what one observation does not show, such as whether the queue grows or how the last jobs fared.
 
 | option | default | meaning |
 |---|---|---|
-| ``hidden`` | 32 | numbers that the memory of an episode has |
+| ``hidden`` | 32 | width of the memory |
 | ``lr`` | 0.001 | learning rate |
 | ``gamma`` | 0.99 | discount of one decision |
 """

@@ -5,7 +5,7 @@ on the policy loss: minus log probability x discounted and standardized return.
 
 | option | default | meaning |
 |---|---|---|
-| ``hidden`` | 16 | units of the input layer and each of the three hidden layers; a list has those of each layer |
+| ``hidden`` | 16 | units of the input layer and each of the three hidden layers; or a list with those of each layer |
 | ``lr`` | 0.001 | learning rate |
 | ``gamma`` | 0.99 | discount of one decision |
 | ``baseline`` | ``"none"`` | ``"mean"`` subtracts each step's mean return over the batch (dissertation algorithm 1) |

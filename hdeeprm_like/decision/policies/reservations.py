@@ -125,7 +125,7 @@ def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
 def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """Return whether a job with booked cores that outlives the reservation leaves enough to the head.
 
-    If so, its use of spare capacity is recorded; else the caller releases the cores. It is no wider than the spare cores.
+    If so, its use of spare capacity is recorded; else the caller releases the cores. It fits the spare cores.
     """
     plan = plans.plans[k]
     if plan.on_nodes == 0:
