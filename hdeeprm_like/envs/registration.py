@@ -175,7 +175,7 @@ def environments(
     Args:
         num_envs, threads, copy: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
         autoreset: ``NextStep``, Gymnasium's default, which all its wrappers support, or ``SameStep``, without a step
-        on the beginning of an episode.
+        for the beginning of an episode.
 
     Raises:
         HDeepRMError: something is unknown, missing or does not fit together, or is a user's own Python.

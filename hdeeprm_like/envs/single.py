@@ -237,7 +237,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             Observation, reward of this action, whether the episode is over, whether it was truncated, ``info``.
 
         Raises:
-            AgentError: the episode has not begun or is over; or the action is no integer, or illegal in a space that does
+            AgentError: no episode has begun or it is over; or the action is no integer, or illegal in a space that does
             not forgive that.
         """
         play = self.play

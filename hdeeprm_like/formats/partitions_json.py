@@ -1,9 +1,9 @@
-"""The partitions of a platform file: what importers write under ``"slurm"``.
+"""The partitions of a platform file, which importers write under ``"slurm"``.
 
 ``nodes`` names the hosts of each group of nodes in the order of the platform, with features and weight;
 ``partitions`` names the hosts of each partition and its settings; ``scheduling`` has priority weights and parameters,
-all under Slurm's own names. ``qos`` (name to priority) and ``shares`` (account to share) may be added by hand: no
-configuration file of Slurm tells them.
+all under Slurm's own names. ``qos`` (name to priority) and ``shares`` (account to share) can be added by hand: Slurm's
+configuration files do not contain them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ from hdeeprm_like.types import Ints
 
 
 def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
-    """Return the partitions of a platform of so many nodes; None if it tells of none.
+    """Return the partitions of a platform of *nodes* nodes; None if there are none.
 
     Raises:
-        PlatformError: hosts are missing, unknown or of another number than the platform's nodes.
+        PlatformError: hosts are missing, unknown or not as many as the platform's nodes.
     """
     keys = value.fields([], ["nodes", "partitions", "scheduling", "qos", "shares"])
     if "partitions" not in keys or not keys["partitions"].value or "nodes" not in keys:
@@ -72,7 +72,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
 
 
 def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
-    """Return what `read_partitions` makes the same partitions of; nodes have numbers for names."""
+    """Return partitions as JSON for `read_partitions`; nodes get numbers as names."""
     settings = dict(partitions.settings)
     more: dict[str, Any] = {key: settings.pop(key) for key in ("qos", "shares") if key in settings}
     alike = groupby(range(len(partitions.weights)), lambda n: (partitions.features[n], float(partitions.weights[n])))
@@ -105,10 +105,10 @@ def _hosts_named(nodes: Iterable[int]) -> str:
 
 
 def hosts_of(value: JsonValue) -> Sequence[str]:
-    """Return the names of a list of hosts: ``n[1-4,7]``.
+    """Return the names in a host list: ``n[1-4,7]``.
 
     Raises:
-        PlatformError: it is none.
+        PlatformError: it is no host list.
     """
     from hostlist import BadHostlist, expand_hostlist
 

@@ -1,4 +1,4 @@
-"""What a trace becomes for the simulator: jobs with requests, operations and memory (thesis 3.1.3, appendix C.2)."""
+"""Conversion of a trace for the simulator: jobs with requests, operations and memory (thesis 3.1.3, appendix C.2)."""
 
 from collections import Counter
 from typing import Literal, NamedTuple
@@ -39,9 +39,9 @@ def convert(
     runtimes: Literal["accuracy", "trace"] = "accuracy",
     demands: Demands | None = None,
 ) -> tuple[Workload, Counter[str]]:
-    """Turn a trace into a workload, line by line as HDeepRM's converter does.
+    """Convert a trace into a workload, line by line as HDeepRM's converter does.
 
-    - requested time: its field, or field 6 where that holds it (see `requested_times`), else the run time.
+    - requested time: its field, or field 6 if that holds it (see `requested_times`), else the run time.
     - cores: the requested processors, else the allocated ones.
     - memory: the requested memory, else the used one, whole MB of 1000 KB, rounded down.
     - bandwidth: drawn from `BANDWIDTHS`.
@@ -49,22 +49,22 @@ def convert(
       original used one draw for all jobs with equal requests); rounded down to whole operations.
     - jobs are numbered from 0 in the order of the trace; the clock starts with the earliest of them.
 
-    Both draws are made for every line of the trace from streams of their own, so a job keeps its draws whatever the
-    limits are. A job larger than the machine is left to the scheduler, which rejects it, unless *max_cores* skips it.
+    Both draws are made for every line of the trace from separate streams, so a job keeps its draws whatever the limits
+    are. A job larger than the machine is left to the scheduler, which rejects it, unless *max_cores* skips it.
 
     Args:
         reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
         capacity: cores of the machine, ``nb_res``.
-        first: keep that many jobs and stop; None keeps all.
+        first: keep that many jobs and stop; None for all.
         skip: leave out that many lines at the start (thesis 5.1 leaves out the first 4 of Gaia).
         max_time, max_cores, max_memory, max_bandwidth: s, cores, MB per core, GB/s per core; larger jobs are skipped.
         missing_memory: MB per core of a job whose memory is unknown; None skips it, as the original does.
-        runtimes: ``"trace"`` takes the run time of the trace in place of a drawn accuracy.
+        runtimes: ``"trace"`` uses the run times of the trace instead of drawn accuracies.
         demands: of all jobs of the trace, for a platform with partitions.
 
     Returns:
-        The workload, and how many lines were skipped for which reason. Lines left out by *skip*, and those after the
-        *first* jobs, are in neither.
+        The workload, and the number of skipped lines by reason. Lines left out by *skip*, and those after the *first*
+        jobs, are in neither.
 
     Raises:
         WorkloadError: no job is left.
@@ -92,7 +92,7 @@ def convert(
 
 
 def _check_times(trace: Trace, rows: Ints, requested: Floats, with_run: bool) -> None:
-    """Refuse times that a workload cannot hold."""
+    """Raise for times that a workload cannot hold."""
     times = {"comes": trace.submit - trace.submit[rows].min(), "asks for": requested}
     for verb, column in (times | {"runs for": trace.run} if with_run else times).items():
         longest = rows[np.argmax(column[rows])]
@@ -103,7 +103,7 @@ def _check_times(trace: Trace, rows: Ints, requested: Floats, with_run: bool) ->
 
 
 class _Requests(NamedTuple):
-    """What each line of a trace requests, (J,) each, not yet looked at for sense."""
+    """Requests in each line of a trace, (J,) each, not yet validated."""
 
     time: Floats
     size: Ints
@@ -132,8 +132,8 @@ def _workload(
     runtimes: str,
     demands: Demands | None,
 ) -> Workload:
-    """Return the jobs of *rows*, numbered in that order and then put into the order of a `Workload`."""
-    gflops = reference_flops / GIGA  # as the original counts, so that its workloads come out to the last bit
+    """Return the jobs of *rows*, numbered in that order and then sorted as in a `Workload`."""
+    gflops = reference_flops / GIGA  # the original's unit, for bit-identical workloads
     ids = np.array([f"w0!{number}" for number in range(len(rows))])
     order = np.lexsort((ids.astype(np.bytes_), trace.submit[rows]))
     ids, rows = ids[order], rows[order]
@@ -174,7 +174,7 @@ def _why(skipped: Counter[str], skip: int) -> str:
 
 
 def memory_of(trace: Trace, missing: float | None) -> Floats:
-    """Return (J,) MB per core, -1 where neither the request nor the use is known."""
+    """Return (J,) MB per core, -1 if neither the request nor the use is known."""
     used = np.where(trace.memory >= 0, trace.memory, trace.requested_memory)
     kilobytes = np.where(trace.requested_memory > 0, trace.requested_memory, used)
     return np.where(kilobytes >= 0, np.floor(kilobytes / KB_PER_MB), -1.0 if missing is None else missing)
@@ -185,7 +185,7 @@ def _above(column: Floats | Ints, limit: float | None) -> Bools:
 
 
 def _kept(reasons: dict[str, Bools], lines: int, skip: int, first: int | None) -> tuple[Ints, Counter[str]]:
-    """Return the rows that become jobs, and how many of those looked at fall to which reason (the first that holds)."""
+    """Return the rows that become jobs, and the number of the other lines by reason (the first that holds)."""
     why = np.full(lines, -1)
     for number, refused in enumerate(reasons.values()):
         why[(why < 0) & refused] = number

@@ -189,7 +189,7 @@ def advance(run: Run, instants: int) -> int:
 
 @compiled
 def take_step(run: Run, action: int) -> bool:
-    """Apply an action, or BEGIN, and run to the next decision; False at the end of the run. The reward is in ``last``."""
+    """Apply an action, or BEGIN, and run to the next decision; False at the end. The reward is in ``last``."""
     t, core = run.core.tables, run.core
     wanted = False
     if action != BEGIN:

@@ -220,7 +220,7 @@ class Runs:
         """Make episodes windows of the pool, before the first one begins.
 
         Args:
-            starts: number of jobs that one can begin at. jobs: of a window. limits: as in `load`, None for each window's.
+            starts: number of jobs that one can begin at. jobs: of a window. limits: as in `load`, None for its own.
         """
         self._rules["starts"], self._rules["window"], self._rules["limited"] = starts, jobs, limits is not None
         if limits is not None:
