@@ -7,12 +7,12 @@ from hdeeprm_like import __version__
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.results.batsim_files import BATSIM_VERSION
 
-SIMGRID_VERSION = "3.32.0"  # that Batsim 4.2.1 is recorded with
+SIMGRID_VERSION = "3.32.0"  # version that Batsim 4.2.1 was recorded with
 LEVELS = ("quiet", "network-only", "information", "debug")
 
 
 class Parser(argparse.ArgumentParser):
-    """Refuses a command line with an error of ours."""
+    """An argument parser that raises our own errors."""
 
     def error(self, message: str) -> NoReturn:
         """Raise an `OptionsError`."""

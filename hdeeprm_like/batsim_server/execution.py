@@ -1,4 +1,4 @@
-"""The actors that run a job from start to end, and that kill jobs."""
+"""The actors that run a job from start to end, and those that kill jobs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ SHORTEST_RUN = 1e-5  # s
 
 
 def run_job(simulation: Simulation, running: RunningJob, tell: bool = True) -> Script:
-    """Run a job from start to end, then tell the server, if there is one to *tell*."""
+    """Run a job from start to end, then report to the server, if there is one to *tell*."""
     engine, job = simulation.engine, running.job
     job.start = engine.now
     yield from begin_energy(simulation, running)
@@ -35,7 +35,7 @@ def run_job(simulation: Simulation, running: RunningJob, tell: bool = True) -> S
 
 
 def begin_energy(simulation: Simulation, running: RunningJob) -> Script:
-    """Note the energy that the machines of a job have used before it."""
+    """Record the energy of a job's machines before it."""
     meter = simulation.machines.meter
     if meter is not None:
         yield from simulation.look_at_energy()
@@ -45,7 +45,7 @@ def begin_energy(simulation: Simulation, running: RunningJob) -> Script:
 
 
 def end_job(simulation: Simulation, running: RunningJob) -> Script:
-    """Take a job off its machines and note its run time and energy."""
+    """Release a job's machines and record its run time and energy."""
     job, now = running.job, simulation.engine.now
     simulation.machines.end_job(job.identifier, job.machines, now)
     job.run = (now - job.start) or SHORTEST_RUN
@@ -58,7 +58,7 @@ def end_job(simulation: Simulation, running: RunningJob) -> Script:
 
 
 def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
-    """Kill those jobs that still run, then tell the server."""
+    """Kill those jobs that still run, then report to the server."""
     engine = simulation.engine
     progress: dict[str, Any] = {}
     for identifier in identifiers:
@@ -80,7 +80,7 @@ def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
 
 
 def check_startable(job: Job, machines: Sequence[int], ranks: Sequence[int], where: str) -> None:
-    """Refuse a job that got another number of machines than it requests.
+    """Raise if a job got another number of machines than it requests.
 
     Raises:
         ProtocolError: it got too many or too few.

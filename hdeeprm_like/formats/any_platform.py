@@ -16,7 +16,7 @@ AnyPlatform: TypeAlias = Platform | int | str | Path
 
 
 def platform_from(platform: AnyPlatform) -> Platform:
-    """Return a platform: the given one, that of a name of `shipped.SHIPPED` or of a file, or a pool of *platform* cores.
+    """Return a platform: the given one, that of a name of `shipped.SHIPPED` or of a file, or a pool with so many cores.
 
     Raises:
         PlatformError: the name is unknown, or the file cannot be used.

@@ -287,8 +287,8 @@ _WANTED = {
 def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
     """Return a line on the first host that differs from the core of that number in *platform*, None if there is none.
 
-    A host without the properties of the hierarchy, from another program, must match in its name or at least in its number
-    there, and in power and speed of each P-state if it has these properties.
+    A host without the properties of the hierarchy, from another program, must match in its name or at least in the number
+    in it, and in power and speed of each P-state if it has these properties.
 
     Args:
         hosts: in the order of Batsim's machine ids.
