@@ -174,7 +174,7 @@ def _end(data: Content, listener: Listener) -> None:
 def _submit(data: Content, listener: Listener) -> None:
     identifier, job = data.get("job_id"), data.get("job")
     if not isinstance(identifier, str) or not isinstance(job, dict):
-        raise ProtocolError("must tell a job_id and a job")
+        raise ProtocolError("must have a job_id and a job")
     try:
         submission = _submission(identifier, job, data.get("profile"))
     except ProtocolError as cause:
@@ -229,15 +229,15 @@ def _ignore(data: Content, listener: Listener) -> None:
 
 
 def _log_kill(data: Content, listener: Listener) -> None:
-    log.warning("Batsim tells of a kill that nobody asked for: %s", shown(data))
+    log.warning("Batsim reports a kill that was not requested: %s", shown(data))
 
 
 def _log_answer(data: Content, listener: Listener) -> None:
-    log.info("Batsim answers what nobody asked: %s", shown(data))
+    log.info("Batsim sends an answer to no question: %s", shown(data))
 
 
 def _log_job_message(data: Content, listener: Listener) -> None:
-    log.info("a job sends a message, which nobody reads: %s", shown(data))
+    log.info("a job sends a message, which is ignored: %s", shown(data))
 
 
 Handler: TypeAlias = Callable[[Content, Listener], None]

@@ -138,7 +138,7 @@ def _end(data: Content, listener: Listener) -> None:
 def _submit(data: Content, listener: Listener) -> None:
     identifier, job = data.get("job_id"), data.get("job")
     if not isinstance(identifier, str) or not isinstance(job, dict):
-        raise ProtocolError("must tell a job_id and a job")
+        raise ProtocolError("must have a job_id and a job")
     try:
         submission = _submission(identifier, job, data)
     except ProtocolError as cause:
@@ -182,11 +182,11 @@ def _ignore(data: Content, listener: Listener) -> None:
 def _log_kill(data: Content, listener: Listener) -> None:
     progresses = data.get("progresses")
     for one in progresses if isinstance(progresses, list) else [data]:
-        log.warning("Batsim tells of a kill that nobody asked for: %s", shown(one))
+        log.warning("Batsim reports a kill that was not requested: %s", shown(one))
 
 
 def _log_external(data: Content, listener: Listener) -> None:
-    log.info("an external event, which nobody reads: %s", shown(data))
+    log.info("an external event, which is ignored: %s", shown(data))
 
 
 Handler: TypeAlias = Callable[[Content, Listener], None]

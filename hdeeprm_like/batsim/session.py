@@ -153,7 +153,7 @@ class Conversation:
             raise ProtocolError(f"job {shown(identifier)}: {error}") from None
         sets = self.system.state.tables.node_sets
         if self.system.state.platform.partitions is not None and sets.demands["exclusive"][self._rows[identifier]]:
-            raise ProtocolError(f"job {shown(identifier)} gets whole nodes; Batsim gives no more cores than asked for")
+            raise ProtocolError(f"job {shown(identifier)} gets whole nodes; Batsim gives no more cores than requested")
         self.identifiers.append(identifier)
         self._submitted_now += 1
 

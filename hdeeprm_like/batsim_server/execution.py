@@ -86,4 +86,4 @@ def check_startable(job: Job, machines: Sequence[int], ranks: Sequence[int], whe
         ProtocolError: it got too many or too few.
     """
     if len(ranks) != job.size and not (job.profile.any_size and len(ranks) == len(machines)):
-        raise ProtocolError(f"{where}: job {job.identifier} asks for {job.size} machines and got {len(ranks)}")
+        raise ProtocolError(f"{where}: job {job.identifier} requests {job.size} machines and got {len(ranks)}")

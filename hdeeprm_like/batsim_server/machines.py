@@ -130,7 +130,7 @@ class Machines:
         names = sorted((name for name in platform.hosts if roles[name] != MASTER), key=order)
         computing = [name for name in names if roles[name] != STORAGE]
         if limit > len(computing):
-            raise OptionsError(f"{platform.path}: has {len(computing)} hosts to compute on; {limit} are asked for")
+            raise OptionsError(f"{platform.path}: has {len(computing)} hosts to compute on; {limit} are requested")
         computing = computing[: limit or None]
         chosen = [*computing, *(name for name in names if roles[name] == STORAGE)]
         self.all = [Machine(number, platform.hosts[name], roles[name]) for number, name in enumerate(chosen)]

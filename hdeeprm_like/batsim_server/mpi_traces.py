@@ -105,7 +105,7 @@ def _receive(line: Line) -> Step:
 def _receiving(line: Line) -> tuple[int, int, int]:
     line.need(3, "a rank, a tag and a number of elements")
     if line.count(2) == 0:
-        raise ValueError("a receive needs a number of elements; to ask for it first is not replayed")
+        raise ValueError("a receive needs a number of elements; a query of the number is not replayed")
     return line.rank(0), int(line.words[1]), line.size(2, 3)
 
 

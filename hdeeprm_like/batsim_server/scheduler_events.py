@@ -147,7 +147,7 @@ def call_me_later(simulation: Simulation, event: SchedulerEvent) -> Script:
     """Call the scheduler at a time."""
     wanted = event.number("timestamp")
     if wanted <= simulation.engine.now:
-        raise ProtocolError(f"{event.where}: asks to be called at {wanted:f}, but it is {simulation.engine.now:f}")
+        raise ProtocolError(f"{event.where}: requests a call at {wanted:f}, but it is {simulation.engine.now:f}")
     simulation.waiters += 1
     yield (simulation.engine.spawn, submitters.wake_later(simulation, wanted), simulation.master)
 
@@ -213,7 +213,7 @@ def query(simulation: Simulation, event: SchedulerEvent) -> Script:
         meter = simulation.machines.meter
         if request != "consumed_energy" or meter is None:
             needed = " without -E" if request == "consumed_energy" else ""
-            raise ProtocolError(f"{event.where}: {request[:60]!r} cannot be asked for{needed}")
+            raise ProtocolError(f"{event.where}: {request[:60]!r} cannot be queried{needed}")
         yield from simulation.look_at_energy()
         simulation.outbox.energy_answer(meter.total(simulation.engine.now), simulation.engine.now)
 
@@ -225,7 +225,7 @@ def register_job(simulation: Simulation, event: SchedulerEvent) -> None:
     profiles = simulation.profiles.setdefault(workload, Profiles(workload))
     job = WorkloadReader(profiles, {}, ProtocolError).job(event.object("job"), event.where, number)
     if job.identifier in simulation.jobs:
-        raise ProtocolError(f"{event.where}: job {job.identifier!r} is there already")
+        raise ProtocolError(f"{event.where}: job {job.identifier!r} exists already")
     simulation.jobs[job.identifier] = job
     simulation.submit(job, announce=simulation.options.acknowledge_dynamic_jobs)
 
@@ -236,7 +236,7 @@ def register_profile(simulation: Simulation, event: SchedulerEvent) -> None:
     workload, name = event.text("workload_name"), event.text("profile_name")
     profiles = simulation.profiles.setdefault(workload, Profiles(workload))
     if name in profiles:
-        raise ProtocolError(f"{event.where}: profile {name[:60]!r} is there already")
+        raise ProtocolError(f"{event.where}: profile {name[:60]!r} exists already")
     reader = WorkloadReader(profiles, {}, ProtocolError)
     profiles[name] = reader.profile(name, event.object("profile"), event.where)
 

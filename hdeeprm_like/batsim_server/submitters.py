@@ -117,7 +117,7 @@ def start_all(simulation: Simulation) -> bool:
     for jobs in simulation.workloads:
         for job in reversed(jobs):  # order of a small table of jobs in Batsim
             if job.size > len(machines):
-                raise WorkloadError(f"job {job.identifier}: asks for {job.size} machines, there are {len(machines)}")
+                raise WorkloadError(f"job {job.identifier}: requests {job.size} machines, there are {len(machines)}")
             job.machines = job.ranks = list(range(job.size))
             engine.begin(run_job(simulation, simulation.start(job), tell=False), machines[0].host.name)
     engine.run()

@@ -45,7 +45,7 @@ def read_workload(
     for index, description in enumerate(listed):
         job = reader.job(description, f"{where}: jobs[{index}]")
         if job.number in jobs:
-            raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} is there already")
+            raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} exists already")
         jobs[job.number] = job
     reader.check_unused(where)
     return machines, jobs, reader.profiles
@@ -95,7 +95,7 @@ class WorkloadReader:
             raise fields.refusal(f"subtime must not be negative, but is {submit:g}")
         profile = self.find(description.get("profile"), fields.where, 0)
         if profile.hosts not in (None, size):
-            raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job asks for {size}")
+            raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job requests {size}")
         self.profiles.jobs_with[profile.name] = self.profiles.jobs_with.get(profile.name, 0) + 1
         named = {**description, "id": f"{workload}!{number}"} if "id" in description else description
         return Job(workload, number, profile, submit, size, walltime, fields.encoded(named))

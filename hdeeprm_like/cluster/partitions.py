@@ -9,7 +9,7 @@ import numpy as np
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.types import Bools, Floats, Ints
 
-NONE_TOLD = "the platform tells of no partitions (key 'slurm')"
+NONE_TOLD = "the platform has no partitions (key 'slurm')"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,8 @@ class Demand(NamedTuple):
         asked = self._asdict()
         for name in ("partition", "constraint", "nodes", "exclusive", "gpus_per_node"):
             if asked[name]:
-                return f"asks for {name} {asked[name]!r:.60}; {NONE_TOLD}"
-        return f"asks for {self.task} cores on one node; {NONE_TOLD}" if self.task > 1 else None
+                return f"requests {name} {asked[name]!r:.60}; {NONE_TOLD}"
+        return f"requests {self.task} cores on one node; {NONE_TOLD}" if self.task > 1 else None
 
 
 NO_DEMAND = Demand()

@@ -98,7 +98,7 @@ class Workload:
             WorkloadError: there is no job.
         """
         if len(self) == 0:
-            raise WorkloadError("a workload without jobs asks for nothing that could be scaled by")
+            raise WorkloadError("a workload without jobs has no requests to scale by")
         return JobLimits(
             time=float(self.requested_time.max()),
             cores=float(self.size.max()),

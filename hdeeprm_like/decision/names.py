@@ -77,9 +77,7 @@ MODES = {
     "bounded": BOUNDED,
 }
 
-RESERVED = (
-    "reserve"  # the mode with options: number of cores kept, and the longest request, in s, that may use them
-)
+RESERVED = "reserve"  # the mode with options: number of cores kept, and the longest request, in s, that may use them
 GUARANTEED = "bounded"  # the mode whose option is the guarantee, see `Baseline.bound`
 USUAL_BOUND, LEAST_BOUND, MOST_BOUND = 1.0, 0.1, 100.0
 KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # defaults: share of the cores, and s
@@ -148,10 +146,10 @@ class Baseline:
         if self.order == OWN and self.mode == WATCHED and self.options:
             raise OptionsError(f"baseline {self.name!r}: {OWN} is Slurm's own order, for which no watch sets factors")
         if self.bound and number_of_times(self.times) >= FIRST_PREDICTED:
-            raise OptionsError(f"baseline {self.name!r:.80}: guaranteed starts look at requested times, not predicted")
+            raise OptionsError(f"baseline {self.name!r:.80}: guaranteed starts use requested times, not predicted ones")
         if self.bound and self.learned is not None and plans_profiles(self.learned):
             raise OptionsError(
-                f"baseline {self.name!r:.80}: a policy with several reservations cannot wear {GUARANTEED}"
+                f"baseline {self.name!r:.80}: {GUARANTEED} does not combine with a policy of several reservations"
             )
 
     @property
@@ -343,7 +341,7 @@ def learned_baseline(name: str) -> Baseline:
         order, placement = split_scored(name)
         if order.startswith(ZOO) and "+" in order:
             raise OptionsError(
-                f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), wears "
+                f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), has "
                 f"guaranteed starts (+{GUARANTEED}), or gives its order to Slurm (+{WATCHED})"
             )
         scored_policy(order)

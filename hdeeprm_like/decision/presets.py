@@ -186,7 +186,7 @@ class Space:
         if not 0.0 <= self.until < np.inf:
             raise OptionsError(f"until is {self.until:g}; a time in s is needed, 0 for when all jobs are over")
         if self.opens == "fitting" and self.slots == 0:
-            raise OptionsError("an agent that is asked when a job of the window fits needs a window with slots")
+            raise OptionsError("an agent that decides when a job of the window fits needs a window with slots")
         machines = self.actions == "machines"
         window = JobWindow(
             state,
@@ -216,7 +216,7 @@ class Space:
     def _observer(self, state: State, window: JobWindow) -> Observer:
         if not isinstance(self.observation, str):
             if self.wait:
-                raise OptionsError("wait: an observation of one's own shows what it likes; leave wait out")
+                raise OptionsError("wait: a user's own observation decides what it shows; leave wait out")
             return self.observation(state, window)
         return View(
             state,

@@ -318,7 +318,7 @@ class Reward:
             raise OptionsError("a reward needs at least one objective")
         for one in self.objectives:
             if mode == "end" and (isinstance(one, Rated) or (isinstance(one, BuiltIn) and one.number not in AT_END)):
-                raise OptionsError(f"reward 'end': objective {one.name!r} tells nothing at the end; take 'integral'")
+                raise OptionsError(f"reward 'end': objective {one.name!r} has no value at the end; take 'integral'")
         self.mode = mode
         params = np.zeros(1, REWARD)
         params["mode"], params["gamma"], params["step"], params["discount"] = MODES.index(mode), gamma, step, 1.0

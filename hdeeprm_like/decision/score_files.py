@@ -202,7 +202,7 @@ def file_of(name: str) -> Path:
     known = zoo()
     stem = name.removeprefix(ZOO)
     if stem not in known:
-        raise OptionsError(f"policy {name!r}: no such one comes along{did_you_mean(stem, known)}")
+        raise OptionsError(f"policy {name!r}: no such policy is shipped{did_you_mean(stem, known)}")
     return known[stem]
 
 
@@ -269,7 +269,7 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     reservations = whole(given.get("reservations", 1), 1, MANY, f"{where}: reservations")
     exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
     if exact is not None and exact.exact is not None:
-        raise OptionsError(f"{where}: exact: has an 'exact' of its own, which nobody looks at")
+        raise OptionsError(f"{where}: exact: has an 'exact' of its own, which is never used")
     return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, exact=exact)
 
 

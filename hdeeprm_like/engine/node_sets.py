@@ -116,7 +116,7 @@ class NumberedSets:
         rows["exclusive"] = demands.exclusive | self._partitions.exclusive[rows["partition"]]
         rows["gpus"] = demands.gpus_per_node
         if whole and len(rows) and demands.nodes.max() > 1:
-            raise OptionsError(f"a job asks for {demands.nodes.max()} nodes, but one is to take all of its cores")
+            raise OptionsError(f"a job requests {demands.nodes.max()} nodes, but one must take all of its cores")
         if whole:
             rows["nodes"] = 1
         return rows

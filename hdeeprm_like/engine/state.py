@@ -117,10 +117,10 @@ class State(StateView):
             size. Only for one processor, jobs that request only cores, and the textbook's clock.
         """
         if not named and not countable(platform, jobs):
-            raise ValueError("cores need names unless there is one processor and all jobs ask for nothing but cores")
+            raise ValueError("cores need names unless there is one processor and all jobs request only cores")
         if platform.power_cap < np.inf and (whole or platform.partitions is not None):
             where = "platforms with partitions" if platform.partitions is not None else "jobs that run whole on a node"
-            raise PlatformError(f"platform {platform.name!r}: a power cap cannot be had with {where}")
+            raise PlatformError(f"platform {platform.name!r}: a power cap is not supported with {where}")
         if limits is None:
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")

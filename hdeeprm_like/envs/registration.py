@@ -139,7 +139,7 @@ def environment(
         length = experiment.options.training.fragment_jobs or len(experiment.workload)
         clock = clock or experiment.options.training.clock
         if platform is not None or workload is not None or jobs is not None:
-            raise OptionsError(f"{options}: tells platform and workload itself; leave platform, workload and jobs out")
+            raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
         own = setting.parts if platform is None and workload is None else {}

@@ -56,7 +56,7 @@ class Windows:
         if self.jobs is not None:
             require_whole("jobs", self.jobs, 1)
         if len(self.workload) == 0:
-            raise OptionsError("windows of a workload without jobs cannot be had")
+            raise OptionsError("a workload without jobs has no windows")
 
     def __call__(self, rng: np.random.Generator) -> Workload:
         """Return a window that begins at any job, all equally likely; its clock starts with its first job."""

@@ -31,7 +31,7 @@ def platform_from(platform: AnyPlatform) -> Platform:
             f"platform is {platform!r:.80}; its name or path is needed, or the cores of a pool as a whole number"
         )
     if platform < 1:
-        raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
+        raise OptionsError(f"platform: a pool of {platform} cores is not possible; at least 1 is needed")
     if platform > limits.CORES.most:
         raise OptionsError(f"platform: a pool of {platform!r:.40} cores: {limits.refusal(limits.CORES)}")
     return pool(int(platform))

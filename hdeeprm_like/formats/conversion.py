@@ -73,7 +73,7 @@ def content_of(path: Path) -> Holds:
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        raise OptionsError(f"{path}: the ending of its name tells no format")
+        raise OptionsError(f"{path}: the ending of its name is that of no format")
     if ".csv" in path.name:
         return "platform" if read_document(path, OptionsError).lstrip().startswith("MachineName") else "workload"
     content = read_json(path, OptionsError)

@@ -38,7 +38,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
             raise own["features"].wrong("must be a list of texts")
         for host in hosts_of(own["hosts"]):
             if host in numbers:
-                raise own["hosts"].wrong(f"host {host[:40]!r} is there already")
+                raise own["hosts"].wrong(f"host {host[:40]!r} occurs twice")
             numbers[host] = len(numbers)
             features.append(frozenset(tags))
             weights.append(float(_number(own.get("weight"), 1.0)))
@@ -48,7 +48,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
     told = [_partition(one, numbers) for one in found]
     names = [name for name, _, _ in told]
     if len(set(names)) < len(names):
-        raise keys["partitions"].wrong("a name is there twice")
+        raise keys["partitions"].wrong("a name occurs twice")
     members = np.zeros((len(told), nodes), np.bool_)
     for row, (_, rows, _) in enumerate(told):
         members[row, rows] = True

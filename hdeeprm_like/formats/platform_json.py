@@ -251,7 +251,7 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
         cluster = element.fields(["id", "nodes", "local_links"])
         name = cluster["id"].text()
         if name in names:
-            raise cluster["id"].wrong(f"cluster {name!r} is there already; every cluster needs its own id")
+            raise cluster["id"].wrong(f"cluster {name!r} occurs twice; every cluster needs its own id")
         for node in cluster["nodes"].elements():
             group = _group(node, len(names), known)
             cores += group.number * _cores_of(group.node_type, known)

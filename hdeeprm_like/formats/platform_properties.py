@@ -287,7 +287,7 @@ _WANTED = {
 def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
     """Return a line on the first host that differs from the core of that number in *platform*, None if there is none.
 
-    A host without the properties of the hierarchy, from another program, must match in its name or at least in the number
+    A host without the properties of the hierarchy, from another program, must match in its name or at least in a number
     in it, and in power and speed of each P-state if it has these properties.
 
     Args:
@@ -331,7 +331,7 @@ def _difference_to_stranger(core: int, name: str, expected: Figures, host: str, 
     """Compare with a host of another program's XML, which has at most the power among our properties."""
     digits = host[len(host.rstrip("0123456789")) :]
     if host != name and (not digits or (digits.lstrip("0") or "0") != str(core)):
-        return f"core {core} is {name!r}; Batsim 3 and 4 number hosts in byte order, which asks for zeros"
+        return f"core {core} is {name!r}; Batsim 3 and 4 number hosts in byte order, which requires leading zeros"
     if WATTS in props:
         watts = _read("watts", host, props[WATTS])
         if any(abs(its - mine) > MILLI for its, mine in zip(watts, expected.watts, strict=True)):

@@ -195,7 +195,7 @@ def read_platform_xml(path: Path) -> Platform:
     hosts.sort(key=lambda host: host[0].encode())
     if not any(key.startswith(PREFIX) for _, props in hosts for key in props):
         raise PlatformError(
-            f"{path}: its hosts do not tell their processor and node, so the hierarchy is unknown; "
+            f"{path}: its hosts do not name their processor and node, so the hierarchy is unknown; "
             "give the platform as JSON instead"
         )
     try:

@@ -82,7 +82,7 @@ def with_requests_of_field_6(trace: Trace) -> Trace:
             f"which holds {len(found.values)} different times and is below the run time or unknown for "
             f"{found.jobs - found.long} of {found.jobs} jobs"
         )
-    log.warning("%s: tells no requested times (field 9); taken from field 6, %s", trace.path, why)
+    log.warning("%s: has no requested times (field 9); taken from field 6, %s", trace.path, why)
     return replace(trace, requested_time=trace.cpu_time)
 
 
@@ -104,7 +104,7 @@ def warn_of_perfect_estimates(path: Path, missing: int, jobs: int) -> None:
     """Log that run times replace the requested times of *missing* of the jobs of a trace."""
     of_jobs = "" if missing == jobs else f" of {missing} of {jobs} jobs"
     log.warning(
-        "%s: tells no requested times (field 9)%s; the run times stand in, which makes these estimates perfect",
+        "%s: has no requested times (field 9)%s; the run times replace them, which makes these estimates perfect",
         path,
         of_jobs,
     )

@@ -167,7 +167,7 @@ SHIPPED: tuple[Shipped, ...] = (
     Shipped("actor-critic", "agent", "agents/actor_critic.py", "actor-critic, A2C", source=THESIS),
     Shipped("ppo", "agent", "agents/ppo.py", "proximal policy optimization", source=OURS),
     Shipped("kernel", "agent", "agents/kernel.py", "one small network for every job", source="RLScheduler"),
-    Shipped("attention", "agent", "agents/attention.py", "every job looks at all others", source=OURS),
+    Shipped("attention", "agent", "agents/attention.py", "every job attends to all others", source=OURS),
     Shipped("recurrent", "agent", "agents/recurrent.py", "a network with a memory", source=OURS),
     Shipped("lublin-1", "sweep", "agents/sweep.json", "two policies on nine windows of lublin-1", source=OURS),
     Shipped(
@@ -201,7 +201,7 @@ def listed(kind: str | None = None) -> Names:
         OptionsError: there is no such kind.
     """
     if kind is not None and kind not in KINDS:
-        raise OptionsError(f"{kind[:80]!r} is no kind of data that comes along{did_you_mean(kind, KINDS)}")
+        raise OptionsError(f"{kind[:80]!r} is no kind of shipped data{did_you_mean(kind, KINDS)}")
     return Names(one for other in KINDS if kind in (None, other) for one in SHIPPED if one.kind == other)
 
 
@@ -261,7 +261,7 @@ def existing(given: str | Path, *kinds: Kind) -> Path:
     """
     path = found(given, *kinds)
     if not os.path.lexists(path):
-        raise _error(kinds)(f"{path}: no such file; names of what comes along: {_listed(shipped(*kinds))}")
+        raise _error(kinds)(f"{path}: no such file; names of shipped data: {_listed(shipped(*kinds))}")
     return path
 
 
@@ -279,7 +279,7 @@ def unknown(text: str, *kinds: Kind) -> str:
         return f"{text!r} is a name of: {', '.join(others)}; but no {wanted}; known: {_listed(shipped(*kinds))}"
     near = did_you_mean(text, names_of(*kinds))
     near = near if "did you mean" in near else ";"
-    return f"{text!r:.80} is no {wanted} that comes along, and no file{near} known: {_listed(shipped(*kinds))}"
+    return f"{text!r:.80} is no shipped {wanted}, and no file{near} known: {_listed(shipped(*kinds))}"
 
 
 def _listed(names: Mapping[str, object]) -> str:
@@ -304,7 +304,7 @@ def _is_of_archive(text: str, kinds: Sequence[Kind]) -> bool:
 def _warn(name: str, title: str) -> None:
     import logging  # needed only for warnings
 
-    message = "%s: is taken as the %s that comes along; write ./%s for the file of this folder"
+    message = "%s: is taken as the shipped %s; write ./%s for the file of this folder"
     logging.getLogger(__name__).warning(message, name, title, name)
 
 
@@ -325,4 +325,4 @@ def _stored(name: str) -> Path:
     for ending in (".swf.gz", ".swf"):
         if (path := trace_folder() / f"{name}{ending}").exists():
             return path
-    raise WorkloadError(f"{name}: is too large to come along; get it once with: hdeeprm-like fetch-trace {name}")
+    raise WorkloadError(f"{name}: is too large for the package; download it once with: hdeeprm-like fetch-trace {name}")

@@ -180,7 +180,7 @@ class _Reader:
     def new_zone(self, element: Any, parent: Zone | None, routing: str) -> Zone:
         name, zones = self.text(element, "id"), self.platform.routing.zones
         if name in zones:
-            raise self.fail(f"zone {name!r} is there twice")
+            raise self.fail(f"zone {name!r} occurs twice")
         if parent is None and zones:
             raise self.fail(f"zone {name!r} is a second outermost zone")
         inherited = parent.properties if parent else {}
@@ -205,7 +205,7 @@ class _Reader:
 
     def netpoint(self, name: str, zone: Zone, element: Any = None) -> None:
         if name in self.platform.routing.zone_of:
-            raise self.fail(f"host or router {name!r} is there twice")
+            raise self.fail(f"host or router {name!r} occurs twice")
         self.platform.routing.zone_of[name] = zone
         zone.points.append(name)
         place = element.get("coordinates") if element is not None else None
@@ -274,7 +274,7 @@ class _Reader:
         directions = ("UP", "DOWN") if policy == "SPLITDUPLEX" else ("",)
         for direction in directions:
             if (name, direction) in self.links:
-                raise self.fail(f"link {name!r} is there twice")
+                raise self.fail(f"link {name!r} occurs twice")
             full = f"{name}_{direction}" if direction else name
             self.links[name, direction] = Link(full, bandwidth, latency, policy == "FATPIPE")
 

@@ -89,7 +89,7 @@ def window_begins(trace: Trace, jobs: int, count: int, rng: np.random.Generator)
         WorkloadError: the trace is shorter than a window.
     """
     if not 1 <= jobs <= len(trace):
-        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs cannot be had from {len(trace)} jobs")
+        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs do not fit into {len(trace)} jobs")
     begins: list[int] = rng.integers(len(trace) - jobs + 1, size=count).tolist()
     return begins
 
@@ -103,7 +103,7 @@ def disjoint_begins(trace: Trace, jobs: int, count: int) -> list[int]:
         WorkloadError: the trace is shorter than a window.
     """
     if not 1 <= jobs <= len(trace):
-        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs cannot be had from {len(trace)} jobs")
+        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs do not fit into {len(trace)} jobs")
     count = min(count, len(trace) // jobs)
     return [((2 * number + 1) * len(trace) - count * jobs) // (2 * count) for number in range(count)]
 

@@ -93,7 +93,7 @@ def convert(
 
 def _check_times(trace: Trace, rows: Ints, requested: Floats, with_run: bool) -> None:
     """Raise for times that a workload cannot hold."""
-    times = {"comes": trace.submit - trace.submit[rows].min(), "asks for": requested}
+    times = {"comes": trace.submit - trace.submit[rows].min(), "requests": requested}
     for verb, column in (times | {"runs for": trace.run} if with_run else times).items():
         longest = rows[np.argmax(column[rows])]
         if column[longest] > LONGEST:

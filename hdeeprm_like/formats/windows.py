@@ -107,8 +107,8 @@ def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
         raise WorkloadError(f"{path}: {NO_JOB}")
     if cpu_times.are_requests:
         raise WorkloadError(
-            f"{path}: tells no requested times (field 9), for which field 6 may stand in; only who has read all jobs "
-            "knows that: use compare --windows all"
+            f"{path}: has no requested times (field 9); whether field 6 can replace them is known only after all "
+            "jobs are read: use compare --windows all"
         )
     if missing:
         warn_of_perfect_estimates(path, missing, jobs)
@@ -141,7 +141,7 @@ def window(
     run, size = run_times(trace)[order], sizes(trace)[order]
     if size.max() > cores:
         job = trace.job[order][np.argmax(size)]
-        raise WorkloadError(f"{trace.path}: job {job} asks for {size.max()} processors, the machine has {cores}")
+        raise WorkloadError(f"{trace.path}: job {job} requests {size.max()} processors, the machine has {cores}")
     submit, requested, jobs = trace.submit[order], trace.requested_time[order], len(trace)
     requested = np.where(requested > 0.0, requested, run).astype(np.float64)
     speed = 1e9 if platform is None else platform.reference_flops

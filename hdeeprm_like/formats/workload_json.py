@@ -174,11 +174,11 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
     told = profile.requested_time, profile.requested_ops, profile.delay, profile.ops
     if walltime == math.inf and all(figure is None for figure in told):
         raise WorkloadError(
-            f"{where}: neither it nor its profile {profile_name[:40]!r} tells how long it may run; a walltime is needed"
+            f"{where}: neither it nor its profile {profile_name[:40]!r} says how long it may run; a walltime is needed"
         )
     time, requested_ops, ops = _fill(profile, walltime, source.reference_flops)
     if not (math.isfinite(time) and math.isfinite(requested_ops)):
-        raise WorkloadError(f"{where}.profile: {profile_name!r} asks for more operations than a float can hold")
+        raise WorkloadError(f"{where}.profile: {profile_name!r} requests more operations than a float can hold")
     return _Job(
         submit=submit,
         order=identifier.encode("utf-8", "surrogatepass"),

@@ -74,7 +74,7 @@ class Fragments:
             raise OptionsError(f"compression is {self.compression}; a factor of at least 1 is needed")
         if self.jobs < 1 or not self.stretches:
             raise OptionsError(
-                f"fragments of {self.jobs} jobs cannot be had from {len(self.workload)} jobs; {GROUP} must fit in"
+                f"fragments of {self.jobs} jobs do not fit into {len(self.workload)} jobs; {GROUP} must fit in"
             )
 
     @property

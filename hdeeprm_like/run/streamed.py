@@ -56,7 +56,7 @@ def check_streams(policy: Policy, clock: str) -> None:
     if not PolicyActions([policy]).built_in:
         raise OptionsError(f"{name_of(policy)}: is Python, through which no jobs are streamed; {modes}")
     if isinstance(policy, Baseline) and (policy.mode not in STREAMED_MODES or policy.looks_back):
-        why = "looks at what jobs that are over have told" if policy.looks_back else "keeps a plan of all jobs"
+        why = "uses what it knows of ended jobs" if policy.looks_back else "keeps a plan of all jobs"
         raise OptionsError(f"{policy.name}: {why}, so no jobs are streamed through it; {modes}")
 
 
@@ -155,7 +155,7 @@ class Stream:
             return
         state, simulation = self.simulator.state, self.simulator.simulation
         if not countable(state.platform, part):
-            raise ValueError("cores need names unless all jobs ask for nothing but cores")
+            raise ValueError("cores need names unless all jobs request only cores")
         first = int(self._sim["jobs"][0])
         last = first + len(part)
         assert isinstance(self.simulator.clock, EventClock)

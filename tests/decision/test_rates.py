@@ -164,7 +164,7 @@ def test_a_missing_or_wrong_file_is_one_line(logged, objective, message, tmp_pat
 
 
 def test_the_end_of_an_episode_tells_nothing_of_the_cost(tariff):
-    with pytest.raises(OptionsError, match=r"objective 'cost:.*' tells nothing at the end; take 'integral'"):
+    with pytest.raises(OptionsError, match=r"objective 'cost:.*' has no value at the end; take 'integral'"):
         environment("PolicySelect", platform=2, objective=f"cost:{tariff}", reward="end").reset(seed=0)
 
 

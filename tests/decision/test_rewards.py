@@ -193,5 +193,5 @@ def test_execution_slowdown_of_a_state_alone_is_that_of_a_run():
 
 
 def test_an_objective_that_is_nothing_at_the_end_is_refused_there():
-    with pytest.raises(OptionsError, match="tells nothing at the end"):
+    with pytest.raises(OptionsError, match="has no value at the end"):
         Reward(OBJECTIVES["makespan"], "end")

@@ -104,7 +104,7 @@ def test_counting_cores_gives_the_schedule_and_the_energy_of_naming_them(seed, n
 
 
 def test_where_cores_have_no_names_nothing_may_depend_on_them():
-    with pytest.raises(ValueError, match="nothing but cores"):
+    with pytest.raises(ValueError, match="all jobs request only cores"):
         State(pool(4), jobs(bandwidth=1.0), named=False)
     with pytest.raises(ValueError, match="one processor"):
         State(platform((1e3, [(1, 1.0, 1.0, 1.0)] * 2)), jobs(), named=False)

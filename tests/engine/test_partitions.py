@@ -81,7 +81,7 @@ def test_a_policy_like_slurm_needs_partitions(shapes):
         ({"partitions": [{"name": "x", "hosts": "z9"}]}, "is none of the nodes"),
         ({"nodes": [{"hosts": "n1"}]}, "names 1 hosts; the platform has 7 nodes"),
         ({"partitions": [{"hosts": "n1"}]}, "key 'name' is missing"),
-        ({"partitions": [{"name": "x", "hosts": "n1"}, {"name": "x", "hosts": "n2"}]}, "a name is there twice"),
+        ({"partitions": [{"name": "x", "hosts": "n1"}, {"name": "x", "hosts": "n2"}]}, "a name occurs twice"),
     ],
 )
 def test_mistakes_in_partitions_name_their_place(tmp_path, change, told):

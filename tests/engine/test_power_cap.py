@@ -111,7 +111,7 @@ def test_a_cap_that_is_no_power_is_refused(cap):
 
 
 def test_jobs_that_run_whole_cannot_be_had_with_a_cap():
-    with pytest.raises(PlatformError, match="cannot be had with jobs that run whole on a node"):
+    with pytest.raises(PlatformError, match="a power cap is not supported with jobs that run whole on a node"):
         State(replace(MIXED, power_cap=400.0), jobs(), whole=True)
 
 

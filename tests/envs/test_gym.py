@@ -158,7 +158,7 @@ def test_models_workloads_and_functions_make_episodes():
         ({"preset": 3}, "preset 3 is not known"),
         *(({"jobs": wrong}, "jobs is .*; a whole number is needed, at least 1") for wrong in (0, -3, 2.5, "10", True)),
         ({"workload": jobs(), "jobs": 0}, "jobs is 0; a whole number is needed, at least 1"),
-        ({"platform": -1}, "a pool of -1 cores cannot be had"),
+        ({"platform": -1}, "a pool of -1 cores is not possible"),
         *(({"platform": wrong}, "the cores of a pool as a whole number") for wrong in (256.0, True)),
         ({"workload": 3}, "a Workload is needed"),
         *(({"head": wrong}, "head is .*; a whole number is needed, at least 0") for wrong in ("x", 2.5, -1)),

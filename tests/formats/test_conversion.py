@@ -121,7 +121,7 @@ def test_ksus_files_are_told_apart_by_their_first_line(tmp_path):
         ("a.json", "{}", "b.json", "neither a platform"),
         ("a.json", '{"clusters": []}', "b.swf", "a name that ends in .json, .json.gz, .xml or .xml.gz"),
         ("a.swf", TRACE, "b.xml", "a name that ends in .json"),
-        ("a.txt", "", "b.xml", "tells no format"),
+        ("a.txt", "", "b.xml", "is that of no format"),
         ("a.swf", None, "b.json", "no such file"),
     ],
 )

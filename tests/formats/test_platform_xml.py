@@ -189,7 +189,7 @@ def test_the_xml_of_another_program_is_refused_for_want_of_a_hierarchy():
     with pytest.raises(PlatformError) as caught:
         read_platform_xml(GOLDEN)
     assert str(caught.value) == (
-        f"{GOLDEN}: its hosts do not tell their processor and node, so the hierarchy is unknown; "
+        f"{GOLDEN}: its hosts do not name their processor and node, so the hierarchy is unknown; "
         "give the platform as JSON instead"
     )
 

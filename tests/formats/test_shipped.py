@@ -1,4 +1,4 @@
-"""Names of the data that comes along: each leads to its file, in every folder, and a wrong one is refused."""
+"""Names of the shipped data: each leads to its file, in every folder, and a wrong one is refused."""
 
 import gzip
 import json
@@ -102,7 +102,7 @@ def test_a_name_is_its_file_in_every_folder(monkeypatch, tmp_path, caplog):
     (tmp_path / "gaia").write_text("mine")
     assert found("gaia", "platform") == ROOT / "platforms" / "gaia.json"
     (message,) = caplog.messages
-    assert message == "gaia: is taken as the platform that comes along; write ./gaia for the file of this folder"
+    assert message == "gaia: is taken as the shipped platform; write ./gaia for the file of this folder"
     assert found("./gaia", "platform") == Path("gaia")
 
 
@@ -118,7 +118,7 @@ def test_what_has_a_separator_or_an_ending_is_a_path_that_need_not_exist(monkeyp
 @pytest.mark.parametrize(
     ("text", "kinds", "error", "said"),
     [
-        ("gaja", ("platform",), PlatformError, "'gaja' is no platform that comes along, and no file; did you mean"),
+        ("gaja", ("platform",), PlatformError, "'gaja' is no shipped platform, and no file; did you mean"),
         ("gaja", ("trace",), WorkloadError, "did you mean 'gaia'? known: gaia, ctc-sp2, ctc-sp2-windows, nasa-ipsc"),
         ("CTC-SP2-1996-3.1-cn", ("trace",), WorkloadError, "did you mean 'CTC-SP2-1996-3.1-cln'?"),
         ("qqqq", ("workload",), WorkloadError, "and no file; known: learning, worked-one"),
@@ -218,9 +218,7 @@ def test_jobs_of_a_ready_workload_are_not_cut():
     ],
 )
 def test_a_missing_file_is_refused_at_once_in_one_line_with_names_to_try(ask):
-    with pytest.raises(
-        hl.HDeepRMError, match=r"^nowhere\.[a-z]+: no such file; names of what comes along: \S"
-    ) as refused:
+    with pytest.raises(hl.HDeepRMError, match=r"^nowhere\.[a-z]+: no such file; names of shipped data: \S") as refused:
         ask()
     assert len(refused.traceback) <= 5  # pytest's, this lambda, the function, and what looks for the file
 
@@ -238,7 +236,7 @@ def test_examples_print_as_a_table_and_know_their_kinds():
     assert [one.name for one in hl.examples("agent")][:3] == ["reinforce", "actor-critic", "ppo"]
     assert str(hl.examples("rates")).count("\n") == 0
     assert str(listed("rates")[:0]) == "()"  # a part is a tuple as any
-    with pytest.raises(OptionsError, match="'trce' is no kind of data that comes along; did you mean 'trace'"):
+    with pytest.raises(OptionsError, match="'trce' is no kind of shipped data; did you mean 'trace'"):
         hl.examples("trce")
 
 

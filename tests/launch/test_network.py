@@ -103,7 +103,7 @@ def test_jobs_of_all_kinds_are_played(tmp_path):
 @pytest.mark.parametrize(
     ("profile", "more", "message"),
     [
-        ({"type": "composed", "seq": []}, {}, "its profile 's' tells how long it may run; a walltime is needed"),
+        ({"type": "composed", "seq": []}, {}, "its profile 's' says how long it may run; a walltime is needed"),
         ({"type": "nonsense"}, {"walltime": 3}, "nonsense"),
         ({"type": "parallel", "cpu": [1, "x"], "com": []}, {}, "cpu[1]: is the string 'x'; a number is needed"),
     ],

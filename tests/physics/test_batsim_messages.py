@@ -92,7 +92,7 @@ def difference(scenario, folder):
     given["platform"] = str(folder / "p.xml")
     theirs = on_simgrid(given, folder)
     if theirs is None:
-        with pytest.raises(ProtocolError, match="asks to be called"):
+        with pytest.raises(ProtocolError, match="requests a call at"):
             on_our_server(given, folder)
         return None
     ours = on_our_server(given, folder)

@@ -556,7 +556,7 @@ def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys
     ("more", "message"),
     [
         (["--windows", "disjoint:x"], "two numbers are needed"),
-        (["--windows", "disjoint:3x90"], "windows of 90 jobs cannot be had from 80 jobs"),
+        (["--windows", "disjoint:3x90"], "windows of 90 jobs do not fit into 80 jobs"),
         (["--offsets", "nowhere.csv"], "nowhere.csv: no such file"),
         (["--reference", "sfj"], "did you mean 'sjf'"),
         (

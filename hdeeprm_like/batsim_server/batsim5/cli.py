@@ -20,7 +20,7 @@ VERBOSITIES = {"quiet": "quiet", "info": "information", "debug": "debug"}  # Bat
 REFUSED = {
     "edc_library_str": "-l loads a library, which is not imitated; use -s ENDPOINT INIT",
     "edc_library_file": "-L loads a library, which is not imitated; use -S ENDPOINT FILE",
-    "energy": "-E asks for the energy of links, which Batsim 5 does not have; use --energy-host",
+    "energy": "-E requests the energy of links, which Batsim 5 does not have; use --energy-host",
     "energy_link": "--energy-link is not there in Batsim 5; use --energy-host",
 }
 

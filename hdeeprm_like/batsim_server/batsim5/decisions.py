@@ -160,7 +160,7 @@ def register_job(simulation: Simulation5, event: SchedulerEvent) -> None:
     workload, number = _new_name(simulation, event, event.text("job_id"))
     job = job_from_message(event, _reader(simulation, workload), number, simulation.engine.now)
     if job.identifier in simulation.jobs:
-        raise ProtocolError(f"{event.where}: job {job.identifier[:60]!r} is there already")
+        raise ProtocolError(f"{event.where}: job {job.identifier[:60]!r} exists already")
     simulation.jobs[job.identifier] = job
     simulation.submit(job, announce=simulation.options.acknowledge_dynamic_jobs)
 
@@ -171,7 +171,7 @@ def register_profile(simulation: Simulation5, event: SchedulerEvent) -> None:
     workload, _ = _new_name(simulation, event, identifier)
     reader = _reader(simulation, workload)
     if identifier in reader.profiles:
-        raise ProtocolError(f"{event.where}: profile {identifier[:60]!r} is there already")
+        raise ProtocolError(f"{event.where}: profile {identifier[:60]!r} exists already")
     reader.profiles[identifier] = profile_from_message(event, reader)
 
 

@@ -45,7 +45,7 @@ def shake_hands(options: Options5, ask: AskBytes) -> Options5:
         raise ProtocolError(f"hello: has {len(answer)} bytes; 4 of flags and a message are needed")
     (flags,) = struct.unpack_from("=I", answer)
     if flags == BINARY:
-        raise ProtocolError("hello: asks for binary messages, which are not imitated; ask for JSON (flags 2)")
+        raise ProtocolError("hello: requests binary messages, which are not imitated; request JSON (flags 2)")
     if flags != JSON:
         raise ProtocolError(f"hello: the flags are {flags}; 2 (JSON) is needed")
     events = read_reply(answer[4:].rstrip(b"\0"), ("EDCHelloEvent",), FORM).events

@@ -178,7 +178,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
     predictors = predictors_of(baselines)
     for plan, baseline in zip(plans, baselines, strict=True):
         if baseline.needs_run_times and not state.knows_run_times:
-            raise OptionsError(f"{baseline.name}: looks at actual run times, which only the embedded simulator knows")
+            raise OptionsError(f"{baseline.name}: needs actual run times, which only the embedded simulator knows")
         needs = needs_of(baseline)
         state.require(needs, baseline.name)
         plan["order"], plan["mode"] = order_of(baseline), MODES[baseline.mode]
@@ -237,7 +237,7 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
         return no_slurm_rows() if isinstance(sets, NodeSets) else absent(SlurmRows)
     if jobs is None or jobs.demands is None or not isinstance(sets, NodeSets):
         raise OptionsError(
-            f"{slurm[0].name}: needs a platform with partitions and jobs that ask for them, as "
+            f"{slurm[0].name}: needs a platform with partitions and jobs that request them, as "
             "hdeeprm-like import and hdeeprm-like whatif make them"
         )
     return new_slurm_rows(state.platform, jobs, sets)

@@ -136,7 +136,7 @@ def new_window(
     if opens not in OPENS:
         raise OptionsError(f"opens {opens!r} is not known{did_you_mean(opens, OPENS)}")
     if head < 0 or tail < 0 or (machines and tail):
-        raise OptionsError(f"a window of {head} + {tail} slots cannot be had")
+        raise OptionsError(f"a window of {head} + {tail} slots is not possible")
     if not 0.0 <= step < np.inf or (opens == "ticks" and step == 0.0):
         raise OptionsError(f"step is {step:g}; a time in s is needed" + (" above 0" if opens == "ticks" else ""))
     if not lists and (head or tail or finds):
