@@ -181,7 +181,7 @@ class Stepper(Simulator):
     def apply(self, commands):
         """Begin to apply what was decided."""
         self.kill(commands.kills)
-        self.simulation.sim["call_asked"] = commands.wake_at
+        self.simulation.sim["call_requested"] = commands.wake_at
         answer(self.state.tables, self.simulation, self.clock)
 
 

@@ -580,7 +580,7 @@ def test_a_shell_completes_names_and_files(tmp_path):
         (["launch", "-o", "gaia", "--trace", "gaja"], "--trace: 'gaja' is no shipped trace, and no file; did"),
         (["launch", "-o", "gaia", "--workload", "gaia"], "but no workload; known: learning, worked-one"),
         (["compare", "--trace", "lublin", "--policies", "fcfs", "--output", "x"], "did you mean 'lublin-"),
-        (["predict", "KTH-SP2-1996-2.1-cln"], "get it once with: hdeeprm-like fetch-trace KTH-SP2-1996-2.1-cln"),
+        (["predict", "KTH-SP2-1996-2.1-cln"], "download it once with: hdeeprm-like fetch-trace KTH-SP2-1996-2.1-cln"),
         (["convert", "gaja", "x.xml"], "'gaja' is no shipped platform, and no file"),
         (["sweep", "gaja", "-o", "x"], "'gaja' is no shipped sweep or options file, and no file"),
         (["example", "--names", "trce"], "is no kind of shipped data; did you mean 'trace'?"),

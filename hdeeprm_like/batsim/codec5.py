@@ -153,10 +153,10 @@ def _submission(identifier: str, job: Mapping[str, Any], data: Content) -> Submi
     if not isinstance(profile, str):
         raise ProtocolError("profile_id must be a name")
     walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
-    told = data.get("profile")
-    if told is not None and not isinstance(told, dict):
+    described = data.get("profile")
+    if described is not None and not isinstance(described, dict):
         raise ProtocolError("profile must be an object")
-    forwarded = None if told is None else profile_as_batsim4(profile_of_message(told))
+    forwarded = None if described is None else profile_as_batsim4(profile_of_message(described))
     extra, submit = extra_data(job), number(data.get("submission_time"), "submission_time")
     user, demand = user_number(extra.get("user")), demand_in(extra, "extra_data", ProtocolError)
     name = profile.removeprefix(f"{identifier.partition('!')[0]}!")

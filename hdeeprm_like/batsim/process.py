@@ -124,7 +124,7 @@ def interruptible(
         yield
         return
 
-    def heard(number: int) -> BaseException | None:
+    def on_signal(number: int) -> BaseException | None:
         if number != signal.SIGALRM:
             return None if over() else Stopped(f"stopped by {signal.Signals(number).name}")
         since = thinking_since()
@@ -132,7 +132,7 @@ def interruptible(
             return None
         return ProtocolError(f"the decision system has not decided for {patience:g} s")
 
-    with raised_by((signal.SIGTERM, signal.SIGINT, signal.SIGALRM), heard):
+    with raised_by((signal.SIGTERM, signal.SIGINT, signal.SIGALRM), on_signal):
         if patience is not None:
             every = min(1.0, patience / 4)
             signal.setitimer(signal.ITIMER_REAL, every, every)

@@ -55,8 +55,8 @@ class Profiles:
         size = submission.size
         time, ops = filled(figures, size, submission.walltime, reference_flops)
         gpus = figures.gpus / size
-        asked = figures.memory, figures.bandwidth, gpus, submission.user, submission.demand
-        return Request(submission.submit, size, time, ops, *asked)
+        others = figures.memory, figures.bandwidth, gpus, submission.user, submission.demand
+        return Request(submission.submit, size, time, ops, *others)
 
     def _figures(self, submission: Submission) -> ProfileFigures:
         workload, name = submission.identifier.partition("!")[0], submission.profile

@@ -67,8 +67,8 @@ class Server:
         for jobs in simulation.workloads:
             simulation.submitters.append(engine.begin(submitters.submit_jobs(simulation, jobs), master))
         for workflow in simulation.workflows:
-            told, limit = self._workflows[workflow.name], simulation.options.workflow_jobs
-            engine.begin(submitters.submit_workflow(simulation, workflow, told, limit), master)
+            reports, limit = self._workflows[workflow.name], simulation.options.workflow_jobs
+            engine.begin(submitters.submit_workflow(simulation, workflow, reports, limit), master)
         for events in simulation.events:
             simulation.submitters.append(engine.begin(submitters.bring_events(simulation, events), master))
         engine.begin(self._serve(), master)
@@ -176,9 +176,9 @@ class Server:
 
     def _on_completed(self, running: RunningJob) -> Script:
         job = running.job
-        told = self._workflows.get(job.workload)
-        if told is not None:
-            yield (self.simulation.engine.post, job.identifier, told)
+        reports = self._workflows.get(job.workload)
+        if reports is not None:
+            yield (self.simulation.engine.post, job.identifier, reports)
         self.simulation.outbox.job_completed(
             job.identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
         )

@@ -33,11 +33,11 @@ def submit_jobs(simulation: Simulation, jobs: Sequence[Job]) -> Script:
     yield (simulation.engine.put, ("SUBMITTER_BYE", "jobs"))
 
 
-def submit_workflow(simulation: Simulation, workflow: Workflow, told: Mailbox, limit: int) -> Script:
+def submit_workflow(simulation: Simulation, workflow: Workflow, reports: Mailbox, limit: int) -> Script:
     """Submit the tasks of a workflow, each when its predecessors are over.
 
     Args:
-        told: mailbox for the server's reports of ended jobs. limit: most jobs at a time; 0 for any number.
+        reports: mailbox for the server's reports of ended jobs. limit: most jobs at a time; 0 for any number.
     """
     engine = simulation.engine
     yield (engine.put, ("SUBMITTER_HELLO", None))
@@ -53,7 +53,7 @@ def submit_workflow(simulation: Simulation, workflow: Workflow, told: Mailbox, l
             number += 1
             submitted[job.identifier] = task
             yield (engine.put, ("JOB_SUBMITTED", [job]))
-        identifier = yield (engine.get, told)
+        identifier = yield (engine.get, reports)
         for child in (children := submitted.pop(identifier).children):
             child.over_before += 1
         ready += [child for child in children if child.over_before == child.parents]

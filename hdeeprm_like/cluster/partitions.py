@@ -9,7 +9,7 @@ import numpy as np
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.types import Bools, Floats, Ints
 
-NONE_TOLD = "the platform has no partitions (key 'slurm')"
+NO_PARTITIONS = "the platform has no partitions (key 'slurm')"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +72,11 @@ class Demand(NamedTuple):
 
     def refusal(self) -> str | None:
         """Return why a platform without partitions cannot serve it; None if it can."""
-        asked = self._asdict()
+        requested = self._asdict()
         for name in ("partition", "constraint", "nodes", "exclusive", "gpus_per_node"):
-            if asked[name]:
-                return f"requests {name} {asked[name]!r:.60}; {NONE_TOLD}"
-        return f"requests {self.task} cores on one node; {NONE_TOLD}" if self.task > 1 else None
+            if requested[name]:
+                return f"requests {name} {requested[name]!r:.60}; {NO_PARTITIONS}"
+        return f"requests {self.task} cores on one node; {NO_PARTITIONS}" if self.task > 1 else None
 
 
 NO_DEMAND = Demand()

@@ -155,16 +155,18 @@ def figures_of_jobs(name: str, quantity: Quantity) -> dict[str, Figure]:
     title, unit, values, batsim = quantity.title, quantity.unit, quantity.values, quantity.batsim
     mean, largest = (f"{kind}_{batsim}" if batsim else "" for kind in ("mean", "max"))
 
-    def told(statistic: str) -> str:
+    def meaning_of(statistic: str) -> str:
         return f"{quantity.meaning}; {statistic} of all jobs that ran"
 
     return {
-        name: Figure(f"Mean {title}", unit, lambda s: s.distribution(values).mean, batsim=mean, meaning=told("mean")),
+        name: Figure(
+            f"Mean {title}", unit, lambda s: s.distribution(values).mean, batsim=mean, meaning=meaning_of("mean")
+        ),
         f"{name}_median": Figure(
-            f"Median {title}", unit, lambda s: s.distribution(values).median, meaning=told("median")
+            f"Median {title}", unit, lambda s: s.distribution(values).median, meaning=meaning_of("median")
         ),
         f"{name}_p95": Figure(
-            f"P95 {title}", unit, lambda s: s.distribution(values).p95, meaning=told("95th percentile")
+            f"P95 {title}", unit, lambda s: s.distribution(values).p95, meaning=meaning_of("95th percentile")
         ),
         f"{name}_max": Figure(
             f"Max {title}",
@@ -172,7 +174,7 @@ def figures_of_jobs(name: str, quantity: Quantity) -> dict[str, Figure]:
             lambda s: s.distribution(values).largest,
             batsim=largest,
             worst_of=True,
-            meaning=told("largest"),
+            meaning=meaning_of("largest"),
         ),
     }
 

@@ -91,31 +91,31 @@ def settle_reward(core: Core) -> None:
 @by_type
 def let_time_pass(tables: BundleType, window: BundleType, reward: BundleType, now: object) -> object:
     """Reward the time until *now*."""
-    return nothing_of_four if reward.kind == "NoReward" else pass_time
+    return no_op_4 if reward.kind == "NoReward" else pass_time
 
 
 @by_type
 def bring_window(tables: BundleType, window: BundleType) -> object:
     """Bring the window to a new instant."""
-    return nothing_of_two if window.kind == "NoWindow" else arrive
+    return no_op_2 if window.kind == "NoWindow" else arrive
 
 
 @by_type
 def look_at_changes(tables: BundleType, window: BundleType) -> object:
     """Update the window with the jobs that have started."""
-    return nothing_of_two if window.kind == "NoWindow" else read_changes
+    return no_op_2 if window.kind == "NoWindow" else read_changes
 
 
 @by_type
 def reward_action(tables: BundleType, window: BundleType, reward: BundleType, started: object) -> object:
     """Reward an action, as far as that is known at once."""
-    return nothing_of_four if reward.kind == "NoReward" else reward_at_once
+    return no_op_4 if reward.kind == "NoReward" else reward_at_once
 
 
 @by_type
 def settle_in(tables: BundleType, window: BundleType, reward: BundleType) -> object:
     """Give the last decision the reward that was due."""
-    return nothing_of_three if reward.kind == "NoReward" else settle
+    return no_op_3 if reward.kind == "NoReward" else settle
 
 
 @by_type
@@ -133,7 +133,7 @@ def ends_early(tables: BundleType, window: BundleType) -> object:
 @by_type
 def next_call(tables: BundleType, window: BundleType) -> object:
     """Return the decision system's next call, in s: at the end of the run at the latest."""
-    return call_asked if window.kind == "NoWindow" else call_until_end
+    return call_requested if window.kind == "NoWindow" else call_until_end
 
 
 @inlined
@@ -143,7 +143,7 @@ def never_early(tables: Tables, window: NoWindow) -> bool:
 
 
 @inlined
-def call_asked(tables: Tables, window: NoWindow) -> float:
+def call_requested(tables: Tables, window: NoWindow) -> float:
     """Return the date of the requested call."""
     return float(tables.clock[0].wake_at)
 
@@ -161,17 +161,17 @@ def jobs_wait(tables: Tables, window: NoWindow) -> bool:
 
 
 @inlined
-def nothing_of_two(a: object, b: object) -> None:
+def no_op_2(a: object, b: object) -> None:
     """Do nothing."""
 
 
 @inlined
-def nothing_of_three(a: object, b: object, c: object) -> None:
+def no_op_3(a: object, b: object, c: object) -> None:
     """Do nothing."""
 
 
 @inlined
-def nothing_of_four(a: object, b: object, c: object, d: object) -> None:
+def no_op_4(a: object, b: object, c: object, d: object) -> None:
     """Do nothing."""
 
 

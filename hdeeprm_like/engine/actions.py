@@ -26,7 +26,6 @@ SETTLEMENTS = 64  # after this many the dates of the heap are recomputed
 ROUNDED = 1.0 + 2e-12
 SHARE_SLACK, TIMER_SLACK = 1e-12, 2e-9
 
-NOBODY = -1  # owner of an action that no actor waits for
 CALL = -2  # owner of a call: the wake-up that the decision system requested
 
 PACE = np.dtype(

@@ -77,7 +77,7 @@ def find_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bo
         talk.command += 1
     if talk.command == simple + 4 and sim.kills == 0:
         talk.command += 1
-    if talk.command == simple + 5 and sim.call_asked == np.inf:
+    if talk.command == simple + 5 and sim.call_requested == np.inf:
         talk.command += 1
     talk.answerer_stage = SENT
     return bool(talk.command < simple + 6)

@@ -60,19 +60,19 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
         elif pace.answer < np.inf or pace.message != 1.0:
             return False
         elif kind == END:
-            goes_on = hear_end(tables, simulation, timing)
+            goes_on = receive_end(tables, simulation, timing)
         elif kind == READY:
-            goes_on = hear_ready(tables, simulation, timing)
+            goes_on = receive_ready(tables, simulation, timing)
         elif kind == NO_MORE:
-            goes_on = hear_no_more(tables, simulation, timing)
+            goes_on = receive_no_more(tables, simulation, timing)
         elif kind == HELLO:
-            goes_on = hear_greeting(tables, simulation, timing)
+            goes_on = receive_greeting(tables, simulation, timing)
         elif talk.messages > 0:
             return False
         elif kind == COMMAND:
-            goes_on = hear_command(tables, simulation, timing)
+            goes_on = receive_command(tables, simulation, timing)
         elif kind == SUBMIT:
-            goes_on = hear_submission(tables, simulation, timing)
+            goes_on = receive_submission(tables, simulation, timing)
         else:
             return False
         if not goes_on:
@@ -103,7 +103,7 @@ def take_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> No
 
 
 @inlined
-def tell(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+def inform_scheduler(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Make the server inform the decision system, if the last answer is applied, and wait again."""
     talk = timing.talk[0]
     if not talk.scheduler_ready:
@@ -148,7 +148,7 @@ def end_together(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 
 
 @inlined
-def hear_end(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+def receive_end(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Process the end of a job at the server; return False if more may happen meanwhile."""
     talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
     if pace.latency < np.inf:
@@ -167,7 +167,7 @@ def hear_end(tables: Tables, simulation: Simulation, timing: BatsimClock) -> boo
     if talk.messages > 0:
         take_next(tables, simulation, timing)
     else:
-        tell(tables, simulation, timing)
+        inform_scheduler(tables, simulation, timing)
     return True
 
 
@@ -191,7 +191,7 @@ def submit_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 
 
 @inlined
-def hear_greeting(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+def receive_greeting(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Process the submitter's greeting; the submitter then submits the first jobs, or sleeps until they are due.
 
     The message that the decision system is ready waits in the mailbox meanwhile.
@@ -213,7 +213,7 @@ def hear_greeting(tables: Tables, simulation: Simulation, timing: BatsimClock) -
 
 
 @inlined
-def hear_submission(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+def receive_submission(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Process arrivals at the server, and make the submitter wait for the next ones; False if more may happen."""
     talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
     more = sim.next_job < sim.jobs
@@ -234,14 +234,14 @@ def hear_submission(tables: Tables, simulation: Simulation, timing: BatsimClock)
     else:
         put(tables, timing, NO_MORE, 0)
     if talk.scheduler_ready:
-        tell(tables, simulation, timing)
+        inform_scheduler(tables, simulation, timing)
     elif sender_first:
         take_next(tables, simulation, timing)
     return True
 
 
 @inlined
-def hear_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+def receive_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Process the end of submissions while an answer is under way; return False if more may happen."""
     talk = timing.talk[0]
     if talk.scheduler_ready or not pass_message(timing):
@@ -294,7 +294,7 @@ def end_sleep(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bo
 
 
 @inlined
-def hear_command(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+def receive_command(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Process a rejection, a start or P-states at the server, and send the next decision; False if not possible yet.
 
     The next decision waits in the mailbox until the server has done the work of a turn; then its sender runs before
@@ -339,7 +339,7 @@ def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j
 
 
 @inlined
-def hear_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+def receive_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Process at the server that a whole answer is applied; return False if something else happens next.
 
     The server reports changed P-states, or the end of submissions, if any; mostly the answer to that is empty.
@@ -352,7 +352,7 @@ def hear_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -> b
     if talk.messages > 0:
         take_next(tables, simulation, timing)
     elif talk.acknowledged or sim.over == 1:
-        tell(tables, simulation, timing)
+        inform_scheduler(tables, simulation, timing)
     else:
         talk.server_waits = 1
     return True

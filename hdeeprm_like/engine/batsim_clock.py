@@ -77,7 +77,7 @@ def run_server(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
     talk, sim = timing.talk[0], simulation.sim[0]
     if talk.server_stage == HEAR:
         talk.server_stage = LOOK
-        if hear(tables, simulation, timing, talk.received):
+        if act_on(tables, simulation, timing, talk.received):
             ask(timing, SERVER, SPAWN)
             return
     if talk.server_stage == LOOK:
@@ -96,7 +96,7 @@ def run_server(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
 
 
 @inlined
-def hear(tables: Tables, simulation: Simulation, timing: BatsimClock, message: int) -> bool:
+def act_on(tables: Tables, simulation: Simulation, timing: BatsimClock, message: int) -> bool:
     """Act on a message; return whether that starts another actor."""
     talk, sim = timing.talk[0], simulation.sim[0]
     kind, row = message % KINDS, message // KINDS
@@ -206,9 +206,9 @@ def grant(tables: Tables, simulation: Simulation, timing: BatsimClock, place: in
         left = simulation.submit[simulation.sim[0].next_job] - talk.reached
         pace.submission, pace.submission_made = left, number(timing.actions)
     elif request == SLEEP:
-        wanted = wire_time(simulation.sim[0].call_asked)
+        wanted = wire_time(simulation.sim[0].call_requested)
         add(timing.actions, CALL, max(wanted - pace.now, SHORTEST_CALL), 1.0)
-        simulation.sim[0].call_asked = np.inf
+        simulation.sim[0].call_requested = np.inf
 
 
 @inlined

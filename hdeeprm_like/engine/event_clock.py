@@ -168,9 +168,9 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
     A requested call replaces an earlier one.
     """
     sim, clock = simulation.sim[0], tables.clock[0]
-    if sim.call_asked < np.inf:
-        sim.call = max(sim.call_asked, sim.clock + SHORTEST_CALL)
-        sim.call_asked = np.inf
+    if sim.call_requested < np.inf:
+        sim.call = max(sim.call_requested, sim.clock + SHORTEST_CALL)
+        sim.call_requested = np.inf
     for i in range(clock.started_now):
         j = started_job(tables, i)
         simulation.tasks[j].start = sim.clock

@@ -32,12 +32,12 @@ class Request(NamedTuple):
 
 
 NAMES = cast(tuple[str, ...], JOB.names)
-NOTHING_TOLD = dict.fromkeys(NAMES, 0.0) | dict.fromkeys(("start", "finish", "run_time"), np.nan)
+EMPTY_JOB = dict.fromkeys(NAMES, 0.0) | dict.fromkeys(("start", "finish", "run_time"), np.nan)
 
 
 def fill_job(rows: Records, row: int, request: Request) -> None:
     """Write a newly submitted job, of which only the request is known, into its row."""
-    asked = {
+    requested = {
         "submit": request.submit,
         "size": request.size,
         "requested_time": request.time,
@@ -47,13 +47,13 @@ def fill_job(rows: Records, row: int, request: Request) -> None:
         "user": request.user,
         "gpus": 0.0 if request.demand.gpus_per_node > 0 else request.gpus,
     }
-    rows[row] = tuple((NOTHING_TOLD | asked).values())  # faster in numpy than one field after the other
+    rows[row] = tuple((EMPTY_JOB | requested).values())  # faster in numpy than one field after the other
 
 
 def countable(platform: Platform, jobs: Workload | None) -> bool:
     """Return whether cores may be counted instead of named; jobs that arrive later must request only cores."""
-    asked = jobs is not None and (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
-    return platform.processors == 1 and platform.partitions is None and not asked
+    requested = jobs is not None and (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
+    return platform.processors == 1 and platform.partitions is None and not requested
 
 
 def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:

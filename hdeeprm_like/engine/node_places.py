@@ -59,7 +59,7 @@ def room_on(tables: Tables, n: int, j: int) -> int:
 
 
 @inlined
-def asks_for_cores_alone(tables: Tables, j: int) -> bool:
+def requests_only_cores(tables: Tables, j: int) -> bool:
     """Return whether every free core suits a job, whatever else is free on its node."""
     job, demand = tables.jobs[j], tables.node_sets.demands[j]
     alone = job.memory <= 0.0 and job.gpus <= 0.0 and demand.gpus <= 0.0
@@ -73,7 +73,7 @@ def pick_nodes(tables: Tables, j: int) -> bool:
     The cores that it gets are in ``NodeSets.picked``.
     """
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
-    total, count, cores_alone = 0, 0, asks_for_cores_alone(tables, j)
+    total, count, cores_alone = 0, 0, requests_only_cores(tables, j)
     for n in range(len(tables.nodes)):
         sets.picked[n] = sets.room[n] = 0
         if sets.allowed[n] == 1:

@@ -218,10 +218,10 @@ def add_demand(
         WorkloadError: there is no such partition.
         OptionsError: it requests several nodes, but one must take all of its cores.
     """
-    asked, sizes = demands_of([demand]), np.array([size])
+    demands, sizes = demands_of([demand]), np.array([size])
     if row >= len(sets.demands):
         sets.demands = np.concatenate([sets.demands, np.zeros(row + 1, DEMAND)])
-    sets.demands[row] = numbered.rows(asked, sizes, whole)[0]
+    sets.demands[row] = numbered.rows(demands, sizes, whole)[0]
     if len(numbered.members) > len(sets.members):
         sets.members = numbered.columns
         sets.member_bits = bits_of(sets.members)

@@ -130,8 +130,8 @@ class State(StateView):
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
         self.named = named
-        asked = 0 if jobs is None or jobs.demands is None else jobs.demands.nodes
-        self._places = 1 if jobs is None else int(most_cores(platform, asked, jobs.size).sum()) + 1
+        nodes = 0 if jobs is None or jobs.demands is None else jobs.demands.nodes
+        self._places = 1 if jobs is None else int(most_cores(platform, nodes, jobs.size).sum()) + 1
         self._changed = core_pstates.PstateChanges(
             cores=np.zeros(platform.cores, np.int32),
             pstates=np.zeros(platform.cores, np.int8),

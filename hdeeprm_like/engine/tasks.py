@@ -38,7 +38,7 @@ SIM = np.dtype(
         ("clock", "f8"),  # s, exact; the decision system sees it rounded to microseconds
         ("now", "f8"),  # s, as the decision system sees it
         ("call", "f8"),  # s, the requested call, infinite for none
-        ("call_asked", "f8"),  # s, a call requested in the current answer
+        ("call_requested", "f8"),  # s, a call requested in the current answer
         ("jobs", "i8"),  # jobs of the workload
         ("next_job", "i8"),  # jobs submitted so far
         (
@@ -86,7 +86,7 @@ def new_simulation(workload: Workload) -> Simulation:
     fill_tasks(tasks, workload)
     sim = np.zeros(1, SIM)
     sim["jobs"] = jobs
-    sim["call"] = sim["call_asked"] = np.inf
+    sim["call"] = sim["call_requested"] = np.inf
     sim["unsure_from"] = ALL_KNOWN
     return Simulation(
         sim=sim,

@@ -13,19 +13,19 @@ from hdeeprm_like.engine.tables import WAITING, Tables
 
 
 @by_type
-def asks_more(tables: BundleType, j: object) -> object:
+def requests_more(tables: BundleType, j: object) -> object:
     """Return whether a job requests more than cores anywhere."""
-    return asks_on_nodes if no_partitions(tables) else asks_for_nodes
+    return requests_on_nodes if no_partitions(tables) else requests_nodes
 
 
 @inlined
-def asks_on_nodes(tables: Tables, j: int) -> bool:
+def requests_on_nodes(tables: Tables, j: int) -> bool:
     """Return whether a job requests memory or GPUs."""
     return bool(tables.jobs[j].memory > 0.0 or tables.jobs[j].gpus > 0.0)
 
 
 @inlined
-def asks_for_nodes(tables: Tables, j: int) -> bool:
+def requests_nodes(tables: Tables, j: int) -> bool:
     """Return True: with partitions each job requests certain nodes."""
     return True
 
@@ -37,7 +37,7 @@ def enqueue(tables: Tables, j: int) -> None:
     job.status, job.place = WAITING, clock.waiting
     tables.members[clock.waiting] = j
     clock.waiting += 1
-    if asks_more(tables, j):
+    if requests_more(tables, j):
         clock.demanding += 1
     for v in range(len(tables.waiting.lists)):
         row = tables.waiting.lists[v]
@@ -55,7 +55,7 @@ def dequeue(tables: Tables, j: int) -> None:
     last = tables.members[clock.waiting]
     tables.members[job.place] = last
     tables.jobs[last].place = job.place
-    if asks_more(tables, j):
+    if requests_more(tables, j):
         clock.demanding -= 1
     for v in range(len(tables.waiting.lists)):
         remove(tables.waiting, v, j)

@@ -115,7 +115,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         self._limits = limits
         self._generators = [np.random.default_rng() for _ in range(num_envs)]
         self._begun = False
-        self._shared = None if copy else self._told()
+        self._shared = None if copy else self._finished()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -206,9 +206,9 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
 
     def _final(self) -> dict[str, Any]:
         """Return the info of `step` on finished episodes; without copies the same arrays each time."""
-        return self._told() if self._shared is None else dict(self._shared)
+        return self._finished() if self._shared is None else dict(self._shared)
 
-    def _told(self) -> dict[str, Any]:
+    def _finished(self) -> dict[str, Any]:
         runs, out = self.runs, self._out
         which = out(runs.ended)
         figures = out(runs.figures)

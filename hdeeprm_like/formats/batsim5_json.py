@@ -107,14 +107,14 @@ def profile_as_batsim4(profile: Any) -> Any:
     return {**extra_data(profile), **profile, "type": kind}
 
 
-def profile_of_message(told: Mapping[str, Any]) -> Content:
+def profile_of_message(message: Mapping[str, Any]) -> Content:
     """Return a profile of a message (``profile_type``, ``profile``, ``extra_data``) in the form of files."""
-    content = told.get("profile")
-    described: Content = {"type": told.get("profile_type")}
+    content = message.get("profile")
+    described: Content = {"type": message.get("profile_type")}
     if isinstance(content, Mapping):
         described |= {IN_FILES.get(str(key), str(key)): value for key, value in content.items()}
-    if told.get("extra_data") is not None:
-        described["extra_data"] = told["extra_data"]
+    if message.get("extra_data") is not None:
+        described["extra_data"] = message["extra_data"]
     return described
 
 

@@ -90,12 +90,12 @@ def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str
     workload = load_workload(source, reference_flops=flops, capacity=cores)
     lost = ["bandwidths"] if workload.bandwidth.any() else []
     lost += ["GPUs"] if workload.gpus.any() else []
-    asked = [] if workload.demands is None else list(workload.demands.each())
+    demands = [] if workload.demands is None else list(workload.demands.each())
     in_trace = {"partition", "account"}
     lost += [
         "cores of a task" if name == "task" else name.replace("_", " ")
         for name, nothing in NO_DEMAND._asdict().items()
-        if name not in in_trace and any(getattr(one, name) != nothing for one in asked)
+        if name not in in_trace and any(getattr(one, name) != nothing for one in demands)
     ]
     words = f" (left out, for a trace does not hold it: {', '.join(lost)})" if lost else ""
     return trace_of_workload(workload, flops, source.name), words

@@ -75,6 +75,6 @@ def demand_in(job: Mapping[str, Any], where: str, error: type[HDeepRMError]) -> 
 
 def keys_of(demand: Demand) -> dict[str, Any]:
     """Return the keys of a job for its requests; empty requests are left out."""
-    told = {key: getattr(demand, name) for key, (name, _, _) in KEYS.items()}
+    values = {key: getattr(demand, name) for key, (name, _, _) in KEYS.items()}
     usual = {key: getattr(NO_DEMAND, name) for key, (name, _, _) in KEYS.items()}
-    return {key: value for key, value in told.items() if value != usual[key]}
+    return {key: value for key, value in values.items() if value != usual[key]}

@@ -14,7 +14,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.csv_rows import CsvRow, read_rows
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import replacing
-from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_told
+from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_from_words
 
 COLUMNS = (
     "JobName",
@@ -97,7 +97,7 @@ def _demands(rows: list[CsvRow]) -> Demands | None:
     if "Partition" not in rows[0].texts:
         return None
     known = [name for name in (GPUS, NODES) if name in rows[0].texts]
-    return demands_told({name: [row.texts.get(name, "") for row in rows] for name in (*WORDS, *known)}, len(rows))
+    return demands_from_words({name: [row.texts.get(name, "") for row in rows] for name in (*WORDS, *known)}, len(rows))
 
 
 def _short(column: list[float]) -> list[float | int]:

@@ -49,22 +49,22 @@ def words_of_csv(path: Path, more: Sequence[str] = ()) -> dict[str, list[str]]:
     return _columns(path, (*WORDS, GPUS, NODES, *more))
 
 
-def demands_told(words: Words, jobs: int) -> Demands:
+def demands_from_words(words: Words, jobs: int) -> Demands:
     """Return the requests of jobs by the texts of their log.
 
     GPUs are assumed to be requested per node, as with ``--gres``, if the log has the number of nodes of a job.
     """
     nothing = ("",) * jobs
 
-    def told(name: str) -> tuple[str, ...]:
+    def texts(name: str) -> tuple[str, ...]:
         return tuple(words.get(name, nothing))
 
     return replace(
         no_demands(jobs),
-        partition=told("Partition"),
-        constraint=told("Constraints"),
-        account=told("Account"),
-        qos=told("QOS"),
+        partition=texts("Partition"),
+        constraint=texts("Constraints"),
+        account=texts("Account"),
+        qos=texts("QOS"),
         gpus_per_node=gpus_by_node(words, jobs),
     )
 
@@ -95,7 +95,7 @@ def demands_of_trace(trace: Trace) -> Demands:
     Raises:
         WorkloadError: the file beside the trace cannot be used.
     """
-    return demands_told(words_of_trace(trace), len(trace))
+    return demands_from_words(words_of_trace(trace), len(trace))
 
 
 def _names_in(header: Sequence[str], label: str) -> dict[int, str]:

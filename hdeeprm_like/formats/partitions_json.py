@@ -45,14 +45,14 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
     if len(numbers) != nodes:
         raise keys["nodes"].wrong(f"names {len(numbers)} hosts; the platform has {nodes} nodes")
     found = keys["partitions"].elements()
-    told = [_partition(one, numbers) for one in found]
-    names = [name for name, _, _ in told]
+    listed = [_partition(one, numbers) for one in found]
+    names = [name for name, _, _ in listed]
     if len(set(names)) < len(names):
         raise keys["partitions"].wrong("a name occurs twice")
-    members = np.zeros((len(told), nodes), np.bool_)
-    for row, (_, rows, _) in enumerate(told):
+    members = np.zeros((len(listed), nodes), np.bool_)
+    for row, (_, rows, _) in enumerate(listed):
         members[row, rows] = True
-    settings = [own for _, _, own in told]
+    settings = [own for _, _, own in listed]
     scheduling = keys["scheduling"].entries() if "scheduling" in keys else {}
     more = {key: keys[key].entries() for key in ("qos", "shares") if key in keys}
     linear = "scheduling" in keys and scheduling.get("SelectType", keys["scheduling"]).value == "select/linear"

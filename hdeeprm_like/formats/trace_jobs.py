@@ -72,23 +72,23 @@ def convert(
     Source: HDeepRM thesis 3.1.3 and 4.1.2.
     """
     trace = with_requests_of_field_6(trace)
-    asked = _requests(trace, rng, missing_memory)
+    requests = _requests(trace, rng, missing_memory)
     reasons = {
         "a negative submit time": trace.submit < 0,
-        "no requested time": ~(asked.time > 0),
-        "no processors": asked.size < 1,
-        "no memory": asked.memory < 0,
+        "no requested time": ~(requests.time > 0),
+        "no processors": requests.size < 1,
+        "no memory": requests.memory < 0,
         "no run time": ~(trace.run > 0) & (runtimes == "trace"),
-        f"more than {max_time} s": _above(asked.time, max_time),
-        f"more than {max_cores} cores": _above(asked.size, max_cores),
-        f"more than {max_memory} MB per core": _above(asked.memory, max_memory),
-        f"more than {max_bandwidth} GB/s per core": _above(asked.bandwidth, max_bandwidth),
+        f"more than {max_time} s": _above(requests.time, max_time),
+        f"more than {max_cores} cores": _above(requests.size, max_cores),
+        f"more than {max_memory} MB per core": _above(requests.memory, max_memory),
+        f"more than {max_bandwidth} GB/s per core": _above(requests.bandwidth, max_bandwidth),
     }
     rows, skipped = _kept(reasons, len(trace), skip, first)
     if not len(rows):
         raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs is left{_why(skipped, skip)}")
-    _check_times(trace, rows, asked.time, runtimes == "trace")
-    return _workload(trace, asked, rows, reference_flops, capacity, runtimes, demands), skipped
+    _check_times(trace, rows, requests.time, runtimes == "trace")
+    return _workload(trace, requests, rows, reference_flops, capacity, runtimes, demands), skipped
 
 
 def _check_times(trace: Trace, rows: Ints, requested: Floats, with_run: bool) -> None:
@@ -98,8 +98,8 @@ def _check_times(trace: Trace, rows: Ints, requested: Floats, with_run: bool) ->
         longest = rows[np.argmax(column[rows])]
         if column[longest] > LONGEST:
             after = " after the first" if verb == "comes" else ""
-            told = f"{verb} {column[longest]:g} s{after}; at most {LONGEST:g} are possible"
-            raise WorkloadError(f"{trace.path}: job {trace.job[longest]} {told}")
+            excess = f"{verb} {column[longest]:g} s{after}; at most {LONGEST:g} are possible"
+            raise WorkloadError(f"{trace.path}: job {trace.job[longest]} {excess}")
 
 
 class _Requests(NamedTuple):
@@ -125,7 +125,7 @@ def _requests(trace: Trace, rng: np.random.Generator, missing_memory: float | No
 
 def _workload(
     trace: Trace,
-    asked: _Requests,
+    requests: _Requests,
     rows: Ints,
     reference_flops: float,
     capacity: int,
@@ -137,20 +137,20 @@ def _workload(
     ids = np.array([f"w0!{number}" for number in range(len(rows))])
     order = np.lexsort((ids.astype(np.bytes_), trace.submit[rows]))
     ids, rows = ids[order], rows[order]
-    time, memory, bandwidth = asked.time[rows], asked.memory[rows], asked.bandwidth[rows]
+    time, memory, bandwidth = requests.time[rows], requests.memory[rows], requests.bandwidth[rows]
     requested_ops = np.floor(time * gflops * GIGA)
     if runtimes == "trace":
         ops = np.floor(trace.run[rows] * gflops * GIGA)
         suffix = [f"{run:.17g}s" for run in trace.run[rows].tolist()]
     else:
-        ops = np.floor(requested_ops * asked.accuracy[rows])
-        suffix = [f"{percent:.0f}" for percent in (100 * asked.accuracy[rows]).tolist()]
+        ops = np.floor(requested_ops * requests.accuracy[rows])
+        suffix = [f"{percent:.0f}" for percent in (100 * requests.accuracy[rows]).tolist()]
     named = zip(time.tolist(), memory.tolist(), bandwidth.tolist(), suffix, strict=True)
     return Workload(
         ids=tuple(ids.tolist()),
         profiles=tuple(f"{t:.17g}_{m:.17g}_{b:.0f}_{last}" for t, m, b, last in named),
         submit=trace.submit[rows] - trace.submit[rows[0]],
-        size=asked.size[rows],
+        size=requests.size[rows],
         requested_time=time,
         requested_ops=requested_ops,
         ops=ops,

@@ -171,8 +171,8 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
     walltime = _walltime(job.get("walltime"), f"{where}.walltime")
     if profile.shared and profile.ops is not None:
         profile = profile._replace(ops=profile.ops / size)
-    told = profile.requested_time, profile.requested_ops, profile.delay, profile.ops
-    if walltime == math.inf and all(figure is None for figure in told):
+    figures = profile.requested_time, profile.requested_ops, profile.delay, profile.ops
+    if walltime == math.inf and all(figure is None for figure in figures):
         raise WorkloadError(
             f"{where}: neither it nor its profile {profile_name[:40]!r} says how long it may run; a walltime is needed"
         )

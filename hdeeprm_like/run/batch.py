@@ -25,7 +25,7 @@ NO_DECISION = f"none of {DRAWS} episodes had a decision to make; use other jobs"
 
 EPISODE = np.dtype(
     [
-        ("first", "i8"),  # row of its first job in the pool
+        ("first", "i8"),  # row of its first job in the job pool
         ("jobs", "i8"),
         ("origin", "f8"),  # s on the pool's clock at which its own clock starts
         ("seed", "u8"),  # of the random policies
@@ -54,7 +54,7 @@ REST = -2  # instead of an action: leave the run as it is
 LOST = -1  # instead of a number of episodes: one could not begin
 
 
-class Stock(Bundle):
+class JobPool(Bundle):
     """Jobs for episodes, as they are before a run; L jobs.
 
     Attributes:
@@ -109,57 +109,57 @@ def restore(block: NDArray[np.uint8], fresh: NDArray[np.uint8]) -> None:
 
 
 @by_type
-def take_demand(tables: BundleType, j: int, stock: BundleType, row: int) -> object:
+def take_demand(tables: BundleType, j: int, pool: BundleType, row: int) -> object:
     """Copy from the pool which nodes a job may run on."""
-    return asks_for_no_nodes if no_partitions(tables) else take_nodes
+    return requests_no_nodes if no_partitions(tables) else take_nodes
 
 
 @inlined
-def asks_for_no_nodes(tables: Tables, j: int, stock: Stock, row: int) -> None:
+def requests_no_nodes(tables: Tables, j: int, pool: JobPool, row: int) -> None:
     """Do nothing: there are no partitions."""
 
 
 @inlined
-def take_nodes(tables: Tables, j: int, stock: Stock, row: int) -> None:
+def take_nodes(tables: Tables, j: int, pool: JobPool, row: int) -> None:
     """Copy a job's demand for nodes from the pool."""
-    tables.node_sets.demands[j] = stock.demands[row]
+    tables.node_sets.demands[j] = pool.demands[row]
 
 
 @inlined
-def take_jobs(tables: Tables, simulation: Simulation, stock: Stock, first: int, origin: float) -> None:
+def take_jobs(tables: Tables, simulation: Simulation, pool: JobPool, first: int, origin: float) -> None:
     """Copy the jobs of an episode from the pool, with *origin* (s) as time 0."""
     for j in range(simulation.sim[0].jobs):
-        tables.jobs[j] = stock.jobs[first + j]
-        simulation.tasks[j] = stock.tasks[first + j]
-        take_demand(tables, j, stock, first + j)
+        tables.jobs[j] = pool.jobs[first + j]
+        simulation.tasks[j] = pool.tasks[first + j]
+        take_demand(tables, j, pool, first + j)
         tables.jobs[j].submit -= origin
         simulation.submit[j] = tables.jobs[j].submit
 
 
 @compiled
-def draw_window(batch: Batch, stock: Stock, i: int) -> None:
+def draw_window(batch: Batch, pool: JobPool, i: int) -> None:
     """Draw the next episode of a place, a window of the pool."""
     e, rules = batch.episodes[i], batch.rules[0]
     e.first, e.jobs = draw_below(batch.draws, i, rules.starts), rules.window
-    e.origin = stock.jobs[e.first].submit
+    e.origin = pool.jobs[e.first].submit
     e.seed = draw_below(batch.draws, i, SEEDS)
     if rules.limited:
         return
     for kind in range(4):
         batch.limits[i, kind] = 0.0
     for j in range(e.first, e.first + e.jobs):
-        requests = requests_of(stock.jobs, j)
+        requests = requests_of(pool.jobs, j)
         for kind in range(len(requests)):
             batch.limits[i, kind] = max(batch.limits[i, kind], requests[kind])
 
 
 @compiled
-def begin_episode(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
+def begin_episode(batch: Batch, pool: JobPool, i: int, run: Run) -> bool:
     """Run the drawn or loaded episode of a place to its first decision; return False if there is none."""
     restore(batch.blocks[i], batch.fresh)
     e, t, s = batch.episodes[i], run.core.tables, run.simulation
     s.sim[0].jobs = e.jobs
-    take_jobs(t, s, stock, e.first, e.origin)
+    take_jobs(t, s, pool, e.first, e.origin)
     t.clock[0].random = e.seed
     if not batch.rules[0].limited:
         set_limits(run.observer, batch.limits[i])  # type: ignore[arg-type]
@@ -171,13 +171,13 @@ def begin_episode(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
 
 
 @compiled
-def begin_next(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
+def begin_next(batch: Batch, pool: JobPool, i: int, run: Run) -> bool:
     """Begin the next episode of a place; False if it has no decision, nor has any of many windows."""
     if batch.rules[0].starts == 0:
-        return begin_episode(batch, stock, i, run)
+        return begin_episode(batch, pool, i, run)
     for _ in range(DRAWS):
-        draw_window(batch, stock, i)
-        if begin_episode(batch, stock, i, run):
+        draw_window(batch, pool, i)
+        if begin_episode(batch, pool, i, run):
             return True
     return False
 
@@ -233,7 +233,7 @@ def carry_on(batch: Batch, i: int, run: Run, action: int) -> None:
 
 
 @released
-def advance_some(batch: Batch, stock: Stock, low: int, high: int) -> int:
+def advance_some(batch: Batch, pool: JobPool, low: int, high: int) -> int:
     """Advance the runs of the places from *low* to *high* to their next decisions, and write the observations.
 
     The actions are those of the batch: BEGIN for a new episode, REST to leave a run unchanged; a finished run is always
@@ -249,20 +249,20 @@ def advance_some(batch: Batch, stock: Stock, low: int, high: int) -> int:
             continue
         run = at_address(batch.first, batch.runs[i])
         if action == BEGIN:
-            lost |= not begin_next(batch, stock, i, run)
+            lost |= not begin_next(batch, pool, i, run)
             continue
         batch.terminated[i] = batch.truncated[i] = batch.ended[i] = False
         batch.returns[i], batch.lengths[i] = 0.0, 0
         if e.over:
             if ends == NEXT_STEP:
                 batch.rewards[i] = 0.0
-                lost |= not begin_next(batch, stock, i, run)
+                lost |= not begin_next(batch, pool, i, run)
             continue
         carry_on(batch, i, run, action)
         if e.over:
             ended += 1
             if ends == AT_ONCE:
-                lost |= not begin_next(batch, stock, i, run)
+                lost |= not begin_next(batch, pool, i, run)
     return LOST if lost else ended
 
 

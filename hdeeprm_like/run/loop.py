@@ -168,7 +168,7 @@ def advance(run: Run, instants: int) -> int:
             return OVER
         if sim.deciding:
             log_blocked(t)
-            sim.call_asked = next_call(t, core.window)
+            sim.call_requested = next_call(t, core.window)
             apply_decisions(t, s, run.clock)
             sim.deciding = 0
         if not has_room(t) or sim.next_job >= sim.unsure_from:

@@ -47,7 +47,7 @@ class Replay(Bundle):
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class Predictions:
     """Predictions for jobs at their submission.
 
     Attributes:
@@ -58,7 +58,7 @@ class Told:
     features: Floats
 
 
-def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[str] = ()) -> Told:
+def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[str] = ()) -> Predictions:
     """Return the predictions for each job at its submission, and the features of learned predictors.
 
     Args:
@@ -75,7 +75,7 @@ def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[st
     kind, job = np.repeat(np.array([END, SUBMIT, ASK, START]), count), np.tile(np.arange(count), 4)
     order = np.lexsort((job, kind, time))
     asked = np.array([number_of_times(name, names) for name in times], np.int64)
-    told = Replay(
+    events = Replay(
         time[order],
         kind[order],
         job[order],
@@ -84,10 +84,10 @@ def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[st
         np.zeros((count, len(FEATURES))),
     )
     if any(map(is_own, names)):
-        play_in_python(state, history, told, OwnTimes(state, [baseline(f"sjf@{name}") for name in names]))
+        play_in_python(state, history, events, OwnTimes(state, [baseline(f"sjf@{name}") for name in names]))
     else:
-        play(state.tables, history, told)
-    return Told(told.predicted, told.features)
+        play(state.tables, history, events)
+    return Predictions(events.predicted, events.features)
 
 
 @compiled
@@ -97,7 +97,7 @@ def play(tables: Tables, history: History, replay: Replay) -> None:
         tables.clock[0].now = replay.time[e]
         if replay.kind[e] == ASK:
             read_history(tables, history)
-            note_told(tables, history, replay, replay.job[e])
+            note_predictions(tables, history, replay, replay.job[e])
         else:
             happen(tables, replay.kind[e], replay.job[e])
 
@@ -109,13 +109,13 @@ def play_in_python(state: State, history: History, replay: Replay, own: OwnTimes
         if kind == ASK:
             read_history(state.tables, history)
             own.write_of(history, np.array([j]))
-            note_told(state.tables, history, replay, j)
+            note_predictions(state.tables, history, replay, j)
         else:
             happen(state.tables, kind, j)
 
 
 @compiled
-def note_told(tables: Tables, history: History, replay: Replay, j: int) -> None:
+def note_predictions(tables: Tables, history: History, replay: Replay, j: int) -> None:
     """Record the predictions for a submitted job."""
     describe_for_trees(tables, history, replay.features[j], j)
     for i in range(len(replay.asked)):

@@ -32,7 +32,7 @@ from hdeeprm_like.run.batch import (
     RULES,
     STAY,
     Batch,
-    Stock,
+    JobPool,
     advance_some,
     first_illegal,
 )
@@ -108,13 +108,13 @@ def put_notes_together(runs: list[Run]) -> None:
 class Runs:
     """B runs of one decision space on one platform, advanced together.
 
-    The jobs of an episode are rows of a *pool*: windows of a trace share one, generated jobs are put into it first.
+    The jobs of an episode are rows of a *job pool*: windows of a trace share one, generated jobs are put into it first.
 
     Attributes:
         observations: (B, ...) float32, masks: (B, A) which actions are legal now, rewards: (B,) of the last decisions,
         now: (B,) clocks in s; written in place.
         terminated, truncated, ended, final, returns, lengths, figures, draws, episodes: of ``Batch``.
-        pool: the jobs for episodes, as they are before a run.
+        job_pool: the jobs for episodes, as they are before a run.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Runs:
         self.platform = platform
         self.count = count
         self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
-        self.stock = self._room_for_jobs(0 if jobs is None else len(jobs))
+        self.job_pool = self._room_for_jobs(0 if jobs is None else len(jobs))
         if jobs is not None:
             self._fill(slice(None), jobs)
         self._named = named
@@ -172,7 +172,7 @@ class Runs:
         self._stacked: list[NDArray[Any]] = []
         self._batch = self._room_for(LEAST_JOBS, LEAST_JOBS)
         self._room = LEAST_JOBS, LEAST_JOBS
-        self._advance_some = direct(advance_some, self._batch, self.stock, 0, 0)
+        self._advance_some = direct(advance_some, self._batch, self.job_pool, 0, 0)
         self._forgiving = sample.actions.forgiving
         self._first_illegal = direct(first_illegal, self._batch, self._forgiving)
         self._ends = np.linspace(0, count, min(threads, count) + 1).astype(np.int64).tolist()
@@ -193,12 +193,12 @@ class Runs:
         """
         if len(jobs) > self._shelf:
             wider = max(len(jobs), 2 * self._shelf, LEAST_JOBS)
-            stock = self._room_for_jobs(wider * self.count)
-            for (_, old), (_, new) in zip(self.stock.fields(), stock.fields(), strict=True):
+            pool = self._room_for_jobs(wider * self.count)
+            for (_, old), (_, new) in zip(self.job_pool.fields(), pool.fields(), strict=True):
                 if len(old):
                     new.reshape(self.count, wider)[:, : self._shelf] = old.reshape(self.count, self._shelf)
             self.episodes["first"] += np.arange(self.count) * (wider - self._shelf)
-            self.stock, self._shelf = stock, wider
+            self.job_pool, self._shelf = pool, wider
         first = place * self._shelf
         self._fill(slice(first, first + len(jobs)), jobs)
         return first
@@ -210,7 +210,10 @@ class Runs:
             first: row of its first job in the pool. jobs: number of jobs. origin: s on their clock at its time 0.
             seed: of the random policies. limits: the largest requests, which scale observations.
         """
-        size, nodes = self.stock.jobs["size"][first : first + jobs], self.stock.demands["nodes"][first : first + jobs]
+        size, nodes = (
+            self.job_pool.jobs["size"][first : first + jobs],
+            self.job_pool.demands["nodes"][first : first + jobs],
+        )
         self.make_room(jobs, int(most_cores(self.platform, nodes, size).sum()))
         e = self.episodes[place]
         e["first"], e["jobs"], e["origin"], e["seed"] = first, jobs, origin, seed
@@ -280,17 +283,17 @@ class Runs:
         for old, new in zip(before, self._stacked, strict=True):
             new[tuple(slice(length) for length in old.shape)] = old
 
-    def _room_for_jobs(self, jobs: int) -> Stock:
+    def _room_for_jobs(self, jobs: int) -> JobPool:
         """Return a pool with capacity for *jobs* jobs."""
-        return Stock(np.zeros(jobs, JOB), np.zeros(jobs, TASK), np.zeros(0 if self._sets is None else jobs, DEMAND))
+        return JobPool(np.zeros(jobs, JOB), np.zeros(jobs, TASK), np.zeros(0 if self._sets is None else jobs, DEMAND))
 
     def _fill(self, rows: slice, jobs: Workload) -> None:
         """Write jobs as they are before a run into rows of the pool."""
-        fill_jobs(self.stock.jobs[rows], jobs, self.platform.reference_flops)
-        fill_tasks(self.stock.tasks[rows], jobs)
+        fill_jobs(self.job_pool.jobs[rows], jobs, self.platform.reference_flops)
+        fill_tasks(self.job_pool.tasks[rows], jobs)
         if self._sets is not None:
             demands = jobs.demands or no_demands(len(jobs))
-            self.stock.demands[rows] = self._sets.rows(demands, jobs.size, self.space.whole)
+            self.job_pool.demands[rows] = self._sets.rows(demands, jobs.size, self.space.whole)
         elif jobs.demands is not None:
             refuse_demands(jobs.ids, jobs.demands)
 
@@ -302,7 +305,7 @@ class Runs:
 
     def _advance(self) -> int:
         """Return how many episodes have ended, or LOST."""
-        given = self._batch, self.stock
+        given = self._batch, self.job_pool
         if self._pool is None:
             return self._advance_some(*given, 0, self.count)
         others = [self._pool.submit(self._advance_some, *given, *ends) for ends in pairwise(self._ends[1:])]

@@ -123,7 +123,7 @@ class Stream:
             over = advance(self._run, FOREVER) == OVER
             rows = ended_rows(tables)
             if over or 2 * len(rows) >= sim["jobs"][0]:  # so that at most as many jobs move as have ended
-                yield self._told(rows)
+                yield self._reports(rows)
                 self._let_go()
             self._append(None if over else next(self._parts, None))
 
@@ -138,7 +138,7 @@ class Stream:
         plans["tried"], plans["tried_cores"] = 0, -1
         plans["stale"] = 1  # reservations refer to rows: plan them again, with the same result
 
-    def _told(self, rows: Ints) -> Records:
+    def _reports(self, rows: Ints) -> Records:
         """Return the reported data of some jobs."""
         found = np.zeros(len(rows), ENDED_JOB)
         found["number"] = self.numbers[rows]

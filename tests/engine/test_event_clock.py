@@ -76,7 +76,7 @@ def test_calls_can_be_asked_for_in_compiled_form():
     state = State(platform(), workload)
     stepper = textbook(state, workload)
     assert stepper.next_instant() is not None
-    stepper.simulation.sim["call_asked"] = 3.0
+    stepper.simulation.sim["call_requested"] = 3.0
     apply_decisions(state.tables, stepper.simulation, stepper.clock)
     assert next_instant(state.tables, stepper.simulation, stepper.clock)
     sim = stepper.simulation.sim[0]

@@ -138,7 +138,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_and_the_list(text, kinds, e
 def test_a_trace_of_the_archive_is_known_once_it_was_fetched(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     name = "CTC-SP2-1996-3.1-cln"
-    with pytest.raises(WorkloadError, match=f"get it once with: hdeeprm-like fetch-trace {name}$"):
+    with pytest.raises(WorkloadError, match=f"download it once with: hdeeprm-like fetch-trace {name}$"):
         found(name, "trace")
     trace_folder().mkdir()
     with gzip.open(trace_folder() / f"{name}.swf.gz", "wb") as file:

@@ -71,14 +71,14 @@ def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> lis
 
 def kill(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """Kill running jobs; jobs that are over, or already being killed, are left alone."""
-    asked: list[str] = []
+    identifiers: list[str] = []
     for identifier in event.texts("job_ids"):
         job = job_of(simulation, SchedulerEvent("", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
         if not job.kill_asked:
             job.kill_asked = True
-            asked.append(identifier)
+            identifiers.append(identifier)
     simulation.killers += 1
-    killer = yield (simulation.engine.spawn, execution.kill_jobs(simulation, asked), simulation.master)
+    killer = yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
     simulation.killing = [*(actor for actor in simulation.killing if actor.alive), killer]
 
 

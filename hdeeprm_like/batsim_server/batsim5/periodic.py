@@ -33,13 +33,13 @@ def keep_calling(simulation: Simulation5) -> Script:
     while True:
         if calls:
             date, wait = _next_date(calls, engine.now)
-            heard = yield (engine.get_within, mailbox, wait)
-            if heard == TIMEOUT:
+            received = yield (engine.get_within, mailbox, wait)
+            if received == TIMEOUT:
                 yield (engine.put, ("CALLS_DUE", _due(calls, date)))
                 continue
         else:
-            heard = yield (engine.get, mailbox)
-        kind, content = heard
+            received = yield (engine.get, mailbox)
+        kind, content = received
         if kind == DIE:
             return
         if kind == BEGIN:

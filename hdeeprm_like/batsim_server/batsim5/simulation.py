@@ -105,5 +105,5 @@ def _read_event(line: str, where: str, identifier: str) -> OutsideEvent:
         raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
     if not isinstance(data, str):
         raise WorkloadError(f"{where}: data must be a text")
-    told = {"id": identifier, "external_event_type": "GenericExternalEvent", "external_event": {"data": data}}
-    return OutsideEvent(float(time), "generic", (), encode(told))
+    event = {"id": identifier, "external_event_type": "GenericExternalEvent", "external_event": {"data": data}}
+    return OutsideEvent(float(time), "generic", (), encode(event))

@@ -43,10 +43,10 @@ class WorkloadReader5(WorkloadReader):
         """Return one profile from its JSON; its text is its form in messages."""
         profile = super().profile(name, description, where, depth, unused)
         kind = description["type"]
-        told = {"id": name, "profile_type": kind, "profile": TOLD[kind](profile.parameters)}
+        content = {"id": name, "profile_type": kind, "profile": TOLD[kind](profile.parameters)}
         if extra := self._extra_data(description, f"{where}: profile {name[:60]!r}"):
-            told["extra_data"] = extra
-        profile.text = encode(told)
+            content["extra_data"] = extra
+        profile.text = encode(content)
         return profile
 
     def check_unused(self, where: str) -> None:
@@ -99,11 +99,11 @@ def job_from_message(event: SchedulerEvent, reader: WorkloadReader5, number: str
 
 def profile_from_message(event: SchedulerEvent, reader: WorkloadReader5) -> Profile:
     """Return the profile of a RegisterProfileEvent."""
-    told = event.object("profile")
-    name = told.get("id")
-    if not isinstance(name, str) or not isinstance(told.get("profile"), dict):
+    content = event.object("profile")
+    name = content.get("id")
+    if not isinstance(name, str) or not isinstance(content.get("profile"), dict):
         raise ProtocolError(f"{event.where}: profile must have an id, a profile_type and a profile")
-    described = profile_of_message(told)
+    described = profile_of_message(content)
     if described["type"] == "ParallelTaskProfile":  # either part is optional
         flops, sent = described.get("cpu"), described.get("com")
         if isinstance(flops, list) and sent is None:

@@ -144,8 +144,8 @@ class View:
         shape = observation.shape(self._sizes)
         numbers = math.prod(shape)
         if numbers > limits.OBSERVATION.most:
-            asked = f"an observation of {numbers:,} numbers"
-            raise OptionsError(f"{asked}: {limits.refusal(limits.OBSERVATION)}; take fewer steps or slots")
+            wanted = f"an observation of {numbers:,} numbers"
+            raise OptionsError(f"{wanted}: {limits.refusal(limits.OBSERVATION)}; take fewer steps or slots")
         params = new_params(state.platform, state.limits)
         params["horizon"], params["backlog"], params["step"] = horizon, backlog, step
         params["memory_units"], params["sensitivity"], params["raw"] = memory_units, queue_sensitivity, raw

@@ -10,7 +10,7 @@ import numpy as np
 from hdeeprm_like.decision.names import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
 from hdeeprm_like.decision.policies.plans import NOBODY, Plans, pass_changes, planned_time, read_changes
 from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
-from hdeeprm_like.decision.policies.reservations import find_room, give, looks_at_nodes, reserve
+from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow, reserve
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
@@ -254,7 +254,7 @@ def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
             break
         other = plans.releases[n] if predicted else nth_job(tables.running, plan.ends, n)
         if on_nodes:
-            give(tables, plans, k, tables.jobs[other].first, other, j, 1)
+            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
         else:
             plan.spare += tables.jobs[other].size
         time = expected_finish(tables, plans, k, other)

@@ -11,7 +11,7 @@ from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earlies
 from hdeeprm_like.decision.policies.node_profile import note_nodes
 from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
 from hdeeprm_like.decision.policies.releases import expected_end
-from hdeeprm_like.decision.policies.reservations import give, look_at_present, room_in_plan
+from hdeeprm_like.decision.policies.reservations import look_at_present, release_at_shadow, room_in_plan
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import BundleType, copy_entries
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined, shift_left
@@ -20,7 +20,7 @@ from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.processor_index import counts_cores
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.waiting_queue import asks_more
+from hdeeprm_like.engine.waiting_queue import requests_more
 
 
 @inlined
@@ -29,7 +29,7 @@ def watch_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
     Until then reservations are of cores anywhere; later ones of nodes do not overlap with these in time.
     """
-    if plans.bounds.rows[k].on_nodes == 0 and (tables.clock[0].whole == 1 or asks_more(tables, j)):
+    if plans.bounds.rows[k].on_nodes == 0 and (tables.clock[0].whole == 1 or requests_more(tables, j)):
         plans.bounds.rows[k].on_nodes = 0 if counts_cores(tables) else 1
 
 
@@ -177,7 +177,7 @@ def has_room_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> b
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         other = plans.releases[i]
         if expected_end(tables, plans, k, other) <= begin:
-            give(tables, plans, k, tables.jobs[other].first, other, j, 1)
+            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
     return pick_allowed(tables, plans, j)
 
 

@@ -246,8 +246,8 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
 def has_own_priorities(state: State, baseline: Baseline) -> bool:
     """Return whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities."""
     partitions = state.platform.partitions
-    told = partitions is not None and bool(partitions.settings.get(OWN_PRIORITIES))
-    return told and baseline.order == "multifactor" and baseline.mode != "slurm"
+    set_by_platform = partitions is not None and bool(partitions.settings.get(OWN_PRIORITIES))
+    return set_by_platform and baseline.order == "multifactor" and baseline.mode != "slurm"
 
 
 def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:

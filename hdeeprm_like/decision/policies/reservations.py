@@ -67,8 +67,8 @@ def find_room(tables: Tables, plans: Plans, k: int, head: int) -> None:
 
 
 @compiled
-def give(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int, share: int) -> None:
-    """Return what a job holds to the nodes of the plan, or take it from them.
+def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int, share: int) -> None:
+    """Return what a job holds to the nodes as planned at the shadow time, or take it from them.
 
     Args:
         begin: place of the job's first stretch in the allocation. head: the job whose fitting cores are counted.
@@ -88,6 +88,18 @@ def give(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int, sh
                 plans.node_gpus[n] += share * job.gpus
             plan.room += room_in_plan(tables, plans, n, head)
             first, left, p = first + count, left - count, p + 1
+
+
+@inlined
+def release_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int) -> None:
+    """Return what a job holds to the nodes as planned at the shadow time of the head."""
+    change_at_shadow(tables, plans, k, begin, j, head, 1)
+
+
+@inlined
+def reserve_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int) -> None:
+    """Take what a job holds from the nodes as planned at the shadow time of the head."""
+    change_at_shadow(tables, plans, k, begin, j, head, -1)
 
 
 @compiled
@@ -113,7 +125,7 @@ def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
     for i in range(sort_releases(tables, plans, k)):
         other = plans.releases[i]
         if plan.on_nodes == 1:
-            give(tables, plans, k, tables.jobs[other].first, other, head, 1)
+            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, head)
         else:
             plan.spare += tables.jobs[other].size
         if plan.spare >= 0 and (plan.on_nodes == 0 or plan.room >= tables.jobs[head].size):
@@ -132,8 +144,8 @@ def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
         plan.spare -= tables.jobs[j].size
         return True
     begin = tables.clock[0].placed
-    give(tables, plans, k, begin, j, plan.head, -1)
+    reserve_at_shadow(tables, plans, k, begin, j, plan.head)
     if plan.room >= tables.jobs[plan.head].size:
         return True
-    give(tables, plans, k, begin, j, plan.head, 1)
+    release_at_shadow(tables, plans, k, begin, j, plan.head)
     return False

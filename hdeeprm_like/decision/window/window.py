@@ -37,7 +37,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.fitting import fits_now, fits_some_node
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.waiting_queue import asks_more
+from hdeeprm_like.engine.waiting_queue import requests_more
 from hdeeprm_like.types import Ints
 
 
@@ -112,7 +112,7 @@ def refill_slots(tables: Tables, window: Window) -> None:
         window.slots[i], window.wants[i] = NONE, NEVER
     if tables.clock[0].demanding > 0:
         for i in range(head + tail):
-            if window.slots[i] != NONE and asks_more(tables, window.slots[i]):
+            if window.slots[i] != NONE and requests_more(tables, window.slots[i]):
                 window.wants[i] = -window.wants[i]
     params.stale, params.filled, params.least = 0, filled, least_wanted(window.wants)
 

@@ -11,7 +11,15 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_told, numbers_in, words_of_csv, words_of_trace
+from hdeeprm_like.formats.log_words import (
+    GPUS,
+    NODES,
+    WORDS,
+    demands_from_words,
+    numbers_in,
+    words_of_csv,
+    words_of_trace,
+)
 from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
@@ -153,7 +161,7 @@ def with_demands(log: Log, machine: Platform) -> Log:
         return replace(log, jobs=replace(log.jobs, demands=None))
     for name in dict.fromkeys(log.words["Partition"]):
         partitions.number_of(name)
-    demands = demands_told(log.words, len(log.jobs))
+    demands = demands_from_words(log.words, len(log.jobs))
     if not machine.node_gpus.any():
         demands = replace(demands, gpus_per_node=np.zeros(len(log.jobs)))
     return replace(log, jobs=replace(log.jobs, demands=demands))
@@ -184,7 +192,7 @@ def in_one_partition(machine: Platform) -> Platform:
 def asking_for_all(log: Log) -> Log:
     """Return a log whose jobs ask for the only partition of a machine."""
     words = {name: column for name, column in log.words.items() if name not in ("Partition", "Constraints")}
-    return replace(log, jobs=replace(log.jobs, demands=demands_told(words, len(log.jobs))))
+    return replace(log, jobs=replace(log.jobs, demands=demands_from_words(words, len(log.jobs))))
 
 
 USUAL = {
