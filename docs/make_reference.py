@@ -5,7 +5,7 @@ import contextlib
 import inspect
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +15,7 @@ from hdeeprm_like.batsim_server.batsim5.cli import main as batsim5_main
 from hdeeprm_like.batsim_server.cli import main as batsim_main
 from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.decision import rewards
+from hdeeprm_like.decision import rewards, specs
 from hdeeprm_like.decision.names import MODES
 from hdeeprm_like.decision.observations import arrays, features
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
@@ -42,7 +42,7 @@ def write_reference(folder: Path) -> None:
         "plots": plots(),
         "spaces": spaces(),
         "observations": observations(),
-        "rewards": f"# Rewards\n\n{told_by(rewards)}",
+        "rewards": reward_page(),
         "environments": f"# Environments\n\n{told_by(registration)}",
         "formats": formats(),
         "names": data_names(),
@@ -153,11 +153,36 @@ def plots() -> str:
 def spaces() -> str:
     """Return the published decision spaces and their parts."""
     rows = [
-        (f"`{name}`", space.actions, space.opens, space.observation, space.reward, f"{space.step:g}")
-        for name, space in PRESETS.items()
+        (f"`{name}`", one.summary, one.source, *map(str, (space.actions, space.opens, space.observation, space.reward)))
+        for (name, space), one in zip(PRESETS.items(), specs.PRESETS.values(), strict=True)
     ]
-    heads = ("preset", "actions", "asked when", "observation", "reward", "step")
-    return f"# Decision spaces\n\nWhat they mean is told in [decision spaces](../../spaces.md).\n\n{table(heads, rows)}"
+    heads = ("preset", "what the agent decides and its reward", "source", "actions", "decides", "observation", "reward")
+    parts = [
+        f"# Decision spaces\n\n[Decision spaces](../../spaces.md) explains them.\n\n{table(heads, rows)}",
+        *(
+            f"## {title}\n\n{table(('name', 'meaning', 'source'), rows_of(known))}"
+            for title, known in (("Actions", specs.ACTIONS), ("When an agent decides", specs.DECISION_POINTS))
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def rows_of(known: Mapping[str, specs.Spec]) -> list[tuple[str, str, str]]:
+    """Return name, meaning and source of each entry."""
+    return [(f"`{name}`", one.summary, one.source) for name, one in known.items()]
+
+
+def reward_page() -> str:
+    """Return the objectives and the modes of a reward."""
+    objectives = [(f"`{name}`", one.summary, one.unit, one.source) for name, one in specs.OBJECTIVES.items()]
+    modes = [(f"`{name}`", one.summary, one.source) for name, one in specs.REWARD_MODES.items()]
+    return "\n".join(
+        [
+            f"# Rewards\n\n{told_by(rewards)}",
+            f"## Objectives\n\n{table(('objective', 'value', 'unit', 'source'), objectives)}",
+            f"## Modes\n\n{table(('mode', 'the reward of a decision', 'source'), modes)}",
+        ]
+    )
 
 
 def observations() -> str:
@@ -167,7 +192,9 @@ def observations() -> str:
         modules.setdefault(one.write.__module__, []).append(f"`{name}`")
     parts = [f"## {', '.join(names)}\n\n{told_by(import_module(module))}" for module, names in modules.items()]
     shared = ["## Features of a job", told_by(features), "## Limits", told_by(arrays)]
-    return "\n\n".join(["# Observations", *parts, *shared])
+    kinds = [(f"`{name}`", one.summary, one.shape, one.source) for name, one in specs.OBSERVATIONS.items()]
+    listed = table(("kind", "what it shows", "shape", "source"), kinds)
+    return "\n\n".join(["# Observations", listed, *parts, *shared])
 
 
 def told_by(module: ModuleType) -> str:
