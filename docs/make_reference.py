@@ -16,7 +16,7 @@ from hdeeprm_like.batsim_server.cli import main as batsim_main
 from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.decision import rewards, specs
-from hdeeprm_like.decision.names import MODES
+from hdeeprm_like.decision.mode_specs import MODES_BY_NAME
 from hdeeprm_like.decision.observations import arrays, features
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import PRESETS
@@ -124,7 +124,6 @@ def policies() -> str:
         "Job policies": numbers.JOB_POLICIES,
         "Core policies": numbers.CORE_POLICIES,
         "Orders of the queue": numbers.ORDERS,
-        "Modes": MODES,
         "Placements": numbers.PLACEMENTS,
         "Run times": numbers.RUN_TIMES,
     }
@@ -132,6 +131,7 @@ def policies() -> str:
     text += "A policy pair is `JOB-CORE`, a baseline `ORDER[@TIMES]+MODE[@TIMES][-PLACEMENT]`.\n\n"
     for title, known in parts.items():
         text += f"## {title}\n\n{', '.join(f'`{name}`' for name in known)}\n\n"
+    text += f"## Modes\n\n{table(('mode', 'how it starts jobs', 'source'), rows_of(MODES_BY_NAME))}\n"
     rows = [(f"`{name}`", meaning) for name, meaning in FEATURES.items()]
     return text + f"## Features of learned policies\n\n{table(('feature', 'what it is'), rows)}"
 
