@@ -5,6 +5,7 @@ import contextlib
 import inspect
 import io
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +26,7 @@ from hdeeprm_like.engine import numbers
 from hdeeprm_like.envs import registration
 from hdeeprm_like.formats.open import FORMATS
 from hdeeprm_like.formats.shipped import TITLES, listed
+from hdeeprm_like.learning.agent_options import constructors, options_of, parameters_of
 from hdeeprm_like.options import Options
 from hdeeprm_like.results.plots import KINDS
 
@@ -46,6 +48,7 @@ def write_reference(folder: Path) -> None:
         "environments": f"# Environments\n\n{told_by(registration)}",
         "formats": formats(),
         "names": data_names(),
+        "agents": agents(),
     }
     for name, text in pages.items():
         path = folder / f"{name}.md"
@@ -210,6 +213,33 @@ def data_names() -> str:
         if one.kind not in ("platform", "trace", "workload")
     ]
     return f"# Experiments and agents\n\n{table(('kind', 'name', 'file', 'what it is', 'source'), rows)}"
+
+
+def agents() -> str:
+    """Return the options of each shipped agent, from the annotations of its constructor."""
+    from hdeeprm_like.learning.agents import LearningAgent
+    from hdeeprm_like.learning.loading import load_agent_class
+
+    text = "# Options of agents\n\nEach also takes `lr`, `gamma` and the schedules of [agents](../../agents.md).\n\n"
+    for path in sorted((Path(__file__).parent.parent / "agents").glob("*.py")):
+        if "LearningAgent" not in path.read_text(encoding="utf-8") and "SlotPPO" not in path.read_text(
+            encoding="utf-8"
+        ):
+            continue
+        kind = load_agent_class(str(path))
+        reached = constructors(kind, LearningAgent)
+        found = options_of(reached)
+        rows = [
+            (f"`{name}`", f"`{json.dumps(one.default)}`", bounds.wanted if bounds else "", meaning)
+            for name, one in parameters_of(reached).items()
+            if one.default is not inspect.Parameter.empty
+            for bounds, meaning in [found[name]]
+        ]
+        text += f"## agents/{path.name}\n\n{first_line(sys.modules[kind.__module__])}\n\n"
+        text += (
+            f"Learning rate: `{kind.learning_rate:g}`.\n\n{table(('option', 'default', 'may be', 'meaning'), rows)}\n"
+        )
+    return text
 
 
 def formats() -> str:
