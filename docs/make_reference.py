@@ -221,24 +221,19 @@ def agents() -> str:
     from hdeeprm_like.learning.loading import load_agent_class
 
     text = "# Options of agents\n\nEach also takes `lr`, `gamma` and the schedules of [agents](../../agents.md).\n\n"
-    for path in sorted((Path(__file__).parent.parent / "agents").glob("*.py")):
-        if "LearningAgent" not in path.read_text(encoding="utf-8") and "SlotPPO" not in path.read_text(
-            encoding="utf-8"
-        ):
-            continue
-        kind = load_agent_class(str(path))
+    for name in ("reinforce", "actor_critic", "ppo", "kernel", "attention", "recurrent"):
+        kind = load_agent_class(str(Path(__file__).parent.parent / "agents" / f"{name}.py"))
         reached = constructors(kind, LearningAgent)
         found = options_of(reached)
         rows = [
-            (f"`{name}`", f"`{json.dumps(one.default)}`", bounds.wanted if bounds else "", meaning)
-            for name, one in parameters_of(reached).items()
+            (f"`{option}`", f"`{json.dumps(one.default)}`", bounds.wanted if bounds else "", meaning)
+            for option, one in parameters_of(reached).items()
             if one.default is not inspect.Parameter.empty
-            for bounds, meaning in [found[name]]
+            for bounds, meaning in [found[option]]
         ]
-        text += f"## agents/{path.name}\n\n{first_line(sys.modules[kind.__module__])}\n\n"
-        text += (
-            f"Learning rate: `{kind.learning_rate:g}`.\n\n{table(('option', 'default', 'may be', 'meaning'), rows)}\n"
-        )
+        text += f"## agents/{name}.py\n\n{first_line(sys.modules[kind.__module__])}\n\n"
+        text += f"Learning rate: `{kind.learning_rate:g}`.\n\n"
+        text += table(("option", "default", "may be", "meaning"), rows) + "\n"
     return text
 
 
