@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hdeeprm_like.decision.mode_specs import MODES
 from hdeeprm_like.decision.score_files import (
     ZOO,
     ScoredPolicy,
@@ -58,27 +59,10 @@ __all__ = [
     "baseline",
 ]
 
-STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
-RESERVE, SLURM, BOUNDED = 10, 11, 12
-
-MODES = {
-    "strict": STRICT,
-    "greedy": GREEDY,
-    "commit": COMMIT,
-    "commitbackfill": COMMIT_BACKFILL,
-    "easy": EASY,
-    "easyfcfs": EASY_FCFS,
-    "easysjf": EASY_SJF,
-    "conservative": CONSERVATIVE,
-    "packing": PACKING,
-    "scored": SCORED,
-    "reserve": RESERVE,
-    "slurm": SLURM,
-    "bounded": BOUNDED,
-}
-
-RESERVED = "reserve"  # the mode with options: number of cores kept, and the longest request, in s, that may use them
-GUARANTEED = "bounded"  # the mode whose option is the guarantee, see `Baseline.bound`
+RESERVED = (
+    "reserve"  # the mode that has options: how many cores it keeps, and the longest request, in s, that may take them
+)
+GUARANTEED = "bounded"  # the mode whose option is how long a job waits at most, see `Baseline.bound`
 USUAL_BOUND, LEAST_BOUND, MOST_BOUND = 1.0, 0.1, 100.0
 KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # defaults: share of the cores, and s
 WATCHED = "slurm"  # the mode with a watch's options: s between two looks, and the largest site factor

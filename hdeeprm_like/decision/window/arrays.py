@@ -1,28 +1,29 @@
 """Arrays of a window, the part of the queue that an agent sees, in compiled code; see ``window``."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 
+from hdeeprm_like.decision import specs
+from hdeeprm_like.decision.specs import QUEUE_ORDERS
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.numbers import FIRST_CHANGING, ORACLE, ORDERS, REQUESTED
+from hdeeprm_like.engine.dispatch import check_names
+from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import longer
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Ints, Records
 
-Opens: TypeAlias = Literal["waiting", "fitting", "ticks"]
-OPENS: tuple[Opens, ...] = get_args(Opens)
+Opens: TypeAlias = specs.Opens
+OPENS = tuple(specs.DECISION_POINTS)
 ON_WAITING, ON_FITTING, ON_TICKS = 0, 1, 2
+check_names("decision points", OPENS, ("waiting", "fitting", "ticks"), "decision.window.arrays")
 
 ARRIVAL = "fcfs"
-QUEUE_ORDERS = {name: number for name, number in ORDERS.items() if number < FIRST_CHANGING and number != ORACLE}
-"""Orders that can fill the slots: those that do not change while a job waits and do not use its run time."""
-
-NONE = -1  # no job, in an empty slot
-NEVER = 2**31 - 1  # cores that let no job start, in an empty slot
-EARLY = 1e-6  # s; an instant counts as at a time step up to this early, as Batsim sends microseconds
+NONE = -1  # no job: in an empty slot
+NEVER = 2**31 - 1  # cores that let no job start: in an empty slot
+EARLY = 1e-6  # s; an instant is at a time step if it comes no earlier than that before it: Batsim tells microseconds
 
 QUEUE, WORK, FREE, REMAINING, BACKLOG = 0, 1, 2, 3, 4  # columns of Window.found
 FOUND = 5
