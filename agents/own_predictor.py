@@ -28,5 +28,5 @@ class Predictor:
         self.seen.update(ended)
         for j in sorted(ended, key=lambda j: float(state.finish_time[j])):
             self.lasted.setdefault(int(state.user[j]), []).append(float(state.finish_time[j] - state.start_time[j]))
-        told = [max(self.lasted.get(int(state.user[j]), [])[-3:], default=state.requested_time[j]) for j in jobs]
-        return np.array(told)
+        longest = [max(self.lasted.get(int(state.user[j]), [])[-3:], default=state.requested_time[j]) for j in jobs]
+        return np.array(longest)

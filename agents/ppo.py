@@ -136,7 +136,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         activation: Activation = "tanh",
         normalize: Annotated[bool, "whether features are standardized by their mean and deviation so far"] = False,
         factors: Annotated[
-            Sequence[int], Several(COUNT), "sizes of the choices that an action combines, as [6, 6] for 36 policy pairs"
+            Sequence[int], Several(COUNT), "sizes of the choices that an action combines: [6, 6] for 36 policy pairs"
         ] = (),
         preference: Annotated[
             float, NOT_NEGATIVE, "what is added to the logits of the action that `training.prior` finds best"

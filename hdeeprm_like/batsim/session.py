@@ -109,7 +109,7 @@ class Conversation:
         self._completed_now, self._submitted_now, self._decision_due = [], 0, False
         while system.open:
             system.act(self._agent.act(*system.observe()))
-        commands = state.drain(asked=True)
+        commands = state.drain(requested=True)
         for job, _ in commands.starts:
             self._running.add(job)
         return commands

@@ -11,8 +11,8 @@ from hdeeprm_like.errors import ProtocolError
 SHORTEST_RUN = 1e-5  # s
 
 
-def run_job(simulation: Simulation, running: RunningJob, tell: bool = True) -> Script:
-    """Run a job from start to end, then report to the server, if there is one to *tell*."""
+def run_job(simulation: Simulation, running: RunningJob, report: bool = True) -> Script:
+    """Run a job from start to end, then report to the server, if there is one to *report* to."""
     engine, job = simulation.engine, running.job
     job.start = engine.now
     yield from begin_energy(simulation, running)
@@ -28,7 +28,7 @@ def run_job(simulation: Simulation, running: RunningJob, tell: bool = True) -> S
     else:
         job.state = "COMPLETED_WALLTIME_REACHED"
     yield from end_job(simulation, running)
-    if tell:
+    if report:
         yield (engine.put, ("JOB_COMPLETED", running))
     elif running.overdue is not None:
         engine.remove(running.overdue)

@@ -172,7 +172,7 @@ class Rank:
         yield (self._engine.wait, action, -1.0)
 
     def sleep(self, seconds: float) -> Script:
-        """Let time pass."""
+        """Sleep for some seconds."""
         if seconds > 0.0:
             yield (self._engine.sleep, seconds)
 

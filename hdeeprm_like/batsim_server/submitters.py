@@ -119,7 +119,7 @@ def start_all(simulation: Simulation) -> bool:
             if job.size > len(machines):
                 raise WorkloadError(f"job {job.identifier}: requests {job.size} machines, there are {len(machines)}")
             job.machines = job.ranks = list(range(job.size))
-            engine.begin(run_job(simulation, simulation.start(job), tell=False), machines[0].host.name)
+            engine.begin(run_job(simulation, simulation.start(job), report=False), machines[0].host.name)
     engine.run()
     return True
 

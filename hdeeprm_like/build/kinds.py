@@ -182,7 +182,7 @@ def decide(system: DecisionSystem) -> None:
         while system.open:
             _, mask = system.observe()
             system.act(int(mask.argmax()))
-        state.drain(asked=True)
+        state.drain(requested=True)
     system.settle()
 
 

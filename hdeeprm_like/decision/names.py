@@ -59,10 +59,8 @@ __all__ = [
     "baseline",
 ]
 
-RESERVED = (
-    "reserve"  # the mode that has options: how many cores it keeps, and the longest request, in s, that may take them
-)
-GUARANTEED = "bounded"  # the mode whose option is how long a job waits at most, see `Baseline.bound`
+RESERVED = "reserve"  # the mode with options: number of cores kept, and the longest request, in s, that may use them
+GUARANTEED = "bounded"  # the mode whose option is the guarantee, see `Baseline.bound`
 USUAL_BOUND, LEAST_BOUND, MOST_BOUND = 1.0, 0.1, 100.0
 KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # defaults: share of the cores, and s
 WATCHED = "slurm"  # the mode with a watch's options: s between two looks, and the largest site factor

@@ -248,7 +248,7 @@ class Space:
 
 
 def space_of(preset: specs.PresetSpec) -> Space:
-    """Return the decision space of a published one."""
+    """Return the decision space of a published preset."""
     found = dict(preset.fields)
     if "objectives" in found:
         found["objectives"] = {OBJECTIVES[name]: weight for name, weight in found["objectives"].items()}

@@ -3,9 +3,9 @@
 An objective is a function of the state; more is better. Most are rates: what the cluster gains or loses per second in
 its present state, so that their integral over the run is the metric to optimize, up to a constant.
 
-The built-in objectives are listed in `decision.specs.OBJECTIVES`. Two kinds more read a file, see `decision.rates`:
-``cost:FILE.csv``, minus what the power costs each second by a tariff, and ``carbon:FILE.csv``, minus the kg of CO2
-that it emits each second by an intensity.
+The built-in objectives are listed in `decision.specs.OBJECTIVES`. Two more kinds read a file, see `decision.rates`:
+``cost:FILE.csv``, minus the cost of the power per second by a tariff, and ``carbon:FILE.csv``, minus the kg of CO2
+emitted per second by a carbon intensity.
 
 Execution times are those on a core of mean speed; with Batsim, where they are unknown before the end, requested times
 are used instead. ``wait`` and ``bounded_slowdown`` are the metrics reported for a schedule: in mode ``change`` each
@@ -209,7 +209,7 @@ Objective: TypeAlias = Callable[[State], float]
 
 OBJECTIVES: dict[str, Objective] = {name: BuiltIn(name, *specs.numbers_of([name])) for name in specs.OBJECTIVES}
 OF_EXECUTION = specs.numbers_of([name for name, spec in specs.OBJECTIVES.items() if spec.of_execution])
-BUILT_IN = BuiltIn, Rated  # those that compiled code knows
+BUILT_IN = BuiltIn, Rated  # objectives that run in compiled code
 
 
 def weighted_rates(objectives: Iterable[tuple[Rated, float]]) -> tuple[Floats, Floats]:
@@ -258,7 +258,7 @@ class Reward:
             if mode == "end" and (
                 isinstance(one, Rated) or (isinstance(one, BuiltIn) and not specs.OBJECTIVES[one.name].at_end)
             ):
-                raise OptionsError(f"reward 'end': objective {one.name!r} tells nothing at the end; take 'integral'")
+                raise OptionsError(f"reward 'end': objective {one.name!r} has no value at the end; take 'integral'")
         self.mode = mode
         params = np.zeros(1, REWARD)
         params["mode"], params["gamma"], params["step"], params["discount"] = MODES.index(mode), gamma, step, 1.0

@@ -21,8 +21,8 @@ WORK_PRECISION = 1e-14  # share of the whole work
 
 STEPS = 64  # recorded before they are subtracted from all actions
 SETTLEMENTS = 64  # after this many the dates of the heap are recomputed
-# STEPS * SETTLEMENTS = 4096 steps, each of which rounds a share of at most 1 by 2**-54, put a sum of shares wrong by at
-# most 2.3e-13, and a sum of seconds by that share of itself.
+# STEPS * SETTLEMENTS = 4096 steps, each rounding a share of at most 1 by 2**-54, make a sum of shares wrong by at most
+# 2.3e-13, and a sum of seconds by that share of itself.
 ROUNDED = 1.0 + 2e-12
 SHARE_SLACK, TIMER_SLACK = 1e-12, 2e-9
 

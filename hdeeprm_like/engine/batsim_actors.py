@@ -35,9 +35,9 @@ KINDS = 8
 TALK = np.dtype(
     [
         ("ready", "i8"),  # used entries of BatsimClock.ready: the actors of the next round
-        ("asked", "i8"),  # used entries of BatsimClock.asked: the actors that have run in this round
+        ("ran", "i8"),  # used entries of BatsimClock.ran: the actors that have run in this round
         ("requests", "i8"),  # 1 while requests are still to be granted
-        ("asking", "i8"),  # 1 + place in asked of the answerer while it waits for the decision system, else 0
+        ("answerer_place", "i8"),  # 1 + place in ran of the answerer while it waits for the decision system, else 0
         ("first_message", "i8"),
         ("messages", "i8"),  # in the mailbox
         ("server_waits", "i8"),  # 1 while the server waits for a message
@@ -77,8 +77,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
         latency: (P,) s and speed: (P,) bytes/s of the route from a core of each processor to the server.
         actions: everything that takes time.
         talk: (1,) TALK.
-        ready: actors of the next round. asked: actors that have run in this round, with their requests.
-        said: the messages of the actors that put one.
+        ready: actors of the next round. ran: actors that have run in this round, with their requests.
+        outgoing: the messages of the actors that put one.
         messages: ring buffer of messages to the server, Batsim's mailbox.
         marked: (J,) scratch, jobs whose rate must be recomputed.
         looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
@@ -90,8 +90,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     actions: Actions
     talk: Records
     ready: Ints
-    asked: Ints
-    said: Ints
+    ran: Ints
+    outgoing: Ints
     messages: Ints
     marked: Ints
     looked: Ints
@@ -106,15 +106,15 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     talk["cores"] = platform.cores
     words = int(words_of(platform.processor_cores).sum())
     room = jobs + calls_at_once(jobs) + 8  # all actors that may be ready at once or have a message under way
-    ready, asked, said, messages = (np.zeros(room, np.int64) for _ in range(4))
+    ready, ran, outgoing, messages = (np.zeros(room, np.int64) for _ in range(4))
     return BatsimClock(
         latency=latency,
         speed=speed,
         actions=new_actions(jobs),
         talk=talk,
         ready=ready,
-        asked=asked,
-        said=said,
+        ran=ran,
+        outgoing=outgoing,
         messages=messages,
         marked=np.zeros(jobs, np.int32),
         looked=np.zeros(words, np.int64),
@@ -146,18 +146,18 @@ def wake(timing: BatsimClock, actor: int) -> None:
 
 
 @inlined
-def ask(timing: BatsimClock, actor: int, request: int) -> None:
+def issue(timing: BatsimClock, actor: int, request: int) -> None:
     """Record the request of an actor that has run."""
     talk = timing.talk[0]
-    timing.asked[talk.asked] = actor * REQUESTS + request
-    talk.asked += 1
+    timing.ran[talk.ran] = actor * REQUESTS + request
+    talk.ran += 1
 
 
 @inlined
-def say(timing: BatsimClock, actor: int, kind: int, row: int) -> None:
+def send(timing: BatsimClock, actor: int, kind: int, row: int) -> None:
     """Record that an actor that has run puts a message."""
-    timing.said[timing.talk[0].asked] = row * KINDS + kind
-    ask(timing, actor, PUT)
+    timing.outgoing[timing.talk[0].ran] = row * KINDS + kind
+    issue(timing, actor, PUT)
 
 
 # --- the mailbox

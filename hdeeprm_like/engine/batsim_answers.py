@@ -5,7 +5,7 @@ Each decision is a message of 1e-10 s, and so is the last one, which says that t
 
 import numpy as np
 
-from hdeeprm_like.engine.batsim_actors import ANSWERER, COMMAND, NOTHING, READY, SLEEP, BatsimClock, ask, say
+from hdeeprm_like.engine.batsim_actors import ANSWERER, COMMAND, NOTHING, READY, SLEEP, BatsimClock, issue, send
 from hdeeprm_like.engine.batsim_jobs import find_changes
 from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.cores import forget_touched
@@ -42,8 +42,8 @@ def run_answerer(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     talk = timing.talk[0]
     if talk.answerer_stage == ASK:
         if deliver(tables, simulation, timing):
-            talk.asking = talk.asked + 1
-            ask(timing, ANSWERER, NOTHING)  # waits until the answer is known
+            talk.answerer_place = talk.ran + 1
+            issue(timing, ANSWERER, NOTHING)  # waits until the answer is known
             return
         begin_answer(tables, simulation, timing)
     elif talk.answerer_stage == SENT:
@@ -61,11 +61,11 @@ def bring_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
     talk = timing.talk[0]
     if talk.answerer_stage != COME and talk.answer_date > timing.actions.pace[0].now:
         talk.answerer_stage = COME
-        ask(timing, ANSWERER, SLEEP)
+        issue(timing, ANSWERER, SLEEP)
     elif find_next(tables, simulation, timing):
-        say(timing, ANSWERER, COMMAND, talk.command)
+        send(timing, ANSWERER, COMMAND, talk.command)
     else:
-        say(timing, ANSWERER, READY, 0)
+        send(timing, ANSWERER, READY, 0)
 
 
 @inlined

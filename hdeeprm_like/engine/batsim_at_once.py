@@ -25,8 +25,8 @@ from hdeeprm_like.engine.batsim_actors import (
     SERVER,
     SUBMIT,
     BatsimClock,
-    ask,
     first_message,
+    issue,
     look_at_all,
     look_at_lowest,
     put,
@@ -77,7 +77,7 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
             return False
         if not goes_on:
             return False
-        if talk.asking > 0:
+        if talk.answerer_place > 0:
             return True
 
 
@@ -111,9 +111,9 @@ def inform_scheduler(tables: Tables, simulation: Simulation, timing: BatsimClock
         return
     talk.scheduler_ready, talk.answerer_stage = 0, ASK
     if deliver(tables, simulation, timing):
-        talk.asked, talk.asking, talk.requests = 0, 1, 1
-        ask(timing, ANSWERER, NOTHING)
-        ask(timing, SERVER, GET)
+        talk.ran, talk.answerer_place, talk.requests = 0, 1, 1
+        issue(timing, ANSWERER, NOTHING)
+        issue(timing, SERVER, GET)
     else:
         send_first(tables, simulation, timing)
 

@@ -39,8 +39,8 @@ from hdeeprm_like.engine.batsim_actors import (
     SUBMITTER,
     WAIT,
     BatsimClock,
-    ask,
     first_message,
+    issue,
     look_at_lowest,
     put,
     sender_of,
@@ -78,21 +78,21 @@ def run_server(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
     if talk.server_stage == HEAR:
         talk.server_stage = LOOK
         if act_on(tables, simulation, timing, talk.received):
-            ask(timing, SERVER, SPAWN)
+            issue(timing, SERVER, SPAWN)
             return
     if talk.server_stage == LOOK:
         if talk.server_rounds > 0:
             talk.server_rounds -= 1
-            ask(timing, SERVER, SKIP)
+            issue(timing, SERVER, SKIP)
             return
         talk.server_stage = LISTEN
         news = sim.completed + sim.submitted + talk.acknowledged + sim.called + (sim.over == 1)
         if talk.scheduler_ready and talk.messages == 0 and news > 0:
             talk.scheduler_ready, talk.spawned, talk.answerer_stage = 0, ANSWERER, ASK
-            ask(timing, SERVER, SPAWN)
+            issue(timing, SERVER, SPAWN)
             return
     talk.server_stage = HEAR
-    ask(timing, SERVER, GET)
+    issue(timing, SERVER, GET)
 
 
 @inlined
@@ -176,10 +176,10 @@ def run_actor(tables: Tables, simulation: Simulation, timing: BatsimClock, actor
 def grant(tables: Tables, simulation: Simulation, timing: BatsimClock, place: int) -> None:
     """Grant the request of an actor."""
     talk, pace = timing.talk[0], timing.actions.pace[0]
-    actor, request = timing.asked[place] // REQUESTS, timing.asked[place] % REQUESTS
+    actor, request = timing.ran[place] // REQUESTS, timing.ran[place] % REQUESTS
     j = actor - JOBS
     if request == PUT:
-        message = timing.said[place]
+        message = timing.outgoing[place]
         put(tables, timing, message, simulation.tasks[message // KINDS].lowest if message % KINDS == END else 0)
     elif request == GET:
         if talk.messages > 0:
@@ -220,13 +220,13 @@ def take_turns(tables: Tables, simulation: Simulation, timing: BatsimClock) -> b
             count = talk.ready
             if count == 0:
                 return False
-            talk.asked = 0
+            talk.ran = 0
             for i in range(count):
                 run_actor(tables, simulation, timing, timing.ready[i], count == 1)
             talk.ready, talk.requests = 0, 1
-            if talk.asking > 0:
+            if talk.answerer_place > 0:
                 return True
-        for place in range(talk.asked):
+        for place in range(talk.ran):
             grant(tables, simulation, timing, place)
         talk.requests = 0
 
@@ -280,14 +280,14 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 def apply_decisions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin to apply the decisions."""
     talk = timing.talk[0]
-    if talk.asked == 2 and talk.asking == 1 and timing.asked[1] == SERVER * REQUESTS + GET:
-        talk.asked = talk.asking = talk.requests = 0
+    if talk.ran == 2 and talk.answerer_place == 1 and timing.ran[1] == SERVER * REQUESTS + GET:
+        talk.ran = talk.answerer_place = talk.requests = 0
         send_first(tables, simulation, timing)
         return
     begin_answer(tables, simulation, timing)
-    others, talk.asked = talk.asked, talk.asking - 1
+    others, talk.ran = talk.ran, talk.answerer_place - 1
     bring_next(tables, simulation, timing)
-    talk.asked, talk.asking = others, 0
+    talk.ran, talk.answerer_place = others, 0
 
 
 @inlined

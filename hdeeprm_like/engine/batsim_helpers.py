@@ -12,10 +12,10 @@ from hdeeprm_like.engine.batsim_actors import (
     SUBMIT,
     SUBMITTER,
     BatsimClock,
-    ask,
+    issue,
     look_at_all,
     rounds_to_look,
-    say,
+    send,
     wake,
 )
 from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, end_timer, end_work, finish
@@ -42,23 +42,23 @@ def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
         talk.reached = now
     if talk.submitter_stage in (GREETED, SUBMITTED):
         if sim.next_job == sim.jobs:
-            say(timing, SUBMITTER, NO_MORE, 0)
+            send(timing, SUBMITTER, NO_MORE, 0)
             return
         if simulation.submit[sim.next_job] > talk.reached:
             talk.submitter_stage = ARRIVED
-            ask(timing, SUBMITTER, SLEEP)
+            issue(timing, SUBMITTER, SLEEP)
             return
     if talk.submitter_stage != GATHER:
         talk.submitter_stage = GATHER
         talk.submitter_rounds = rounds_to_look(timing) if sim.next_job == 0 else 0  # Batsim reads the energy before
     if talk.submitter_rounds > 0:
         talk.submitter_rounds -= 1
-        ask(timing, SUBMITTER, SKIP)
+        issue(timing, SUBMITTER, SKIP)
         return
     if sim.next_job == 0:
         look_at_all(timing)
     gather(simulation, timing)
-    say(timing, SUBMITTER, SUBMIT, 0)
+    send(timing, SUBMITTER, SUBMIT, 0)
 
 
 @inlined
@@ -79,9 +79,9 @@ def gather(simulation: Simulation, timing: BatsimClock) -> None:
 def run_caller(timing: BatsimClock, actor: int) -> None:
     """Run a caller: begin its wait, or report to the server that its time has come."""
     if actor == CALLER:
-        ask(timing, actor, SLEEP)
+        issue(timing, actor, SLEEP)
     else:
-        say(timing, actor, CALLED, 0)
+        send(timing, actor, CALLED, 0)
 
 
 @inlined
@@ -96,7 +96,7 @@ def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
     if talk.killer_stage == LOOK_AT_ENERGY:
         if talk.killer_rounds > 0:
             talk.killer_rounds -= 1
-            ask(timing, KILLER, SKIP)
+            issue(timing, KILLER, SKIP)
             return
         look_at_all(timing)
         simulation.kills[talk.killed] = simulation.kills[talk.killer_at]
@@ -107,9 +107,9 @@ def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
         talk.killer_at += 1
     if talk.killer_at < sim.kills:
         talk.killer_stage = STOPPED
-        ask(timing, KILLER, STOP)
+        issue(timing, KILLER, STOP)
     else:
-        say(timing, KILLER, KILLS_DONE, 0)
+        send(timing, KILLER, KILLS_DONE, 0)
 
 
 @inlined

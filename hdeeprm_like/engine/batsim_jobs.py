@@ -17,13 +17,13 @@ from hdeeprm_like.engine.batsim_actors import (
     START,
     WAIT,
     BatsimClock,
-    ask,
     begin_look,
+    issue,
     look_at,
     look_at_all,
     look_at_lowest,
     rounds_to_look,
-    say,
+    send,
 )
 from hdeeprm_like.engine.compiled import count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
@@ -124,19 +124,19 @@ def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int)
         task.stage, task.rounds = LOOK_LAST, rounds_to_look(timing)
     if task.stage in (LOOK_FIRST, LOOK_LAST) and task.rounds > 0:
         task.rounds -= 1
-        ask(timing, JOBS + j, SKIP)
+        issue(timing, JOBS + j, SKIP)
     elif task.stage == LOOK_FIRST:
         look_at_all(timing)
         write_log(tables, now, LOG_START, j, 0)
         task.stage = SET_TIMER if task.delay < 0.0 else AWAKE
-        ask(timing, JOBS + j, START if task.delay < 0.0 else SLEEP)
+        issue(timing, JOBS + j, START if task.delay < 0.0 else SLEEP)
     elif task.stage == SET_TIMER:
         task.stage = AWAKE
-        ask(timing, JOBS + j, WAIT)
+        issue(timing, JOBS + j, WAIT)
     elif task.stage == LOOK_LAST:
         look_at_all(timing)
         task.stage = GONE
-        say(timing, JOBS + j, END, j)
+        send(timing, JOBS + j, END, j)
 
 
 @inlined

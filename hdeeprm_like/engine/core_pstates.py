@@ -47,11 +47,11 @@ class PstateChanges(Bundle):
 
 
 @compiled
-def changed_pstates(tables: Tables, changes: PstateChanges, asked: bool) -> int:
+def changed_pstates(tables: Tables, changes: PstateChanges, requested: bool) -> int:
     """Write the cores whose P-state differs from the one last requested, in any order; return their number.
 
     Args:
-        asked: also record these states as requested, so that the next call compares with them.
+        requested: also record these states as requested, so that the next call compares with them.
     """
     found = 0
     for i in range(tables.clock[0].touched):
@@ -59,7 +59,7 @@ def changed_pstates(tables: Tables, changes: PstateChanges, asked: bool) -> int:
         serving, idle = pstates_of(tables, word.processor)
         for pstate in (serving, idle):
             changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-            if asked:
+            if requested:
                 put_pstate(word, changed, pstate)
             while changed != 0:
                 changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate

@@ -367,7 +367,7 @@ def receive(tables: Tables, now: float, completed: Ints, count: int, submitted: 
     """Move the cluster to the next instant: clear the last one's decisions, release completed jobs, submit new ones.
 
     Args:
-        now: s. completed: job rows, of which the first *count* are valid. submitted: number of newly submitted jobs.
+        now: s. completed: job rows, valid up to *count*. submitted: number of newly submitted jobs.
     """
     clock = tables.clock[0]
     clock.joules += clock.watts * (now - clock.now)

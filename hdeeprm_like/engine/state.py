@@ -208,11 +208,11 @@ class State(StateView):
         lifecycle.receive(self.tables, instant.now, completed, len(completed), instant.submitted, instant.arrivals_over)
         self.kills = []
 
-    def drain(self, asked: bool = False) -> Commands:
+    def drain(self, requested: bool = False) -> Commands:
         """Return the decisions of this instant.
 
         Args:
-            asked: count P-states as changed at once, for drivers without a simulator that applies them.
+            requested: count P-states as changed at once, for drivers without a simulator that applies them.
         """
         t = self.tables
         clock = t.clock[0]
@@ -222,7 +222,7 @@ class State(StateView):
             commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
         for j in self.started_now.tolist():
             commands.starts.append((j, self.cores_of(j)))
-        changed = core_pstates.changed_pstates(t, self._changed, asked) if self.named and clock["touched"] else 0
+        changed = core_pstates.changed_pstates(t, self._changed, requested) if self.named and clock["touched"] else 0
         if changed:
             cores, pstates = self._changed.cores[:changed].tolist(), self._changed.pstates[:changed].tolist()
             commands.pstates = dict(sorted(zip(cores, pstates, strict=True)))

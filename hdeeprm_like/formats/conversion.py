@@ -1,6 +1,6 @@
 """Conversion of files between formats: platforms to platforms, jobs to jobs, without random draws.
 
-The ending of a file's name, and if needed its first lines, tell what it holds.
+The ending of a file's name, and if needed its first lines, determine its content.
 """
 
 from dataclasses import replace

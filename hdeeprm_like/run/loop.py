@@ -206,7 +206,7 @@ def take_step(run: Run, action: int) -> bool:
 @inlined
 def look(run: Run, out: Floats, mask: Bools) -> None:
     """Write the observation, (F,) float32, and the mask, (A,); policies are always legal."""
-    write_view(run.core.tables, run.core.window, run.observer, out)  # type: ignore[arg-type]  # nobody looks at NoView
+    write_view(run.core.tables, run.core.window, run.observer, out)  # type: ignore[arg-type]  # NoView is never read
     write_mask(run.core.tables, run.core.window, run.choices, mask)
 
 

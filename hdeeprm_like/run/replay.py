@@ -35,13 +35,13 @@ class Replay(Bundle):
 
     Attributes:
         time: (E,) s, ascending. kind: (E,) of the above. job: (E,).
-        asked: (P,) numbers of run times. predicted: (P, J) s. features: (J, F) of jobs at their submission.
+        predictors: (P,) numbers of run times. predicted: (P, J) s. features: (J, F) of jobs at their submission.
     """
 
     time: Floats
     kind: Ints
     job: Ints
-    asked: Ints
+    predictors: Ints
     predicted: Floats
     features: Floats
 
@@ -74,12 +74,12 @@ def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[st
     time = np.concatenate([start + state.tables.jobs["run_time"], jobs.submit, jobs.submit, start])
     kind, job = np.repeat(np.array([END, SUBMIT, ASK, START]), count), np.tile(np.arange(count), 4)
     order = np.lexsort((job, kind, time))
-    asked = np.array([number_of_times(name, names) for name in times], np.int64)
+    predictors = np.array([number_of_times(name, names) for name in times], np.int64)
     events = Replay(
         time[order],
         kind[order],
         job[order],
-        asked,
+        predictors,
         np.zeros((len(times), count)),
         np.zeros((count, len(FEATURES))),
     )
@@ -118,8 +118,8 @@ def play_in_python(state: State, history: History, replay: Replay, own: OwnTimes
 def note_predictions(tables: Tables, history: History, replay: Replay, j: int) -> None:
     """Record the predictions for a submitted job."""
     describe_for_trees(tables, history, replay.features[j], j)
-    for i in range(len(replay.asked)):
-        replay.predicted[i, j] = known_or_predicted(tables, history, replay.asked[i], j)
+    for i in range(len(replay.predictors)):
+        replay.predicted[i, j] = known_or_predicted(tables, history, replay.predictors[i], j)
 
 
 @compiled

@@ -27,8 +27,8 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.types import Ints, Records
 
-STREAMED_MODES = tuple(name for name, spec in MODES_BY_NAME.items() if spec.streams)  # of baselines
-AHEAD = 1.0  # s, from a submission on, of which an instant must know all submissions
+STREAMED_MODES = tuple(name for name, spec in MODES_BY_NAME.items() if spec.streams)  # modes of baselines
+AHEAD = 1.0  # s after a submission within which an instant must know all submissions
 STREAMED_CLOCKS: tuple[Clock, ...] = ("textbook", "one-by-one")
 
 ENDED_JOB = np.dtype(

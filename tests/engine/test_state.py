@@ -105,7 +105,7 @@ def test_draining_tells_starts_in_order_rejections_and_the_pstates_that_change()
     state.receive(Instant(0.0, [], 3, True))
     apply_pair(state.tables, JOB_POLICIES["first"], CORE_POLICIES["high_gflops"])
     assert state.drain().pstates == {0: 0, 1: 2}  # not asked for yet
-    commands = state.drain(asked=True)
+    commands = state.drain(requested=True)
     assert [(job, cores.tolist()) for job, cores in commands.starts] == [(1, [0])]
     assert commands.rejects == [0, 2]
     assert commands.pstates == {0: 0, 1: 2}

@@ -15,7 +15,7 @@ UNSIGNED = 1 << 32  # return codes are sent as unsigned 32-bit numbers
 class KillProgress:
     """Progress of a killed job as in messages, and its profile."""
 
-    told: dict[str, Any]
+    report: dict[str, Any]
     profile: Profile
 
 
@@ -28,16 +28,16 @@ def _progress_of(running: RunningJob, task: Task) -> dict[str, Any]:
     profile = task.profile
     if task.part is None:
         share = profile.type.progress(running, task, profile.parameters)["progress"]
-        told = {"profile_id": profile.name, "progress": share}
-        return {"kill_progress_type": "KillProgressAtomicProfile", "kill_progress": told}
+        report = {"profile_id": profile.name, "progress": share}
+        return {"kill_progress_type": "KillProgressAtomicProfile", "kill_progress": report}
     repetition, index = divmod(task.index, len(profile.parts))
-    told = {
+    report = {
         "profile_id": profile.name,
         "current_repetition": repetition,
         "current_task_index": index,
         "current_task_progress": _progress_of(running, task.part),
     }
-    return {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": told}
+    return {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": report}
 
 
 class Outbox5(Outbox):
@@ -93,7 +93,7 @@ class Outbox5(Outbox):
     def jobs_killed(self, identifiers: Iterable[str], progress: Mapping[str, KillProgress], now: float) -> None:
         """Add the completion of a kill, with the progress of each job."""
         by_job = sorted(progress.items())
-        progresses = encode([{"job_id": identifier, "wrapper": one.told} for identifier, one in by_job])
+        progresses = encode([{"job_id": identifier, "wrapper": one.report} for identifier, one in by_job])
         tail = ""
         if self._profiles_of_killed:
             named = {one.profile.name: one.profile.text for one in progress.values()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hdeeprm_like.batsim_server.batsim5.json_text import encode
-from hdeeprm_like.batsim_server.batsim5.profile_types import NOT_IMITATED, PROFILE_TYPES, TOLD
+from hdeeprm_like.batsim_server.batsim5.profile_types import AS_JSON, NOT_IMITATED, PROFILE_TYPES
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.workload import WorkloadReader
@@ -43,7 +43,7 @@ class WorkloadReader5(WorkloadReader):
         """Return one profile from its JSON; its text is its form in messages."""
         profile = super().profile(name, description, where, depth, unused)
         kind = description["type"]
-        content = {"id": name, "profile_type": kind, "profile": TOLD[kind](profile.parameters)}
+        content = {"id": name, "profile_type": kind, "profile": AS_JSON[kind](profile.parameters)}
         if extra := self._extra_data(description, f"{where}: profile {name[:60]!r}"):
             content["extra_data"] = extra
         profile.text = encode(content)

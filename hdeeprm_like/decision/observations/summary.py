@@ -168,7 +168,7 @@ def blocks(sizes: Sizes, hardware: bool, cores: bool) -> tuple[Block, ...]:
 
 
 def summary(kind: str, write: Callable[[Tables, Window, ViewArrays, Floats], None]) -> Observation:
-    """Return one of the three kinds."""
+    """Return one of the three kinds of summary."""
     return Observation(
         name=kind,
         blocks=lambda sizes: blocks(sizes, kind != "minimal", kind == "normal"),

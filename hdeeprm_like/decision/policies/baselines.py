@@ -65,7 +65,7 @@ def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
 STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
     MODES[name]: code_of("modes", name, f"policies.{spec.start}") for name, spec in MODES_BY_NAME.items()
 }
-"""How each mode starts jobs; without partitions the mode ``slurm`` is refused, see `plans.slurm_rows_of`."""
+"""Functions that start jobs, by mode; without partitions the mode ``slurm`` is refused, see `plans.slurm_rows_of`."""
 
 
 @compiled

@@ -4,7 +4,7 @@ The simulation, a *play*, has the waiting jobs as requested, and the last submit
 now on at the same intervals. It is light, since it runs at each decision: it counts cores and leaves out all else.
 Its cost is the waiting time of the jobs, each second weighing 1 / max(run time, 10 s), the summand of the mean bounded
 slowdown. A play stops when it costs more than the best one so far; all plays of a decision stop when their budget is
-used up. The budget is counted in steps, of which a processor does about `STEPS` per microsecond, so that slow and
+used up. The budget is counted in steps, about `STEPS` per microsecond of a processor, so that slow and
 fast machines make the same decision.
 
 If requests say little about run times, several futures are played for each candidate, with run times drawn from the

@@ -102,7 +102,7 @@ def sort_again(tables: Tables, plans: Plans, v: int, order: int, times: int) -> 
 
 @by_type
 def share_out(tables: BundleType, history: BundleType) -> object:
-    """Add the usage of users since the last decision, and let their earlier usage decay."""
+    """Add the usage of users since the last decision, and decay their earlier usage."""
     return no_share if history.kind == "NoHistory" else book_shares
 
 

@@ -98,7 +98,7 @@ def book_usage(tables: Tables, plans: Plans) -> None:
 
 @compiled
 def let_usage_fade(tables: Tables, plans: Plans, k: int) -> None:
-    """Let the past usage decay, then add the usage of the running jobs since the last decay."""
+    """Decay the past usage, then add the usage of the running jobs since the last decay."""
     slurm, rows = plans.slurm, plans.slurm.params[0]
     now = whole_second(tables, tables.clock[0].now)
     fade = (1.0 - LN_2 / rows.half_life) ** max(now - rows.as_of, 0.0)

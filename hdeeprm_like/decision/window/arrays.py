@@ -21,9 +21,9 @@ ON_WAITING, ON_FITTING, ON_TICKS = 0, 1, 2
 check_names("decision points", OPENS, ("waiting", "fitting", "ticks"), "decision.window.arrays")
 
 ARRIVAL = "fcfs"
-NONE = -1  # no job: in an empty slot
-NEVER = 2**31 - 1  # cores that let no job start: in an empty slot
-EARLY = 1e-6  # s; an instant is at a time step if it comes no earlier than that before it: Batsim tells microseconds
+NONE = -1  # no job, in an empty slot
+NEVER = 2**31 - 1  # cores that let no job start, in an empty slot
+EARLY = 1e-6  # s; an instant counts as at a time step up to this early, as Batsim sends microseconds
 
 QUEUE, WORK, FREE, REMAINING, BACKLOG = 0, 1, 2, 3, 4  # columns of Window.found
 FOUND = 5
