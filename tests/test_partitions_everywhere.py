@@ -72,7 +72,7 @@ def files(tmp_path_factory):
     return folder
 
 
-def test_files_hold_partitions_and_what_jobs_ask_for(files):
+def test_files_hold_partitions_and_what_jobs_request(files):
     for name in ("platform.json", "platform.xml"):
         found, meant = load_platform(files / name).partitions, cluster().partitions
         assert (found.names, found.features, found.default) == (meant.names, meant.features, meant.default)
@@ -185,7 +185,9 @@ def test_what_cannot_be_had_is_refused_in_one_line(files, tmp_path):
         with pytest.raises(WorkloadError, match=told):
             hdrm.simulate(files / "platform.json", path, "fcfs")
     where = {"platform": files / "platform.json", "workload": files / "workload.json"}
-    with pytest.raises(OptionsError, match=r"multifactor\+slurm: needs a platform with partitions and jobs that ask"):
+    with pytest.raises(
+        OptionsError, match=r"multifactor\+slurm: needs a platform with partitions and jobs that request"
+    ):
         gymnasium.make_vec("hdeeprm_like/PolicySelect-v0", 2, **where, actions=["multifactor+slurm"])
 
 
@@ -199,7 +201,7 @@ def test_batsim_gives_no_whole_nodes(files, tmp_path):
         play_on_server(ours, tmp_path)
 
 
-def test_a_trace_and_its_words_beside_it_ask_for_partitions(files, tmp_path):
+def test_a_trace_and_its_words_beside_it_request_partitions(files, tmp_path):
     line = "{0} {1} 0 100 4 -1 -1 4 100 -1 1 -1 -1 -1 -1 1 -1 -1"
     (tmp_path / "jobs.swf").write_text("; Partition: 1 fast\n" + "\n".join(line.format(i, i) for i in range(1, 4)))
     for words in (None, "Job,Partition\n1,fast\n2,fast\n3,fast\n"):

@@ -83,7 +83,7 @@ def test_a_reservation_is_kept_also_where_nothing_else_happens_at_its_time(tmp_p
     assert played(platform(node(2)), workload, [name], "one-by-one")[0][2] == 101 * H
 
 
-def test_a_job_that_outruns_its_request_moves_reservations_but_nobody_waits_for_ever():
+def test_a_job_that_outruns_its_request_moves_reservations_but_no_job_waits_for_ever():
     workload = jobs(
         submit=[0, 0, 0, 1, 2], seconds=[90 * H, 1 * H, 5 * H, 1 * H, 1 * H], estimate=[1 * H] * 5, size=[2, 1, 2, 1, 1]
     )

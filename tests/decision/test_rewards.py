@@ -93,7 +93,7 @@ def test_the_integral_of_power_is_the_energy_and_that_of_edp_the_energy_delay_pr
 
 
 def test_the_integral_reaches_to_the_next_decision_over_instants_without_one():
-    workload = jobs([0.0, 0.0, 20.0], [5.0, 8.0, 1.0])  # both end before the third comes; nobody decides then
+    workload = jobs([0.0, 0.0, 20.0], [5.0, 8.0, 1.0])  # both end before the third comes; there is no decision then
     _, done = episode("avg_utilization", "integral", [2], workload=workload)
     assert done.rewards == pytest.approx([5.0 + 8.0, 1.0], abs=1e-3)
 

@@ -1,4 +1,4 @@
-"""The textbook's clock: all of one time at once, and calls at the times that are asked for."""
+"""The textbook's clock: all of one time at once, and calls at the times that are requested."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from hdeeprm_like.run.simulator import Simulator
 
 
 def play(workload, wake_at, one_by_one=False, cluster=None):
-    """Serve first come, first served on one core, asking for a call at ``wake_at(now)``; return what happened when."""
+    """Serve first come, first served on one core, requesting a call at ``wake_at(now)``; return what happened when."""
     state = State(cluster or platform(), workload, policies=(FIRST,))
     clock = textbook(state, workload, one_by_one)
     instants = []
@@ -54,7 +54,7 @@ def test_the_clock_never_goes_back_where_an_end_is_found_again_and_rounded(seed)
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_a_call_asked_for_in_the_past_comes_ten_microseconds_later(one_by_one):
+def test_a_call_requested_in_the_past_comes_ten_microseconds_later(one_by_one):
     found = play(jobs(seconds=5.0), asking([-3.0]), one_by_one)
     assert found == [(0, 0, 1), (1e-5, 0, 0), (5, 1, 0)]
 
@@ -71,7 +71,7 @@ def test_a_call_a_rounding_error_before_an_end_comes_with_it_and_never_early():
     assert play(jobs(seconds=0.3), asking([third])) == [(0, 0, 1), (0.3, 1, 0), (third, 0, 0)]
 
 
-def test_calls_can_be_asked_for_in_compiled_form():
+def test_calls_can_be_requested_in_compiled_form():
     workload = jobs(seconds=5.0)
     state = State(platform(), workload)
     stepper = textbook(state, workload)

@@ -59,14 +59,14 @@ def test_no_name_looks_like_a_file():
 
 
 @pytest.mark.parametrize("one", of("platform"), ids=lambda one: one.name)
-def test_a_platform_has_the_size_that_the_table_tells(one):
+def test_a_platform_has_the_size_that_the_table_gives(one):
     platform = load_platform(one.path)
     told = [int(number) for number in re.findall(r"\d+", one.size.replace(",", "").replace("  ", " "))]
     assert told == [platform.nodes, platform.processors, platform.cores]
 
 
 @pytest.mark.parametrize("one", [*of("trace"), *of("workload")], ids=lambda one: f"{one.kind}-{one.name}")
-def test_jobs_are_as_many_as_the_table_tells_and_their_machine_is_known(one):
+def test_jobs_are_as_many_as_the_table_gives_and_their_machine_is_known(one):
     jobs = load_trace(one.path) if one.kind == "trace" else load_workload(one.path, reference_flops=1e9)
     assert one.size == f"{len(jobs):,} job{'s' * (len(jobs) != 1)}"
     if isinstance(one.machine, str):
@@ -76,7 +76,7 @@ def test_jobs_are_as_many_as_the_table_tells_and_their_machine_is_known(one):
 
 
 @pytest.mark.parametrize("folder", ["platforms", "workloads"])
-def test_the_readme_of_a_folder_tells_names_files_and_sizes_of_the_table(folder):
+def test_the_readme_of_a_folder_has_names_files_and_sizes_of_the_table(folder):
     text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
     rows = [
         [cell.strip(" `") for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")

@@ -117,7 +117,7 @@ def test_a_job_that_its_walltime_cuts_runs_that_long_in_the_trace():
     assert trace_of_workload(three, 1e9, "hand").run.tolist() == [60.0, 50.0, 20.0]
 
 
-def test_memory_that_no_job_asks_for_is_unknown():
+def test_memory_that_no_job_requests_is_unknown():
     assert set(trace_of_jobs(LUBLIN["batch"].draw(10, np.random.default_rng(0))).requested_memory.tolist()) == {-1.0}
 
 
