@@ -19,7 +19,7 @@ ENVELOPE = 16  # bytes, overhead of every message
 DETACHED = 65536  # bytes; the sender of a smaller message continues at once
 Tag = int | str
 
-WAYS_OF_ALL_TO_ALL = (  # (ranks below, block bytes from which and below which rounds are used, pairs are used)
+WAYS_OF_ALL_TO_ALL = (  # ranks below; block bytes from, to below: in rounds; from, to below: in pairs
     (3, 0, 0, inf, inf),
     (8, 0, 0, 2**19, 2**20),
     (16, 0, 0, inf, inf),

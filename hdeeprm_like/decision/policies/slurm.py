@@ -142,7 +142,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
 
 @compiled
 def waits_for_others(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Return whether the allowed nodes could take a job if idle, or may be able to: as they are busy it is unknown."""
+    """Return whether the allowed nodes could take a job if idle; also True if they are too few, or busy (unknown)."""
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
     if allowed_nodes(plans) < max(demand.nodes, 1):
         return True
