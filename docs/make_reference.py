@@ -1,4 +1,4 @@
-"""Pages of reference out of the tables of the code, so that they tell what is there and nothing else."""
+"""Generate reference pages from the tables of the code, so that they always match it."""
 
 import argparse
 import contextlib
@@ -32,7 +32,7 @@ SERVERS = {"batsim": batsim_main, "batsim5": batsim5_main}
 
 
 def write_reference(folder: Path) -> None:
-    """Write every page of reference into a folder; a page that would not change is left as it is."""
+    """Write every reference page into a folder; skip pages that have not changed."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = {
         "commands": commands(),
@@ -42,8 +42,8 @@ def write_reference(folder: Path) -> None:
         "plots": plots(),
         "spaces": spaces(),
         "observations": observations(),
-        "rewards": f"# Rewards\n\n{told_by(rewards)}",
-        "environments": f"# Environments\n\n{told_by(registration)}",
+        "rewards": f"# Rewards\n\n{docstring_of(rewards)}",
+        "environments": f"# Environments\n\n{docstring_of(registration)}",
         "formats": formats(),
         "names": data_names(),
     }
@@ -65,7 +65,7 @@ def first_line(thing: object) -> str:
 
 
 def commands() -> str:
-    """Return what ``--help`` prints, of every command."""
+    """Return the ``--help`` text of every command."""
     top = parser()
     (choices,) = (action.choices for action in top._actions if isinstance(action, argparse._SubParsersAction))
     text = "# Commands\n\n"
@@ -76,7 +76,7 @@ def commands() -> str:
 
 
 def help_of_server(main: Callable[[Sequence[str]], int]) -> str:
-    """Return what the command of a server prints with ``--help``."""
+    """Return the ``--help`` text of a server's command."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         main(["--help"])
@@ -86,7 +86,7 @@ def help_of_server(main: Callable[[Sequence[str]], int]) -> str:
 def options() -> str:
     """Return every key of an options file."""
     schema = Options.model_json_schema()
-    text = "# Options files\n\nAs `hdeeprm-like schema` tells them in JSON Schema; paths are relative to the file.\n\n"
+    text = "# Options files\n\n`hdeeprm-like schema` prints them as JSON Schema; paths are relative to the file.\n\n"
     sections = {"the file": schema, **schema.get("$defs", {})}
     for name, section in sections.items():
         if "properties" not in section:
@@ -128,7 +128,7 @@ def policies() -> str:
         "Placements": numbers.PLACEMENTS,
         "Run times": numbers.RUN_TIMES,
     }
-    text = "# Names of policies\n\nWhat they mean is told in [policies](../../policies.md).\n\n"
+    text = "# Names of policies\n\n[Policies](../../policies.md) explains them.\n\n"
     text += "A policy pair is `JOB-CORE`, a baseline `ORDER[@TIMES]+MODE[@TIMES][-PLACEMENT]`.\n\n"
     for title, known in parts.items():
         text += f"## {title}\n\n{', '.join(f'`{name}`' for name in known)}\n\n"
@@ -156,27 +156,27 @@ def spaces() -> str:
         (f"`{name}`", space.actions, space.opens, space.observation, space.reward, f"{space.step:g}")
         for name, space in PRESETS.items()
     ]
-    heads = ("preset", "actions", "asked when", "observation", "reward", "step")
-    return f"# Decision spaces\n\nWhat they mean is told in [decision spaces](../../spaces.md).\n\n{table(heads, rows)}"
+    heads = ("preset", "actions", "decides when", "observation", "reward", "step")
+    return f"# Decision spaces\n\n[Decision spaces](../../spaces.md) explains them.\n\n{table(heads, rows)}"
 
 
 def observations() -> str:
-    """Return what each observation shows, as the module says that computes it."""
+    """Return the docstring of the module of each observation."""
     modules: dict[str, list[str]] = {}
     for name, one in OBSERVATIONS.items():
         modules.setdefault(one.write.__module__, []).append(f"`{name}`")
-    parts = [f"## {', '.join(names)}\n\n{told_by(import_module(module))}" for module, names in modules.items()]
-    shared = ["## Features of a job", told_by(features), "## Limits", told_by(arrays)]
+    parts = [f"## {', '.join(names)}\n\n{docstring_of(import_module(module))}" for module, names in modules.items()]
+    shared = ["## Features of a job", docstring_of(features), "## Limits", docstring_of(arrays)]
     return "\n\n".join(["# Observations", *parts, *shared])
 
 
-def told_by(module: ModuleType) -> str:
-    """Return what the docstring of a module says, as Markdown."""
+def docstring_of(module: ModuleType) -> str:
+    """Return the docstring of a module as Markdown."""
     return (inspect.getdoc(module) or "") + "\n"
 
 
 def data_names() -> str:
-    """Return the names of what comes along, but for platforms and jobs, which the READMEs of their folders have."""
+    """Return the names of shipped experiments and agents; the READMEs of their folders list platforms and jobs."""
     rows = [
         (TITLES[one.kind], f"`{one.name}`", f"`{one.file}`", one.what, one.source)
         for one in listed()
@@ -186,7 +186,7 @@ def data_names() -> str:
 
 
 def formats() -> str:
-    """Return what is read and written."""
+    """Return the formats of inputs and outputs."""
     rows = [
         (
             one.name,

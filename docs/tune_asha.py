@@ -18,7 +18,7 @@ METRIC = "bounded_slowdown"
 
 
 def trial(chosen, options, agent, episodes):
-    """Train an agent with some hyperparameters, and tell after so many episodes each how well it plays others."""
+    """Train an agent with some hyperparameters, and report its score on held-out episodes after each batch of episodes."""
     from hdeeprm_like.experiment import episodes_of, load_experiment
     from hdeeprm_like.launch.learned import MEASURES
     from hdeeprm_like.launch.learner import AgentChoice, Learner
