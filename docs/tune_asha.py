@@ -18,7 +18,7 @@ METRIC = "bounded_slowdown"
 
 
 def trial(chosen, options, agent, episodes):
-    """Train an agent with some hyperparameters, and report its score on held-out episodes after each batch of episodes."""
+    """Train an agent with some hyperparameters; report its score on held-out episodes at intervals."""
     from hdeeprm_like.experiment import episodes_of, load_experiment
     from hdeeprm_like.launch.learned import MEASURES
     from hdeeprm_like.launch.learner import AgentChoice, Learner

@@ -584,7 +584,7 @@ def test_a_shell_completes_names_and_files(tmp_path):
         (["convert", "gaja", "x.xml"], "'gaja' is no platform that comes along"),
         (["sweep", "gaja", "-o", "x"], "'gaja' is no sweep or options file that comes along"),
         (["example", "--names", "trce"], "is no kind of data that comes along; did you mean 'trace'?"),
-        (["example", "--names", "trace", "x"], "lists names and copies nothing; leave DIR out"),
+        (["example", "--names", "trace", "x"], "example --names: copies nothing; omit DIR"),
     ],
 )
 def test_an_unknown_name_is_refused_in_one_line(words, said, capsys, monkeypatch, tmp_path):

@@ -235,7 +235,7 @@ def test_a_memory_that_does_not_suffice_is_told_in_one_line(tmp_path, monkeypatc
     monkeypatch.setattr(run, "run_comparison", too_much)
     folder = write_inputs(tmp_path)
     line = refused("compare", "--trace", folder / "trace.swf", "--policies", "fcfs", "--output", folder / "out")
-    assert "memory of this computer does not suffice" in line
+    assert "out of memory; reduce the problem" in line
 
 
 def test_digits_are_not_echoed_whole(tmp_path):
@@ -278,7 +278,7 @@ def test_an_ending_that_tells_no_format_is_told_with_the_name(tmp_path):
             ["launch", "--options", "options.json", "--simulator", "batsim", "--batsim-command", '"'],
             "No closing quotation",
         ),
-        (["explain", "zoo:balanced", "--trace", "trace.swf", "--at", "nan"], "a number of seconds from 0 on is needed"),
+        (["explain", "zoo:balanced", "--trace", "trace.swf", "--at", "nan"], "is no number of seconds of at least 0"),
     ],
 )
 def test_words_that_cannot_be_read_are_refused_in_one_line(tmp_path, monkeypatch, words, told):

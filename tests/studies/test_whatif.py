@@ -229,7 +229,7 @@ def test_what_cannot_be_told_is_null_for_programs(tmp_path, capsys, apart, ratio
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "one of --machine FILE and --cores N"),
+        ([], "whatif: needs --machine FILE or --cores N"),
         (["--cores", "4", "--change", "nodes=ten"], "is none of nodes=+10%"),
         (["--cores", "4", "--policies", "sjff+easy"], "did you mean"),
         (["--cores", "5000"], "reserves whole nodes"),
