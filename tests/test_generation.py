@@ -130,7 +130,7 @@ def test_the_seed_decides_what_the_command_writes(tmp_path):
             "--output: x.txt: a name that ends in .json, .json.gz, .swf, .swf.gz, .csv or .csv.gz is needed",
         ),
         (["lublin", "-o", "x.swf"], "model lublin: the number of jobs is missing"),
-        (["lublin", "-o", "x.swf", "--set", "serial"], "--set: 'serial': is no NAME=VALUE"),
+        (["lublin", "-o", "x.swf", "--set", "serial"], "--set: 'serial': NAME=VALUE is needed"),
         (["lublin", "-o", "x.swf", "--set", "a=1", "--set", "a.b=1"], "--set: a.b: 'a' already has a value"),
         (["lublin", "-o", "x.swf", "--estimate", "nu=1"], "--estimate: needs --estimates"),
     ],

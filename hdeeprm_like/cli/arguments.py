@@ -76,7 +76,7 @@ def at_most(limit: Limit, least: int = 1) -> Callable[[str], int]:
     def parse(text: str) -> int:
         digits = text.isascii() and text.isdigit()
         if not digits or int(text[:DIGITS]) < least:
-            raise argparse.ArgumentTypeError(f"{text[:40]!r}: is no whole number of at least {least}")
+            raise argparse.ArgumentTypeError(f"{text[:40]!r}: a whole number from {least} on is needed")
         if len(text) > DIGITS or int(text) > limit.most:
             raise argparse.ArgumentTypeError(f"{text[:40]!r}: {refusal(limit)}")
         return int(text)
@@ -96,7 +96,7 @@ def moment(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 <= value < 1e18:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r}: is no number of seconds of at least 0")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a number of seconds from 0 on is needed")
     return value
 
 
@@ -112,7 +112,7 @@ def between(text: str, most: float, what: str, least: float = 0.0) -> float:
     except ValueError:
         value = 0.0
     if not (least <= value < most and value > 0.0):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r}: is no {what}")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a {what} is needed")
     return value
 
 
@@ -124,7 +124,7 @@ def gflops(text: str) -> float:
 def seed(text: str) -> int:
     """Parse a seed."""
     if not text.isascii() or not text.isdigit() or len(text) > DIGITS or int(text) >= 2**63:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r}: is no whole number from 0 to 2^63-1")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a whole number from 0 to 2^63-1 is needed")
     return int(text)
 
 

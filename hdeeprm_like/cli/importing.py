@@ -211,7 +211,7 @@ def _check_trace(options: argparse.Namespace) -> None:
 def _check_ending(path: Path, endings: tuple[str, ...]) -> None:
     if not path.name.endswith(endings):
         wanted = f"{', '.join(endings[:-1])} or {endings[-1]}" if len(endings) > 1 else endings[0]
-        raise OptionsError(f"--output: {path.name}: must end in {wanted}")
+        raise OptionsError(f"--output: {path.name}: a name that ends in {wanted} is needed")
 
 
 def _limit(text: str | None) -> float:
@@ -223,7 +223,7 @@ def _limit(text: str | None) -> float:
     try:
         return time_limit(text)
     except ValueError:
-        raise OptionsError(f"--time-limit: {text[:40]!r}: is no time such as 2-00:00:00") from None
+        raise OptionsError(f"--time-limit: {text[:40]!r}: a time such as 2-00:00:00 is needed") from None
 
 
 def _of_platform(options: argparse.Namespace) -> tuple[int | None, dict[str, float]]:

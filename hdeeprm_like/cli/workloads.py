@@ -110,7 +110,7 @@ def settings(texts: list[str], flag: str) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals):
-            raise OptionsError(f"{flag}: {text!r}: is no NAME=VALUE")
+            raise OptionsError(f"{flag}: {text!r}: NAME=VALUE is needed")
         *parents, last = name.split(".")
         place = found
         for parent in parents:
@@ -213,7 +213,7 @@ def factor(text: str) -> float:
     except ValueError:
         number = 0.0
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r}: is no positive number")
+        raise argparse.ArgumentTypeError(f"{text!r}: a positive number is needed")
     return number
 
 

@@ -115,7 +115,7 @@ def test_the_limit_of_a_partition_stands_in_for_one_that_is_not_told(tmp_path, f
         (["sacct", ".", "-o", "jobs.swf"], "is a folder; a file is needed"),
         (["sacct", LOG, "-o", "j.swf", "--separator", ";"], "columns are separated by '|', not by ';'"),
         (["sacct", LOG, "-o", "j.swf", "--timezone", "Mars"], "'Mars' is no time zone"),
-        (["sacct", LOG, "-o", "j.swf", "--time-limit", "soon"], "a time as 2-00:00:00 is needed"),
+        (["sacct", LOG, "-o", "j.swf", "--time-limit", "soon"], "a time such as 2-00:00:00 is needed"),
         (["sacct", LOG, "-o", "j.swf", "--salt", "x"], "--salt: needs --anonymize"),
         (["table", LOG, "-o", "j.swf", "--map", "nowhere"], "no such file or map"),
         (["table", LOG, "-o", "j.swf", "--map", "eagle"], "column 'submit_time', which eagle names, is missing"),

@@ -278,7 +278,7 @@ def test_an_ending_that_tells_no_format_is_told_with_the_name(tmp_path):
             ["launch", "--options", "options.json", "--simulator", "batsim", "--batsim-command", '"'],
             "No closing quotation",
         ),
-        (["explain", "zoo:balanced", "--trace", "trace.swf", "--at", "nan"], "is no number of seconds of at least 0"),
+        (["explain", "zoo:balanced", "--trace", "trace.swf", "--at", "nan"], "a number of seconds from 0 on is needed"),
     ],
 )
 def test_words_that_cannot_be_read_are_refused_in_one_line(tmp_path, monkeypatch, words, told):
