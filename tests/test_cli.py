@@ -191,7 +191,7 @@ def test_a_missing_seed_is_told(files, capsys):
         ({"subtime": "0"}, "subtime: is the string '0'"),
         ({"res": 0}, "res: is 0"),
         ({"res": 1.5}, "res: is 1.5"),
-        ({"res": 5}, "asks for 5 cores"),
+        ({"res": 5}, "requests 5 cores"),
         ({"walltime": -2}, "walltime: is -2"),
         ({"profile": "Tst0"}, "did you mean 'Test0'?"),
     ],

@@ -289,7 +289,7 @@ def test_torch_is_imported_only_where_an_agent_is_compared(trace, tmp_path):
     [
         ("fcfs,sfj", r"order 'sfj' is not known; did you mean 'sjf'\?"),
         ("fcfs,fcfs+strict", "listed twice"),
-        ("fcfs,agent:", "the folder of a training is missing, as agent:runs/training"),
+        ("fcfs,agent:", "the folder of a training is missing, e.g. agent:runs/training"),
         ("agent:a,agent:a", "agent:a is listed twice"),
     ],
 )
@@ -345,8 +345,8 @@ def test_the_one_sample_t_test_is_that_of_scipy_and_is_printed(trace, tmp_path, 
     ("published", "message"),
     [
         ("wiat=3", "did you mean 'wait'"),
-        ("wait", "a number is needed, as wait=67.55"),
-        ("wait=inf", "a number is needed, as wait=67.55"),
+        ("wait", "a number is needed, e.g. wait=67.55"),
+        ("wait=inf", "a number is needed, e.g. wait=67.55"),
     ],
 )
 def test_a_published_mean_that_is_none_is_one_line(published, message):
@@ -389,9 +389,9 @@ def test_days_with_gpus_are_compared_whole_on_one_machine_as_they_are_launched(d
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ([], "a workload does not tell its machine; add --platform FILE or --cores N"),
-        (["--cores", "64", "--windows", "2x10"], "workloads are played whole"),
-        (["--cores", "64", "--policies", "actual"], "a workload does not tell how long jobs waited"),
+        ([], "a workload names no machine; add --platform FILE or --cores N"),
+        (["--cores", "64", "--windows", "2x10"], "workloads are simulated whole"),
+        (["--cores", "64", "--policies", "actual"], "a workload does not record waits"),
         (["--cores", "8"], "asks for 48 cores; the platform has 8"),
         (["--platform", str(NINE.with_name("pool_64.csv"))], "and 1 GPUs"),
     ],

@@ -118,7 +118,7 @@ def test_without_scikit_learn_a_line_says_what_to_install(tmp_path, monkeypatch,
         (["--predictors", "learned:none.json"], "none.json: cannot be read: No such file"),
         (["--predictors", "learned:none.txt"], "write learned:FILE.json"),
         (["--quantile", "0.5"], "--quantile: needs --train FILE.json"),
-        (["--split", "0.001"], "--split: 0.001 of 400 jobs leaves no job before"),
+        (["--split", "0.001"], "--split: 0.001 of 400 jobs leaves no past job"),
         (["--cores", "4"], "asks for 8 processors, the machine has 4"),
     ],
 )

@@ -46,7 +46,8 @@ def reproduce(
         All results in the folder, in the order of their ids.
 
     Raises:
-        ResultsError: the folder holds results and *resume* is false, another command writes there, or nobody can.
+        ResultsError: the folder holds results and *resume* is false, another command writes there, or it is not
+        writable.
         OptionsError: an experiment learns, and torch is not installed.
     """
     there = [name for name in known_ids() if (settings.output / name / RESULT).exists()]
