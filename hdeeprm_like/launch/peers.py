@@ -41,13 +41,13 @@ class Line(Protocol):
 
     @property
     def thinking_since(self) -> float | None:
-        """When the decision under way began on `time.monotonic`, None if none is or nobody waits for it."""
+        """Start of the current decision on `time.monotonic`; None if there is none or no peer waits for it."""
 
     def simulate(self, talk: Conversation, jobs: int) -> None:
         """Play one simulation to its end; *jobs* are for the progress bar, 0 for none."""
 
     def refuse(self, problem: str) -> None:
-        """Tell a Batsim that is not ours to end why nobody will answer it any more."""
+        """Send a Batsim that we did not start the reason why it gets no further answers."""
 
     def close(self) -> None:
         """Hang up."""
@@ -122,7 +122,7 @@ def peer_of(
     """Return how Batsim is reached, as the command line says it.
 
     Args:
-        simulator: ``batsim``, ``batsim5`` or ``docker``. command: for the first two. image: for the last; its tag tells
+        simulator: ``batsim``, ``batsim5`` or ``docker``. command: for the first two. image: for the last; its tag sets
             the version.
         socket: where to listen for a Batsim started by hand; a port alone is one of this machine only.
 
@@ -218,7 +218,7 @@ class OverSocket:
                 raise ProtocolError(f"Batsim {how} after the end of the simulation")
 
     def refuse(self, problem: str) -> None:
-        """Answer what a Batsim by hand has asked with the problem; one of our own has been ended."""
+        """Answer the pending message of a Batsim started by hand with the problem; our own was ended."""
         if self._peer.by_hand:
             self._endpoint.refuse(problem)
 
@@ -254,7 +254,7 @@ class InProcess:
                 raise ProtocolError("jobs are left that never end: nothing more can happen")
 
     def refuse(self, problem: str) -> None:
-        """There is nobody to tell."""
+        """Do nothing: there is no peer."""
 
     def close(self) -> None:
         """There is nothing to close."""

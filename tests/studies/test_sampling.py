@@ -54,7 +54,7 @@ def test_windows_have_names(text, windows):
 
 @pytest.mark.parametrize("text", ["10", "0x4", "10x", "disjoint", "disjoint:", "disjoint:0", "disjoint:3x0", "All"])
 def test_other_names_are_refused_with_those_that_are_right(text):
-    with pytest.raises(OptionsError, match=r"as 10x1024 or disjoint:60x1024, or all"):
+    with pytest.raises(OptionsError, match=r"e.g. 10x1024 or disjoint:60x1024, or all"):
         windows_named(text)
 
 

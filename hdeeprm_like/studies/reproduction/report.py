@@ -254,8 +254,8 @@ def methods() -> Html:
         "Methods",
         html.paragraph(
             "Jobs run on the embedded simulator: on Batsim's clock for the thesis, on the textbook's, with one "
-            "decision for all events of one time, for the others. Repetitions are seeds from 1 on, or windows of a trace "
-            "drawn with seed 1. Compared policies run on the same jobs, and differences and ratios are "
+            "decision for all events of one time, for the others. Repetitions are seeds from 1 on, or windows of a "
+            "trace drawn with seed 1. Compared policies run on the same jobs, and differences and ratios are "
             "paired. Intervals are Student's at 95 %; where a document gives a mean over ten windows, the "
             "interval is that of the means of ten windows resampled from ours. No option was tuned on the test data "
             f"of an agent. {RESULTS} and {TABLE} beside this page hold every number with all digits."
