@@ -1,4 +1,4 @@
-"""Let Ray Tune search for hyperparameters of an agent with ASHA, which ends the trainings that lag behind.
+"""Search with Ray Tune for hyperparameters of an agent with ASHA, which ends the trainings that lag behind.
 
 pip install 'hdeeprm_like[learn]' 'ray[tune]'
 python docs/tune_asha.py agents/smdp.json agents/ppo.py --trials 16 --episodes 256 512 1024 2048

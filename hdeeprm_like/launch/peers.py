@@ -1,4 +1,4 @@
-"""Who is at the other end: a Batsim that we start, one that somebody else starts, or our own server in this process.
+"""The peer at the other end: a Batsim that we start, one that a user starts, or our own server in this process.
 
 A `Peer` says how Batsim is reached; `Peer.meet` opens a `Line` to it, over which simulations are played.
 """
@@ -59,7 +59,7 @@ class Peer:
 
     Attributes:
         simulator: for ``run.json``, ``batsim``, ``batsim5``, ``docker`` or, with no socket between, ``embedded``.
-        words: the command to start it with; none where somebody starts it by hand.
+        words: the command to start it with; none if a user starts it by hand.
         address: where to listen. folder: the run's directory as Batsim sees it; None where that is the same.
         timeout: s that either side may be silent. version: of Batsim, 4 or 5.
     """
@@ -73,7 +73,7 @@ class Peer:
 
     @property
     def by_hand(self) -> bool:
-        """Whether somebody else starts Batsim."""
+        """Whether a user starts Batsim."""
         return not self.words
 
     @property
@@ -105,7 +105,7 @@ class Embedded(Peer):
 
     @property
     def by_hand(self) -> bool:
-        """Whether somebody else starts Batsim: no."""
+        """Whether a user starts Batsim: no."""
         return False
 
     def meet(self, output: Path) -> Line:

@@ -124,7 +124,7 @@ class FactorFile:
             patience: whether to wait for another one to end.
 
         Raises:
-            OptionsError: somebody else does.
+            OptionsError: another process does.
         """
         path = self.path.with_name(self.path.name + ".lock")
         try:

@@ -64,7 +64,7 @@ class Look:
 
     Attributes:
         started: jobs that have begun to run since the last look. over: those that have ended since then, or were
-            cancelled. anew: numbers that now belong to other jobs, as after a loss of Slurm's state.
+            cancelled. `anew`: numbers that now belong to other jobs, as after a loss of Slurm's state.
     """
 
     started: list[Job] = field(default_factory=list)

@@ -468,7 +468,7 @@ def test_the_actual_schedule_needs_a_job_in_each_window_and_the_traces_machine(r
     recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 -1 10 2"))
     with pytest.raises(WorkloadError, match=r"of 1 of the 3 jobs of the windows, first of job 3.* some in each window"):
         compare(comparison(recorded, "actual", windows=Windows(3, 1, "disjoint")), tmp_path / "out", progress=False)
-    with pytest.raises(OptionsError, match=r"actual: was on the trace's own machine; compare it without --platform"):
+    with pytest.raises(OptionsError, match=r"actual: ran on the trace's own machine; compare it without --platform"):
         compare(
             comparison(recorded, "actual", windows=Windows(1, 2, "disjoint"), platform=LEARNING), tmp_path / "three"
         )

@@ -80,7 +80,7 @@ def report(results: Sequence[Result], folder: Path) -> Html:
 
 
 def header(results: Sequence[Result]) -> Html:
-    """Tell in a sentence what was found, and how many numbers have which verdict."""
+    """Return a summary in one sentence, with the count of each verdict."""
     counts = Counter(row["verdict"] for result in results for row in result["numbers"])
     agree, otherwise = (sum(counts[verdict] for verdict in which) for which in (AGREE, OTHERWISE))
     judged = agree + otherwise + counts[claims.NOT_SHOWN]
@@ -100,7 +100,7 @@ def header(results: Sequence[Result]) -> Html:
 
 
 def made_with(results: Sequence[Result]) -> Html:
-    """Tell what was run, on what, when and how long, and from which documents the numbers are."""
+    """Return the origin of the results: experiments, machine, date, CPU time and documents."""
     minutes = sum(result["cpu_seconds"] for result in results) / 60
     scales = sorted({result["scale"] for result in results})
     tiers = [tier for tier in TIERS if any(experiment(result["id"]).tier == tier for result in results)]
@@ -231,7 +231,7 @@ def not_run(results: Sequence[Result]) -> Html:
 
 
 def left_out(results: Sequence[Result]) -> list[Html]:
-    """Tell what experiments that are not on the page would take."""
+    """Return the cost of the experiments that are not on the page."""
     there = {result["id"] for result in results}
     others = [
         f"{one.id}, {one.title}: {cost_of(one, 'small')} of CPU time; {cost_of(one, 'full')} with --scale full"
@@ -249,7 +249,7 @@ def errata() -> Html:
 
 
 def methods() -> Html:
-    """Tell how the numbers were found."""
+    """Return the section on methods."""
     return html.section(
         "Methods",
         html.paragraph(

@@ -84,7 +84,7 @@ def through(name: str, present: Baseline, interval: float, factor: int) -> Basel
 
 
 def replaces(policy: Baseline, present: Baseline) -> bool:
-    """Tell whether a policy needs another scheduler in place of the Slurm of now."""
+    """Return whether a policy needs another scheduler in place of the Slurm of now."""
     return present.mode == WATCHED != policy.mode
 
 
