@@ -300,7 +300,7 @@ def test_wrong_policies_are_one_line(policies, message):
 
 def test_windows_are_two_numbers():
     assert windows_named("10x1024") == Windows(10, 1024, "random")
-    with pytest.raises(OptionsError, match="e.g. 10x1024"):
+    with pytest.raises(OptionsError, match=r"e\.g\. 10x1024"):
         windows_named("10")
 
 
