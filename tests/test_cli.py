@@ -191,7 +191,7 @@ def test_a_missing_seed_is_told(files, capsys):
         ({"subtime": "0"}, "subtime: is the string '0'"),
         ({"res": 0}, "res: is 0"),
         ({"res": 1.5}, "res: is 1.5"),
-        ({"res": 5}, "asks for 5 cores"),
+        ({"res": 5}, "requests 5 cores"),
         ({"walltime": -2}, "walltime: is -2"),
         ({"profile": "Tst0"}, "did you mean 'Test0'?"),
     ],
@@ -584,7 +584,7 @@ def test_a_shell_completes_names_and_files(tmp_path):
         (["convert", "gaja", "x.xml"], "'gaja' is no shipped platform, and no file"),
         (["sweep", "gaja", "-o", "x"], "'gaja' is no shipped sweep or options file, and no file"),
         (["example", "--names", "trce"], "is no kind of shipped data; did you mean 'trace'?"),
-        (["example", "--names", "trace", "x"], "lists names and copies nothing; leave DIR out"),
+        (["example", "--names", "trace", "x"], "example --names: copies nothing; omit DIR"),
     ],
 )
 def test_an_unknown_name_is_refused_in_one_line(words, said, capsys, monkeypatch, tmp_path):

@@ -182,7 +182,7 @@ def test_jobs_of_a_name_have_its_machine_and_those_of_a_file_need_one(tmp_path):
     assert len(later) == 10
     path = found("lublin-1-500", "trace")
     assert len(hl.load_workload(path, 256)) == 500
-    with pytest.raises(OptionsError, match=r"does not tell its machine; add platform, a name, path or cores$"):
+    with pytest.raises(OptionsError, match=r"names no machine; add platform, a name, path or cores$"):
         hl.load_workload(path)
 
 
@@ -201,7 +201,7 @@ def test_numbers_of_jobs_that_make_no_sense_are_refused(more, said):
 
 
 def test_jobs_of_a_ready_workload_are_not_cut():
-    with pytest.raises(OptionsError, match=r"a ready workload is played whole; jobs and skip are of traces$"):
+    with pytest.raises(OptionsError, match=r"is a complete workload, which runs whole; jobs and skip need a trace$"):
         hl.load_workload("learning", jobs=1)
 
 

@@ -235,7 +235,7 @@ def test_a_memory_that_does_not_suffice_is_told_in_one_line(tmp_path, monkeypatc
     monkeypatch.setattr(run, "run_comparison", too_much)
     folder = write_inputs(tmp_path)
     line = refused("compare", "--trace", folder / "trace.swf", "--policies", "fcfs", "--output", folder / "out")
-    assert "memory of this computer does not suffice" in line
+    assert "out of memory; reduce the problem" in line
 
 
 def test_digits_are_not_echoed_whole(tmp_path):
