@@ -105,7 +105,7 @@ def last_lines(log: Path, count: int) -> list[str]:
 
 
 class Stopped(BaseException):
-    """A signal asked this process to stop; not an `Exception`, which agents and libraries may catch."""
+    """A signal ended this process; not an `Exception`, which agents and libraries may catch."""
 
 
 @contextmanager

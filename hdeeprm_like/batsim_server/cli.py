@@ -36,7 +36,7 @@ NOT_IMITATED = ("enable_redis",)
 
 
 class Stopped(BaseException):
-    """A signal asked the process to stop."""
+    """A signal that ends the process arrived."""
 
     def __init__(self, number: int) -> None:
         """Record the signal."""

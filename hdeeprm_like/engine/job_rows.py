@@ -36,7 +36,7 @@ EMPTY_JOB = dict.fromkeys(NAMES, 0.0) | dict.fromkeys(("start", "finish", "run_t
 
 
 def fill_job(rows: Records, row: int, request: Request) -> None:
-    """Write a newly submitted job, of which only the request is known, into its row."""
+    """Write a newly submitted job, whose run time is not known yet, into its row."""
     requested = {
         "submit": request.submit,
         "size": request.size,

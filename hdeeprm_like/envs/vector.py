@@ -49,7 +49,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
     At an end ``info["final_info"]`` describes the finished episode, as arrays of B rows with a mask ``_...`` for each:
     ``episode`` has ``r``, the sum of rewards, and ``l``, the number of steps; ``metrics`` those of `SchedulingEnv`;
     ``time`` is its clock in s. With ``SAME_STEP`` the observation is already that of the next episode, and
-    ``info["final_obs"]`` is the last one. With ``NEXT_STEP`` the next `step` ignores the action and begins anew;
+    ``info["final_obs"]`` is the last one. With ``NEXT_STEP`` the next `step` ignores the action and resets;
     ``info["metrics"]`` is there as well, if only one environment has it. Names of Gymnasium's wrappers are avoided.
     """
 

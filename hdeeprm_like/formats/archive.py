@@ -85,7 +85,7 @@ def fetch_trace(
     path = (trace_folder() if folder is None else folder) / f"{name}.swf.gz"
     if path.exists():
         data = read_packed(path, LARGEST, ResultsError)
-        digest = _checked(data, origin, f"{path} (delete it to fetch it anew)")
+        digest = _checked(data, origin, f"{path} (delete it to download it again)")
         _compare(path, digest, origin)
         return path, digest
     url = f"{site}/{origin.folder}/{path.name}"

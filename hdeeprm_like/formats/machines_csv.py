@@ -18,7 +18,7 @@ COLUMNS = ("MachineName", "TotalMemory", "TotalCPUs", "TotalGPUs")  # memory in 
 
 GFLOPS, WATTS = 1.0, 1.0  # of a core
 BANDWIDTH = 1000.0  # GB/s per core, more than jobs request
-PROCESSOR = "not told"  # type of the processors
+PROCESSOR = "unknown"  # type of the processors
 
 
 def read_machines_csv(path: Path) -> Platform:

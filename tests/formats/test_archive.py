@@ -75,7 +75,7 @@ def test_another_content_is_refused_and_leaves_nothing(tmp_path):
 
 def test_a_kept_trace_that_has_changed_is_refused(tmp_path):
     (tmp_path / "CTC-SP2-1996-3.1-cln.swf.gz").write_bytes(OTHER)
-    with pytest.raises(WorkloadError, match=r"\(delete it to fetch it anew\): is not the trace"):
+    with pytest.raises(WorkloadError, match=r"\(delete it to download it again\): is not the trace"):
         fetch_trace("CTC-SP2-1996-3.1-cln", tmp_path)
 
 

@@ -8,7 +8,7 @@ capacity to the head.
 import numpy as np
 
 from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
-from hdeeprm_like.decision.policies.plans import NOBODY, Plans, pass_changes, planned_time, read_changes
+from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, pass_changes, planned_time, read_changes
 from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
 from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow, reserve
 from hdeeprm_like.decision.policies.starting import start_if_fits
@@ -138,7 +138,7 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
     if no_more and plan.times < FIRST_PREDICTED:  # a job whose prediction has become shorter may start
         tried = plan.tried
     if tried == clock.submitted:
-        plan.reserved = NOBODY
+        plan.reserved = NO_JOB
         return
     # 1 if only cores may be lacking for all candidates
     plan.tried_cores = 1 if tables.jobs[head].size > clock.free_cores else -1
@@ -164,7 +164,7 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
             if j >= tried:
                 backfill_one(tables, plans, k, j)
             i += before == clock.waiting
-    plan.tried, plan.tried_shadow, plan.tried_spare, plan.reserved = clock.submitted, shadow, plan.spare, NOBODY
+    plan.tried, plan.tried_shadow, plan.tried_spare, plan.reserved = clock.submitted, shadow, plan.spare, NO_JOB
     plan.tried_cores = clock.free_cores if plan.tried_cores >= 0 else -1
 
 

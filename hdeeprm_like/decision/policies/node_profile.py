@@ -8,7 +8,7 @@ cores of the placement, or others if some of these are reserved.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.plans import ALL, NOBODY, Plans
+from hdeeprm_like.decision.policies.plans import ALL, NO_JOB, Plans
 from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.reservations import look_at_present, room_on
 from hdeeprm_like.engine.allocation import book_on, return_cores
@@ -205,4 +205,4 @@ def keep_to_profile(tables: Tables, plans: Plans, j: int) -> None:
 @inlined
 def end_dates(plans: Plans, k: int) -> None:
     """Reset the span to the present, without reservations."""
-    plans.plans[k].reserved = NOBODY
+    plans.plans[k].reserved = NO_JOB

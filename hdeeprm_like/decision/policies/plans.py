@@ -59,7 +59,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats, Ints, Records
 
 NONE_RESERVED = -1.0  # s, in Plans.reserved
-NOBODY, HEAD, ALL, EACH = 0, 1, 2, 3  # values of Plan.reserved: for which jobs cores are reserved; EACH: as guaranteed
+NO_JOB, HEAD, ALL, EACH = 0, 1, 2, 3  # values of Plan.reserved: for which jobs cores are reserved; EACH: as guaranteed
 # Lists by predicted times are sorted again at each decision, so one serves all predictors: FIRST_PREDICTED is
 # the queue's, and the next number that of the candidates, whose times may differ.
 OF_CANDIDATES = FIRST_PREDICTED + 1
@@ -80,7 +80,7 @@ PLAN = np.dtype(
         ("held", "i8"),  # the picked job that commit waits for, -1 for none
         ("held_at", "i8"),  # number of jobs submitted when it was picked
         ("shadow", "f8"),  # s, shadow time: expected start of that job, or of the head of the queue
-        ("reserved", "i8"),  # for which jobs cores are reserved in this decision: NOBODY, HEAD, ALL or EACH;
+        ("reserved", "i8"),  # for which jobs cores are reserved in this decision: NO_JOB, HEAD, ALL or EACH;
         ("head", "i8"),  # the head of the queue,
         ("on_nodes", "i8"),  # 1 if it matters on which nodes cores are free for it, or for any job,
         ("spare", "i8"),  # spare cores left when the head starts,
@@ -192,7 +192,7 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         if has_own_priorities(state, baseline):
             plan["changing"], plan["prioritized"] = 0, 1
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
-        plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NOBODY)
+        plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NO_JOB)
     plans["held"], plans["stale"] = -1, 1
     learned = [baseline.learned for baseline in baselines]
     commits = np.isin(plans["mode"], (COMMIT, COMMIT_BACKFILL)).any()

@@ -14,7 +14,7 @@ from hdeeprm_like.decision.policies.node_profile import (
     needs_nodes,
     occupy_picked,
 )
-from hdeeprm_like.decision.policies.plans import EACH, NOBODY, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
@@ -120,7 +120,7 @@ def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
         j = plans.queue[n]
         if needed_cores(tables, plans.history, scores, s, j) <= clock.free_cores:
             start_if_fits(tables, plans, k, j)
-    plans.plans[k].reserved = EACH if plans.plans[k].bounded == 1 else NOBODY
+    plans.plans[k].reserved = EACH if plans.plans[k].bounded == 1 else NO_JOB
 
 
 @compiled

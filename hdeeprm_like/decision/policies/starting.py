@@ -8,7 +8,7 @@ starts (`guarantees`).
 from hdeeprm_like.decision.policies.guaranteed_nodes import allow_on_set, allow_reserved, keep_to_allowed
 from hdeeprm_like.decision.policies.guarantees import has_begun, leaves_reservations, note_start
 from hdeeprm_like.decision.policies.node_profile import keep_to_profile
-from hdeeprm_like.decision.policies.plans import EACH, HEAD, NOBODY, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
@@ -64,7 +64,7 @@ def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
 def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Start a job that may run on all nodes."""
     clock, plan, asks = tables.clock[0], plans.plans[k], False
-    if plan.reserved != NOBODY:
+    if plan.reserved != NO_JOB:
         asks = plan.reserved != HEAD or clock.now + planned_time(tables, plans, k, j) > plan.shadow
         if plan.reserved == HEAD and (j == plan.head or (asks and tables.jobs[j].size > plan.spare)):
             return RESERVED
