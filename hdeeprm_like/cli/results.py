@@ -1,6 +1,7 @@
 """The part of the command line that looks at results: ``visual``, ``metrics``, ``jobstat``, ``schema``."""
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,8 +11,10 @@ from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
-from hdeeprm_like.results.plots import KINDS
+from hdeeprm_like.results.plots import CLASSES, COLOURED_BY, KINDS, SEVERAL
 
+PAPER_SIZES = {"column": (3.5, 2.3), "page": (7.2, 3.4)}  # inches
+SMALLEST, LARGEST = 1.0, 60.0  # inches
 RATES = {"tariff": "the price of a kWh", "carbon": "the kg of CO2 that a kWh emits"}
 ROWS = {"tariff": "cost of the energy", "carbon": "CO2 (kg)"}
 
@@ -20,9 +23,9 @@ def add_visual(commands: Commands) -> None:
     """Add ``visual``."""
     added = command(commands, "visual", "draw a run", run_visual)
     kind = added.add_argument(
-        "kind", metavar="KIND", help=f"what to draw: {', '.join(KINDS)}; or compare, for several runs"
+        "kind", metavar="KIND", help=f"what to draw: {', '.join(KINDS)}; of several runs: {', '.join(SEVERAL)}"
     )
-    completed(kind, lambda: (*KINDS, "compare"))
+    completed(kind, lambda: (*KINDS, *SEVERAL))
     added.add_argument(
         "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
     )
@@ -32,6 +35,29 @@ def add_visual(commands: Commands) -> None:
     )
     added.add_argument("--to", dest="end", type=moment, metavar="S", help="and before this one, in s of the simulation")
     added.add_argument("--user", metavar="NAME", help="show the jobs of this user, as workload.json names it")
+    told = f"colour the jobs of a Gantt chart by {', '.join(COLOURED_BY)}, or group those of ecdf and boxes by "
+    added.add_argument("--by", metavar="WHAT", help=told + ", ".join(CLASSES))
+    added.add_argument("--title", metavar="TEXT", help="above the picture, in place of the usual; '' for none")
+    told = "width and height, as 8.4x6cm or 3.5x2.3in, or column or page: of a two-column paper, in inches"
+    added.add_argument("--size", type=size, metavar="WxH", help=told)
+    told = "paper: small type that goes with Times, no title, thin lines, one column wide unless --size says otherwise"
+    added.add_argument("--style", choices=("screen", "paper"), default="screen", help=told)
+
+
+def size(text: str) -> tuple[float, float]:
+    """Return the width and height in inches that an argument gives."""
+    if text in PAPER_SIZES:
+        return PAPER_SIZES[text]
+    found = re.fullmatch(r"([0-9.]{1,8})x([0-9.]{1,8})(cm|in)?", text)
+    try:
+        scale = 1.0 / 2.54 if found and found[3] == "cm" else 1.0
+        width, height = (float(part) * scale for part in found.group(1, 2)) if found else (0.0, 0.0)
+    except ValueError:
+        width = height = 0.0
+    if not (SMALLEST <= width <= LARGEST and SMALLEST <= height <= LARGEST):
+        told = f"{SMALLEST:g} to {LARGEST:g} inches each way, as 8.4x6cm or 3.5x2.3in, or {' or '.join(PAPER_SIZES)}"
+        raise argparse.ArgumentTypeError(f"{text!r:.80} is no size; give {told}")
+    return width, height
 
 
 def run_visual(options: argparse.Namespace) -> None:
@@ -46,14 +72,27 @@ def draw(options: argparse.Namespace) -> None:
     end = float("inf") if options.end is None else options.end
     if end <= options.begin:
         raise OptionsError(f"--to: {end:g} s is not after --from, {options.begin:g} s")
-    if options.kind == "compare":
-        if (options.begin, end, options.user) != (0.0, float("inf"), None):
-            raise OptionsError("--from, --to and --user: show a part of one run; `visual compare` shows whole ones")
-        plots.compare(options.folders, options.save)
+    from hdeeprm_like.results.pictures import Look
+
+    look = Look(options.title, options.size, options.style)
+    if options.kind in SEVERAL:
+        if (options.begin, end, options.user, options.by) != (0.0, float("inf"), None, None):
+            told = f"show a part of one run; `visual {options.kind}` shows whole ones"
+            raise OptionsError(f"--from, --to, --user and --by: {told}")
+        draw_several = plots.compare if options.kind == "compare" else plots.difference
+        draw_several(options.folders, options.save, look)
     elif len(options.folders) > 1:
         raise OptionsError("--run: one directory is drawn at a time; `visual compare` takes several")
     else:
-        plots.draw(options.kind, options.folders[0], options.save, span=(options.begin, end), user=options.user)
+        plots.draw(
+            options.kind,
+            options.folders[0],
+            options.save,
+            span=(options.begin, end),
+            user=options.user,
+            by=options.by,
+            look=look,
+        )
 
 
 def add_metrics(commands: Commands) -> None:
