@@ -10,6 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from make_landing import write_landing  # noqa: E402
 from make_notebooks import write_notebooks  # noqa: E402
 from make_reference import write_reference  # noqa: E402
 
@@ -20,9 +21,12 @@ author = "the authors of hdeeprm_like"
 project_copyright = author
 version = release = hdeeprm_like.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build", "__pycache__", "reference/made/names.md"]  # the last is a part of shipped.md
+exclude_patterns = ["_build", "__pycache__", "reference/made/names.md", "reference/made/gain.md"]  # parts of others
 html_theme = "furo"
-html_title = "hdeeprm_like"
+html_title = f"hdeeprm_like {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = [("copy.js", {"defer": "defer"})]
 html_show_sourcelink = False
 html_copy_source = False
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -33,6 +37,7 @@ napoleon_use_rtype = False
 default_role = "code"
 suppress_warnings = ["myst.header"]  # pages that are included begin below the first level
 
+write_landing(HERE / "reference" / "made")
 write_reference(HERE / "reference" / "made")
 write_notebooks(HERE / "tutorials", HERE / "_build" / "notebooks")
 html_extra_path = ["_build/notebooks"]  # beside the pages, as downloads

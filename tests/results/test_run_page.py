@@ -277,7 +277,7 @@ def test_runs_of_the_same_jobs_are_played_beside_each_other_and_others_are_not(s
     waits = np.array([float(line[6]) for line in lines[1:]])
     assert found["now"] == max(float(line[5]) for line in lines[1:])
     for shown, mean in zip(found["end"], (waits.mean() - 600, waits.mean()), strict=True):
-        assert float(re.search(r"mean wait so far ([\d.]+) min", shown)[1]) == pytest.approx(mean / 60, rel=1e-3)
+        assert float(re.search(r"mean wait so far ([\d.]+) min", shown)[1]) == pytest.approx(mean / 60, rel=6e-3)
     assert found["moved"] > 0
     assert found["running"] == "false"
     other = left_run(tmp_path / "other", jobs=200, cores=200, seed=2)

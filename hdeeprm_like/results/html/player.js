@@ -9,7 +9,7 @@ async function player(root) {
     canvas: root.querySelectorAll("canvas")[place], told: root.querySelectorAll("output")[place],
   }));
   const slider = root.querySelector("input"), button = root.querySelector("button"), clock = root.querySelector("time");
-  const WINDOW = about.end / 5, SECONDS = 40, QUEUE = 0.34, TILE = 7;
+  const WINDOW = about.end / 5, SECONDS = 40, QUEUE = 0.34, TILE = 9;
   let longest = 1, now = 0, running = false, before = 0;
   for (const lane of lanes) for (let job = 0; job < count; job++) longest = Math.max(longest, lane.start[job] - submit[job]);
   const shade = (wait) => ramp(Math.log1p(wait / 60) / Math.log1p(longest / 60));
@@ -17,7 +17,7 @@ async function player(root) {
   function draw() {
     for (const lane of lanes) drawLane(lane);
     slider.value = (1000 * now) / about.end;
-    clock.textContent = moment(now, 24 * 3600 * 3);
+    clock.textContent = moment(now, 200 * 3600);
     root.dataset.now = now;
   }
   function drawLane(lane) {
@@ -61,7 +61,7 @@ async function player(root) {
     pen.font = "11px sans-serif";
     pen.fillText(`machine: ${Math.round((100 * busy) / total)} % busy`, 0, high - 2);
     pen.fillText(`queue: ${waiting} job${waiting === 1 ? "" : "s"}${unseen ? `, ${unseen} not drawn` : ""}`, wide * (1 - QUEUE), high - 2);
-    lane.told.textContent = `mean wait so far ${seconds(come ? waits / come : 0)}, longest ${seconds(most)}`;
+    lane.told.textContent = `mean wait so far ${seconds(come ? waits / come : 0, 3)}, longest ${seconds(most, 3)}`;
   }
   function step(at) {
     if (!running) return;

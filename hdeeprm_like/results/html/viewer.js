@@ -20,10 +20,10 @@ function taker(buffer) {
 const UNITS = [[86400, "d", "days"], [3600, "h", "hours"], [60, "min", "minutes"], [1, "s", "seconds"]];
 const STEPS = { d: [1, 2, 5], h: [1, 2, 3, 6, 12, 24], min: [1, 2, 5, 10, 15, 30, 60], s: [1, 2, 5] };
 
-function seconds(value) {
+function seconds(value, digits = 4) {
   for (const [size, unit] of UNITS.slice(0, 3))
-    if (Math.abs(value) >= 2 * size) return Number((value / size).toPrecision(4)) + " " + unit;
-  return Number(value.toPrecision(4)) + " s";
+    if (Math.abs(value) >= 2 * size) return Number((value / size).toPrecision(digits)) + " " + unit;
+  return Number(value.toPrecision(digits)) + " s";
 }
 
 // A moment in days, hours, minutes and seconds, as fine as a span of time on the screen lets one see.

@@ -29,8 +29,7 @@ def nodes(figure: Figure, run: Run) -> None:
         return
     node, name = nodes_of(run)
     share = busy_shares(run, node, STRETCHES)
-    ramp = matplotlib.colormaps["cividis_r"].copy()
-    ramp.set_under("white")
+    ramp = matplotlib.colormaps["cividis_r"].with_extremes(under="white")
     norm = Normalize(1e-6, 1.0)
     axes.imshow(
         share,
