@@ -66,5 +66,6 @@ def gain(table: pd.DataFrame) -> str:
     longest = own["wait_max"] / easy["wait_max"]
     return (
         f"On {WINDOWS} windows of {OF_JOBS} jobs from all over this trace, `{LEARNED}` has **{ratio} ({low} to "
-        f"{high}) of EASY's bounded slowdown**, by paired windows with a 95 % interval, and {longest:.2f} of its longest wait.\n"
+        f"{high}) of EASY's bounded slowdown**, by paired windows with a 95 % interval, "
+        f"and {longest:.2f} of its longest wait.\n"
     )

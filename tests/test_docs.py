@@ -56,7 +56,7 @@ def commands_of(block):
 COMMANDS = [(page, block, output) for page, block, output in blocks("sh") if commands_of(block)]
 PYTHON = blocks("python")
 WITHOUT_CLONE = {"README.md", "docs/index.md", "docs/cluster.md", "docs/shipped.md", "docs/python.md"} | {
-    f"docs/tutorials/{name}.md" for name in ("first_run", "compare_policies", "train_an_agent")
+    path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "tutorials").glob("*.md")
 }
 
 
