@@ -5,6 +5,7 @@ warning can be made an error. It reads Markdown by MyST. Pages of reference are 
 page's player and sentence by `make_landing`. `run_blocks` runs the tutorials and the gallery, and says why it does so.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -29,7 +30,12 @@ html_theme = "furo"
 html_title = f"hdeeprm_like {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = [("copy.js", {"defer": "defer"})]
+html_js_files = [("copy.js", {"defer": "defer"}), ("versions.js", {"defer": "defer"})]
+# where GitHub's workflow builds the site it knows the repository; elsewhere there is no link to it
+if "GITHUB_REPOSITORY" in os.environ:
+    where = f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{os.environ['GITHUB_REPOSITORY']}/"
+    branch = os.environ.get("GITHUB_REF_NAME", "main")
+    html_theme_options = {"source_repository": where, "source_branch": branch, "source_directory": "docs/"}
 html_show_sourcelink = False
 html_copy_source = False
 myst_enable_extensions = ["colon_fence", "dollarmath"]
