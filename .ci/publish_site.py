@@ -1,7 +1,7 @@
 """Put a site that was built beside those of other versions: ``publish_site.py BUILT FOLDER VERSION``.
 
-FOLDER gets BUILT as ``VERSION/``, the list ``versions.json``, which the choice in the sidebar reads, and an ``index.html``
-that leads to the newest release, or to ``main`` where there is none yet.
+FOLDER gets BUILT as ``VERSION/``, the list ``versions.json``, which the choice in the sidebar reads, and an
+``index.html`` that leads to the newest release, or to ``main`` where there is none yet.
 """
 
 import json

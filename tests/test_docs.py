@@ -122,6 +122,9 @@ def run(clone, command):
 @pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|docs/index\.md|{FIRST_TO_READ}).*")
 @pytest.mark.parametrize(("page", "block", "shown"), COMMANDS, ids=ids_of(COMMANDS))
 def test_commands_work_as_typed_and_print_what_the_page_shows(clones, page, block, shown):
+    for needed in written_before(page, block):
+        made = run(clones(page), [sys.executable, "-c", needed])
+        assert made.returncode == 0, made.stderr
     printed = ""
     for line in commands_of(block):
         assert line.startswith("hdeeprm-like "), f"{page} shows a command that no test runs: {line}"
@@ -130,6 +133,12 @@ def test_commands_work_as_typed_and_print_what_the_page_shows(clones, page, bloc
         printed += done.stdout
     if shown:
         assert differences(printed, shown) == [], printed
+
+
+def written_before(page, block):
+    """The blocks of Python that write files and stand before a block of commands on its page."""
+    before = (ROOT / page).read_text(encoding="utf-8").partition(block)[0]
+    return [text for name, text, _ in PYTHON if name == page and "write_text" in text and text in before]
 
 
 # compiles nothing new; the blocks of README and index stay; more pages
