@@ -117,4 +117,5 @@ def many_colours() -> list[tuple[float, float, float]]:
     """Return `HUES` colours of which any few that follow one another differ in lightness."""
     stride = 24  # of 61: any three steps lie a fifth of the ramp or so apart, also from the last to the first
     ramp = matplotlib.colormaps["viridis"]
-    return [tuple(ramp(place * stride % HUES / (HUES - 1))[:3]) for place in range(HUES)]
+    shades = (ramp(place * stride % HUES / (HUES - 1)) for place in range(HUES))
+    return [(float(red), float(green), float(blue)) for red, green, blue, _ in shades]
