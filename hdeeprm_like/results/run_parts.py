@@ -35,7 +35,7 @@ def part_of(run: Run, begin: float, end: float, user: str | None) -> Run:
     until = np.where(np.isfinite(jobs.finish), jobs.finish, jobs.submit)
     keep = (jobs.submit <= end) & (until >= begin)
     if user is not None:
-        keep &= np.array([name == user for name in _users(run)], bool)
+        keep &= np.array([name == user for name in users_of(run)], bool)
     if not keep.any():
         raise ResultsError(f"{run.folder}: none of its {len(jobs)} jobs is there then, or is of that user")
     rows = np.flatnonzero(keep)
@@ -50,8 +50,12 @@ def part_of(run: Run, begin: float, end: float, user: str | None) -> Run:
     return found
 
 
-def _users(run: Run) -> list[str]:
-    """Return who submitted each job."""
+def users_of(run: Run) -> list[str]:
+    """Return who submitted each job: (J,) names.
+
+    Raises:
+        ResultsError: ``workload.json`` is missing, or tells the users of no or of some jobs only.
+    """
     content = read_json(run.path(WORKLOAD), ResultsError)
     try:
         names = {f"w0!{str(job['id']).removeprefix('w0!')}": str(job["user"]) for job in content["jobs"]}

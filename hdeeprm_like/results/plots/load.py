@@ -88,13 +88,12 @@ def scaled(watts: float) -> tuple[float, str]:
 
 def side_by_side(figure: Figure, runs: Mapping[str, Run]) -> None:
     """Draw utilization and queue size of several runs above one another, on common axes."""
-    figure.suptitle("Utilization and queue size")
     grid = figure.subplots(len(runs), 2, sharex=True, sharey="col", squeeze=False)
     seconds, unit = unit_of_time(max(run.end for run in runs.values()))
     for (name, run), (left, right) in zip(runs.items(), grid, strict=True):
         _draw_utilization(left, run, seconds)
         _draw_queue(right, run, seconds)
-        left.set_title(shortened(name, 40), loc="left", fontsize=11)
+        left.set_title(shortened(name, 40), loc="left", fontsize="medium")
         left.set_ylabel("busy cores")
         right.set_ylabel("queued cores")
     for axes in grid[-1]:
