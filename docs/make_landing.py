@@ -1,7 +1,7 @@
 """The player of the first page and the sentence below it: simulated and compared when the site is built.
 
-The schedules are those of the first jobs of a trace under three policies, so that whoever reads can see the queue that
-each leaves; the sentence is of windows from all over the trace, with their interval. It takes some seconds of CPU.
+The schedules are those of the first jobs of a trace under three policies, so that a reader sees the queue that each
+leaves; the sentence is of windows from all over the trace, with their interval. It takes some seconds of CPU.
 """
 
 import tempfile

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```\n(\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
 MOST_LINES = 40  # of an output; a longer one is cut in its middle
 LATEST = 1200  # s that one block may take
-NOT_RUN = ("pip install",)  # what changes the environment of whoever builds the site
+NOT_RUN = ("pip install",)  # commands that change the environment in which the site is built
 
 
 @dataclass

@@ -70,7 +70,7 @@ class Look:
     """How a picture looks.
 
     Attributes:
-        title: above it; None for the usual one, which ``paper`` leaves out, as captions tell it there.
+        title: above it; None for the usual one, which ``paper`` leaves out, because a caption has it.
         size: width and height in inches; None for the usual one.
         style: a name in `STYLES`.
     """
@@ -166,7 +166,7 @@ def time_axis(axes: Axes, end: float) -> float:
 
 
 def show_span(figure: Figure, begin: float, end: float) -> None:
-    """Let the axes of time, which `time_axis` has labelled, show what lies between two times in s.
+    """Limit the axes of time, which `time_axis` has labelled, to two times in s.
 
     Words that stand before or after it vanish: matplotlib makes room for them however far away they are, and fails if
     that is far.
@@ -184,7 +184,7 @@ def show_span(figure: Figure, begin: float, end: float) -> None:
 
 
 def from_zero(axes: Axes) -> None:
-    """Let the vertical axis begin at 0, now that everything is drawn, and reach at least 1."""
+    """Extend the vertical axis to 0 and to at least 1, after everything is drawn."""
     axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]))
 
 

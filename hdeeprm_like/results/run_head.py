@@ -77,7 +77,7 @@ def command(run: Run) -> Html | str:
 
 
 def name_of(part_of_record: dict[str, Any]) -> list[str]:
-    """Return the name of a file that a record tells, without its folder; none where it tells none."""
+    """Return the name of a file in a record, without its folder; none if the record has none."""
     file = part_of_record.get("file")
     return [PurePath(file).name] if isinstance(file, str) else []
 

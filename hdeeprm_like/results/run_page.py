@@ -58,7 +58,7 @@ def write_run_page(runs: Sequence[Path], save: Path) -> None:
 
 
 def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
-    """Yield what is told of the jobs."""
+    """Yield the sections on the jobs."""
     if not runs:
         return
     table = report.metrics_table([run.folder for run in runs.values()])
@@ -98,7 +98,7 @@ def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
 
 
 def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
-    """Yield what is told of learning."""
+    """Yield the sections on learning."""
     learned = {name: run for name, run in runs.items() if run.has(PROGRESS)}
     if learned:
         with picture(place / "curves.svg", width=15.0, height=4.2) as figure:
@@ -118,7 +118,7 @@ def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
 
 
 def unseen_jobs(run: Run) -> Html:
-    """Tell how much of the queue an agent did not see that chose from a window of it, nothing of other runs."""
+    """Return how much of the queue an agent with a window did not see; nothing for other runs."""
     slots = slots_of(run)
     jobs, ran = run.jobs, run.jobs.ran
     if slots == 0 or not ran.any():
@@ -184,7 +184,7 @@ COLUMNS = ("jobs", "core hours", "mean wait (h)", "longest wait (h)", "mean boun
 
 
 def waits_by_user(run: Run) -> Html:
-    """Return the same for the users with the most core time, nothing where nobody knows the users."""
+    """Return the same for the users with the most core time, nothing if users are unknown."""
     user = run.requests.user
     if user is None:
         return Html()

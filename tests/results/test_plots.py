@@ -341,7 +341,7 @@ def test_the_load_of_the_queue_is_drawn_below_its_length_and_left_out_where_requ
     assert above.lines[0].get_ydata().max() == table["queue_length_max"]
     assert below.lines[0].get_ydata().max() == pytest.approx(table["job_load_max (core s)"] / 3600)
     shutil.copy(LONG / "out_jobs.csv", tmp_path)
-    assert "no workload.json tells the requested times" in texts(drawn(monkeypatch, "job_load", tmp_path))
+    assert "no workload.json gives the requested times" in texts(drawn(monkeypatch, "job_load", tmp_path))
 
 
 def test_rejected_jobs_arrive_and_are_left_out_elsewhere(tmp_path, monkeypatch):
@@ -400,7 +400,7 @@ def test_a_missing_file_is_named_with_the_command_that_makes_it(tmp_path, kind, 
         ("losses.log", "1.5\nmany\n", "losses", r"losses\.log:2 is 'many'; it must be a number"),
         ("probs.json", '{"probs": [[1], [1, 2]]}', "action_preferences", "one list of probabilities per action"),
         ("probs.json", "[]", "action_preferences", "one list of probabilities per action"),
-        ("overutilizations.json", "{}", "core_bubbles", "does not tell the overutilizations"),
+        ("overutilizations.json", "{}", "core_bubbles", "has no overutilizations"),
         ("overutilizations.json", '{"core": [[1, 2, 3]], "mem": [], "mem_bw": {"nb_procs": 1, "procs": {}}}',
          "core_bubbles", r"a span must be \[start, end\]"),
         ("overutilizations.json", '{"core": "x", "mem": [], "mem_bw": {"nb_procs": 1, "procs": {}}}',

@@ -48,7 +48,7 @@ def binned(times: Floats, amount: Floats, count: int) -> tuple[Floats, Floats, F
     """Return the bounds of equal stretches of time, (count + 1,), and mean, least and most in each, (count,).
 
     Args:
-        times: (T,) increasing, of which some may be equal. amount: (T,) from each of them on.
+        times: (T,) increasing; some may be equal. amount: (T,) from each of them on.
     """
     edges = np.linspace(times[0], times[-1], count + 1)
     total = np.concatenate([[0.0], np.cumsum(amount[:-1] * np.diff(times))])

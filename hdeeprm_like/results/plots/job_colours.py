@@ -1,7 +1,7 @@
 """Colours of jobs: by their wait, size, run time or user, with a colour bar or a legend, or just apart from neighbours.
 
 All are of Okabe and Ito's palette or of viridis, whose colours differ in lightness: readers who see no hues, and
-printers in grey, tell them apart.
+printers in grey, distinguish them.
 """
 
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from hdeeprm_like.results.run_reader import Run, RunJobs
 from hdeeprm_like.results.units import DURATIONS
 from hdeeprm_like.types import Floats, Ints
 
-HUES = 61  # colours that jobs have which are only to be told apart
+HUES = 61  # colours of jobs that only need to be distinguished
 USERS = 7  # with a colour of their own: those with the most core time
 RAMP = "viridis_r"  # the darkest is the most
 MINUTE = 60.0

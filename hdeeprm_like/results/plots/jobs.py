@@ -9,7 +9,7 @@ from hdeeprm_like.results.pictures import BLUE, GREEN, GREY, ORANGE, legend_abov
 from hdeeprm_like.results.plots.charts import RASTER
 from hdeeprm_like.results.run_reader import Run
 
-FEW = 200  # jobs whose life cycles can be told apart
+FEW = 200  # jobs whose life cycles can be distinguished
 STAGES = (("arrived", BLUE, "o"), ("started", ORANGE, ">"), ("completed", GREEN, "s"))
 
 
@@ -34,7 +34,7 @@ def lifecycle(figure: Figure, run: Run) -> None:
     lines = np.stack([times, heights], axis=2)[jobs.ran]  # (J, 3, 2)
     if len(lines) <= FEW:
         axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=0.5, alpha=0.4, zorder=1.0))
-    else:  # lines of all would be a grey tangle: those of the waits tell what the policy did
+    else:  # lines of all would be a grey tangle: those of the waits show what the policy did
         waits = lines[jobs.wait[jobs.ran] > 0.0, :2]
         faint = float(np.clip(40.0 / max(len(waits), 1), 0.05, 0.4))
         axes.add_collection(LineCollection(list(waits), colors=ORANGE, linewidths=0.7, alpha=faint, zorder=1.0))

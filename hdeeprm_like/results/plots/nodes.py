@@ -53,7 +53,7 @@ def nodes_of(run: Run) -> tuple[Ints, str]:
     if run.has(PLATFORM):
         try:
             platform = load_platform(run.path(PLATFORM))
-        except PlatformError:  # of another program, which does not tell the nodes
+        except PlatformError:  # of another program, which does not list the nodes
             platform = None
         if platform is not None and platform.cores == cores:
             return np.asarray(platform.processor_node[platform.core_processor]), "node"

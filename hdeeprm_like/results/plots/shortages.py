@@ -12,7 +12,7 @@ from hdeeprm_like.results.plots.charts import RASTER, boxes, draw_steps, two_cha
 from hdeeprm_like.results.run_reader import Run, open_run
 from hdeeprm_like.types import Floats
 
-MANY, BINS = 200, 300  # spans that can be told apart, and stretches of time in their place
+MANY, BINS = 200, 300  # spans that can be distinguished, and stretches of time in their place
 
 
 def core_bubbles(figure: Figure, run: Run) -> None:
