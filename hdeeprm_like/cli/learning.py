@@ -55,6 +55,11 @@ def add_train(commands: Commands) -> None:
         "--envs", type=at_most(ENVS), metavar="N", help="episodes at once, instead of the options file's"
     )
     added.add_argument("--report", action="store_true", help="also write report.html, one page of how it went")
+    added.add_argument(
+        "--log-to",
+        metavar="NAME,...",
+        help="who follows the training beside TensorBoard: wandb, mlflow, or FILE.py:Class for a callback of your own",
+    )
     add_input_flags(added)
     add_trust_flag(added)
     add_agent_flags(added)
@@ -82,11 +87,12 @@ def run_train(options: argparse.Namespace) -> int:
         learner = new_learner(experiment, options)
         how = training_options(experiment, options.episodes, options.envs)
     gathering = engine_of(options, learner, output)
+    callbacks = [name.strip() for name in (options.log_to or "").split(",") if name.strip()]
     level = options.log_level or learner.experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
     try:
         episodes = train_learner(
-            learner, output, how, options.resume is not None, progress=not options.quiet, gathering=gathering
+            learner, output, how, options.resume is not None, not options.quiet, gathering, callbacks
         )
     except KeyboardInterrupt:
         return interrupted(output, trust=options.trust or is_of_user(options.agent))
@@ -158,7 +164,18 @@ def run_evolution(options: argparse.Namespace) -> int:
     """Evolve a learned policy, from the beginning or from where it was left."""
     if options.report:
         raise OptionsError("train --method evolution: --report is for agents that learn by their own loss")
-    for name in ("agent", "episodes", "envs", "platform", "trace", "workload", "seed", "device", "input_model"):
+    for name in (
+        "log_to",
+        "agent",
+        "episodes",
+        "envs",
+        "platform",
+        "trace",
+        "workload",
+        "seed",
+        "device",
+        "input_model",
+    ):
         if getattr(options, name) is not None:
             raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: its options file tells all that")
     from hdeeprm_like.studies.evolution.search import evolve

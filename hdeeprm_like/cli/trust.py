@@ -31,7 +31,7 @@ def _named(options: argparse.Namespace) -> Iterator[Place]:
     """Yield what the command line names; what stands in the files there names nothing."""
     agent = getattr(options, "agent", None) or ""
     policies = (getattr(options, "policies", None) or "").split(",")
-    yield from python_files([agent, *policies])
+    yield from python_files([agent, *policies, *(getattr(options, "log_to", None) or "").split(",")])
     if agent and not list(python_files(agent)):
         yield agent.partition(":")[0]
     for policy in policies:

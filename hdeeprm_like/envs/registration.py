@@ -31,6 +31,7 @@ Keywords of `make` and `make_vec`; those of the decision space replace what the 
 | ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: jobs that come at one time come one by one |
 | ``max_steps`` | after which an episode is cut off; `STEPS_A_JOB` for each job, `LEAST_STEPS` at least, if not given |
 | ``render_mode`` | ``human`` (not of `make_vec`) or ``rgb_array`` |
+| ``mask`` | ``info``, or ``observation``: observations hold the mask of legal actions, see `envs.masks` |
 | ``threads``, ``copy``, ``autoreset`` | of `make_vec`, see `SchedulingVectorEnv` |
 | ``actions`` | ``policies``, ``jobs`` or ``machines``; names of policies in a list; a function |
 | ``pairs``, ``void`` | the policy pairs of ``policies``; whether one can start none |
@@ -61,6 +62,7 @@ from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.envs.masks import MaskPlace
 from hdeeprm_like.envs.settings import PAPERS, SETTINGS, Paper, Recipes, Setting
 from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, WorkloadOf
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
@@ -99,6 +101,7 @@ def environment(
     clock: Clock | None = None,
     max_steps: int | None = None,
     render_mode: RenderMode | None = None,
+    mask: MaskPlace = "info",
     **parts: Any,
 ) -> SchedulingEnv:
     """Return an environment out of names and files; ``gymnasium.make`` calls it.
@@ -113,6 +116,7 @@ def environment(
             pool for as long as the trace tells; on other machines they are made as HDeepRM makes them.
         jobs: in an episode; all of the workload if None, 100 of a model.
         clock: of `CLOCKS`; ``batsim``, or that of the options file, if None.
+        mask: as for `SchedulingEnv`.
         max_steps, render_mode: as for `SchedulingEnv`; without *max_steps* an episode whose agent can wait is cut
             off as `most_steps` has it, since one that only waits would never end.
         parts: fields of `Space` in place of the preset's, see the table of this module.
@@ -158,6 +162,7 @@ def environment(
         limits=limits,
         max_steps=max_steps,
         render_mode=render_mode,
+        mask=mask,
     )
 
 
@@ -174,8 +179,8 @@ def environments(
 
     Args:
         num_envs, threads, copy: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
-        autoreset: ``NextStep``, Gymnasium's own default, which all its wrappers work with, or ``SameStep``, which
-            spends no step on beginning an episode.
+        autoreset: ``NextStep``, Gymnasium's own default, which all its wrappers work with, ``SameStep``, which
+            spends no step on beginning an episode, or ``Disabled``, where `reset` begins each, as TorchRL likes it.
 
     Raises:
         HDeepRMError: something is not known, missing or does not fit together, or is the user's own Python.
@@ -193,6 +198,7 @@ def environments(
         copy=copy,
         autoreset=autoreset,
         render_mode=one.render_mode,
+        mask=keywords.get("mask", "info"),
     )
 
 
