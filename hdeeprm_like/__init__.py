@@ -13,6 +13,7 @@
 | `compare` | compares policies on windows of a trace and returns a table |
 | `stream` | simulates a trace of any length as it is read, in bounded memory, and returns figures |
 | `check_policy`, `check_agent`, `check_platform` | try a part of your own against the rules of scheduling |
+| `load_agent` | reads a trained agent: of a training's folder, or one that comes along, as ``zoo/kernel-lublin`` |
 | `load_platform`, `load_workload` | read a `Platform` and a `Workload` |
 | `load_experiment` | reads an options file and all that it names |
 | `examples` | lists the names of platforms, traces, workloads and options files that come along |
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     )
     from hdeeprm_like.studies.checks.machines import check_platform
     from hdeeprm_like.studies.checks.parts import check_agent, check_policy
+    from hdeeprm_like.studies.zoo_agents import load_agent
 
 __version__ = "0.2.0"
 
@@ -74,6 +76,7 @@ __all__ = [
     "check_policy",
     "compare",
     "examples",
+    "load_agent",
     "load_experiment",
     "load_platform",
     "load_workload",
@@ -88,6 +91,7 @@ _MODULES = {
     "check_agent": "studies.checks.parts",
     "check_platform": "studies.checks.machines",
     "check_policy": "studies.checks.parts",
+    "load_agent": "studies.zoo_agents",
 }
 
 
