@@ -161,6 +161,7 @@ COMMANDS = (  # the module and the function that add them; the names, in the ord
     ("comparison", "add_compare", "compare"),
     ("streaming", "add_stream", "stream"),
     ("checking", "add_check", "check"),
+    ("benchmarking", "add_benchmark", "benchmark"),
     ("sweep", "add_sweep", "sweep"),
     ("whatif", "add_whatif", "whatif"),
     ("explanation", "add_explain", "explain"),
