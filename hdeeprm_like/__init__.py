@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from hdeeprm_like.studies.checks.parts import check_agent, check_policy
     from hdeeprm_like.studies.zoo_agents import load_agent
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "PRESETS",
