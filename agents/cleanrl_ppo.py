@@ -63,7 +63,7 @@ class ActorCritic(nn.Module):
         self.actor = network(inputs, hidden, actions)
         self.critic = network(inputs, hidden, 1)
 
-    def policy(self, seen: Tensor, mask: Tensor) -> Categorical:
+    def policy(self, seen: Tensor, mask: Tensor) -> Any:
         """Return the policy over (B, A) actions; those that are not legal have probability 0."""
         return Categorical(logits=self.actor(seen).masked_fill(~mask, -torch.inf))
 
@@ -155,7 +155,7 @@ def learn(agent: ActorCritic, optimizer: torch.optim.Optimizer, batch: list[Tens
             error = 0.5 * (agent.value(seen) - target).square().mean()
             loss = -gain + options.value * error - options.entropy * policy.entropy().mean()
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             nn.utils.clip_grad_norm_(agent.parameters(), options.max_norm)
             optimizer.step()
 

@@ -43,7 +43,7 @@ def environment(how: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     how = {"mask": "observation", **how}
     env = gymnasium.make(f"hdeeprm_like/{how.pop('preset')}-v0", **how)
     before: Any = env.observation_space
-    space = {
+    space: dict[str, gymnasium.Space[Any]] = {
         "action_mask": spaces.Box(0.0, 1.0, before["action_mask"].shape, np.float32),
         "observations": spaces.Box(0.0, 1.0, (int(np.prod(before["observation"].shape)),), np.float32),
     }

@@ -148,11 +148,11 @@ def check_agent(
         space = PRESETS[space]
     space = replace(space, until=0.0, placed=0)
     is_one = hasattr(agent, "act") and not isinstance(agent, type)
-    make = (lambda seed: agent) if is_one else agent
+    make: Any = (lambda seed: agent) if is_one else agent
     name = type(agent).__name__ if is_one else getattr(agent, "__name__", "agent")
 
     def play(machine: Platform, jobs: Workload, seed: int) -> Run:
-        return played(make(seed), space, machine, jobs, clock, seed)  # type: ignore[operator]
+        return played(make(seed), space, machine, jobs, clock, seed)
 
     machines = [platform_from(POOL if platform is None else platform)]
     return checked(name, play, machines, slowest, "a decision")
@@ -204,7 +204,7 @@ def legal_action(action: Any, mask: Bools, names: Sequence[str]) -> None:
     if not 0 <= action < len(mask):
         raise CheckError("answers", f"the action is {action}; there are {len(mask)}, numbered from 0")
     if not mask[action]:
-        raise CheckError("answers", f"action {action} ({names[action]}) is not legal then, as the mask says")
+        raise CheckError("answers", f"action {action} ({names[int(action)]}) is not legal then, as the mask says")
 
 
 @contextmanager

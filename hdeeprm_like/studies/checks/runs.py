@@ -112,7 +112,7 @@ def another_future(jobs: Workload, run: Run, cut: float, seed: int) -> Workload:
 def check_nothing_lost(machine: Platform, jobs: Workload, run: Run) -> None:
     """Refuse a run in which a job neither ran nor was too large."""
     ended = np.isfinite(run.finish)
-    for j in np.flatnonzero(run.rejected):
+    for j in np.flatnonzero(run.rejected).tolist():
         if room(machine, jobs, j) >= jobs.size[j]:
             told = f"job {jobs.ids[j]!r:.40} was rejected, and {machine.name!r:.40} can hold it"
             raise CheckError("nothing lost", told)
@@ -135,7 +135,7 @@ def room(machine: Platform, jobs: Workload, j: int) -> float:
 
 def check_conservation(machine: Platform, jobs: Workload, run: Run) -> None:
     """Refuse a run in which a job got other cores than it asked for, or something served twice."""
-    ran = np.flatnonzero(np.isfinite(run.start))
+    ran: list[int] = np.flatnonzero(np.isfinite(run.start)).tolist()
     for j in ran:
         if len(np.unique(run.cores[j])) != jobs.size[j]:
             told = f"job {jobs.ids[j]!r:.40} held {len(np.unique(run.cores[j]))} cores and asked for {jobs.size[j]}"
