@@ -59,7 +59,7 @@ setup(
             "studies/reproduction/**/*.json",
             "py.typed",
         ],
-        **{package: ["*", "zoo/*.json", "zoo/evolution/*.json"] for package in EXAMPLES},
+        **{package: ["*", "zoo/*.json", "zoo/evolution/*.json", "zoo/trained/*/*"] for package in EXAMPLES},
     },
     cmdclass={"build_py": BuildWithMachineCode, "bdist_wheel": PlatformWheel},
     distclass=Distribution,

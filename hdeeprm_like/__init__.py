@@ -12,6 +12,8 @@
 | `simulate` | simulates jobs on a platform under one policy and returns a `Schedule` |
 | `compare` | compares policies on windows of a trace and returns a table |
 | `stream` | simulates a trace of any length as it is read, in bounded memory, and returns figures |
+| `check_policy`, `check_agent`, `check_platform` | try a part of your own against the rules of scheduling |
+| `load_agent` | reads a trained agent: of a training's folder, or one that comes along, as ``zoo/kernel-lublin`` |
 | `load_platform`, `load_workload` | read a `Platform` and a `Workload` |
 | `load_experiment` | reads an options file and all that it names |
 | `examples` | lists the names of platforms, traces, workloads and options files that come along |
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from hdeeprm_like.decision.presets import PRESETS
     from hdeeprm_like.errors import (
         AgentError,
+        CheckError,
         HDeepRMError,
         OptionsError,
         PlatformError,
@@ -48,12 +51,16 @@ if TYPE_CHECKING:
         ResultsError,
         WorkloadError,
     )
+    from hdeeprm_like.studies.checks.machines import check_platform
+    from hdeeprm_like.studies.checks.parts import check_agent, check_policy
+    from hdeeprm_like.studies.zoo_agents import load_agent
 
 __version__ = "0.3.0"
 
 __all__ = [
     "PRESETS",
     "AgentError",
+    "CheckError",
     "HDeepRMError",
     "OptionsError",
     "Platform",
@@ -64,8 +71,12 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "__version__",
+    "check_agent",
+    "check_platform",
+    "check_policy",
     "compare",
     "examples",
+    "load_agent",
     "load_experiment",
     "load_platform",
     "load_workload",
@@ -73,7 +84,15 @@ __all__ = [
     "stream",
 ]
 
-_MODULES = {"PRESETS": "decision.presets", "Platform": "cluster.platform", "Workload": "cluster.workload"}
+_MODULES = {
+    "PRESETS": "decision.presets",
+    "Platform": "cluster.platform",
+    "Workload": "cluster.workload",
+    "check_agent": "studies.checks.parts",
+    "check_platform": "studies.checks.machines",
+    "check_policy": "studies.checks.parts",
+    "load_agent": "studies.zoo_agents",
+}
 
 
 def __getattr__(name: str) -> object:

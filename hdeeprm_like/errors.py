@@ -6,7 +6,8 @@
     ├── OptionsError       the options file or a command line flag
     ├── AgentError         a user's agent
     ├── ProtocolError      a message of the other end of a socket
-    └── ResultsError       the files of a run
+    ├── ResultsError       the files of a run
+    └── CheckError         a user's part that breaks a rule of scheduling
 
 The command line prints each as one line with exit status 2. Any other exception is a bug of ours and keeps its
 traceback. A message says what is wrong, where, and what would be right.
@@ -43,6 +44,18 @@ class ProtocolError(HDeepRMError):
 
 class ResultsError(HDeepRMError):
     """The files of a run are missing or cannot be read."""
+
+
+class CheckError(HDeepRMError):
+    """A part of the user's own breaks a rule of scheduling.
+
+    Attributes:
+        check: the name of the rule, as ``no look at the future``.
+    """
+
+    def __init__(self, check: str, message: str) -> None:
+        super().__init__(f"{check}: {message}")
+        self.check = check
 
 
 def require_whole(name: str, value: object, least: int) -> None:

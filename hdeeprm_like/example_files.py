@@ -185,6 +185,10 @@ EXAMPLES: Mapping[str, Example] = {
             for name in (
                 "train_maskable_ppo.py",
                 "sb3_vector.py",
+                "cleanrl_ppo.py",
+                "torchrl_ppo.py",
+                "tianshou_ppo.py",
+                "rllib_ppo.py",
                 "sb3_network.py",
                 "own_parts.py",
                 "own_predictor.py",

@@ -23,6 +23,8 @@ EXTRAS = {  # modules that only some commands need: their package, and the extra
     "tensorboard": ("tensorboard", "tensorboard"),
     "submitit": ("submitit", "slurm"),
     "ray": ("ray", "ray"),
+    "wandb": ("wandb", "wandb"),
+    "mlflow": ("mlflow", "mlflow"),
 }
 CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 

@@ -57,6 +57,11 @@ def add_train(commands: Commands) -> None:
         "--envs", type=at_most(ENVS), metavar="N", help="parallel episodes, in place of the options file's"
     )
     added.add_argument("--report", action="store_true", help="also write report.html, one page on the training")
+    added.add_argument(
+        "--log-to",
+        metavar="NAME,...",
+        help="loggers beside TensorBoard: wandb, mlflow, or FILE.py:Class for your own callback",
+    )
     add_input_flags(added)
     add_trust_flag(added)
     add_agent_flags(added)
@@ -84,11 +89,12 @@ def run_train(options: argparse.Namespace) -> int:
         learner = new_learner(experiment, options)
         how = training_options(experiment, options.episodes, options.envs)
     gathering = engine_of(options, learner, output)
+    callbacks = [name.strip() for name in (options.log_to or "").split(",") if name.strip()]
     level = options.log_level or learner.experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
     try:
         episodes = train_learner(
-            learner, output, how, options.resume is not None, progress=not options.quiet, gathering=gathering
+            learner, output, how, options.resume is not None, not options.quiet, gathering, callbacks
         )
     except KeyboardInterrupt:
         return interrupted(output, trust=options.trust or is_of_user(options.agent))
@@ -160,7 +166,18 @@ def run_evolution(options: argparse.Namespace) -> int:
     """Evolve a learned policy, from the beginning or from its last checkpoint."""
     if options.report:
         raise OptionsError("train --method evolution: --report needs --method gradient")
-    for name in ("agent", "episodes", "envs", "platform", "trace", "workload", "seed", "device", "input_model"):
+    for name in (
+        "log_to",
+        "agent",
+        "episodes",
+        "envs",
+        "platform",
+        "trace",
+        "workload",
+        "seed",
+        "device",
+        "input_model",
+    ):
         if getattr(options, name) is not None:
             raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: set it in the options file")
     from hdeeprm_like.studies.evolution.search import evolve

@@ -160,6 +160,8 @@ COMMANDS = (  # the module and the function that add them; the names, in the ord
     ("results", "add_metrics", "metrics"),
     ("comparison", "add_compare", "compare"),
     ("streaming", "add_stream", "stream"),
+    ("checking", "add_check", "check"),
+    ("benchmarking", "add_benchmark", "benchmark"),
     ("sweep", "add_sweep", "sweep"),
     ("whatif", "add_whatif", "whatif"),
     ("explanation", "add_explain", "explain"),

@@ -31,9 +31,12 @@ def _named(options: argparse.Namespace) -> Iterator[Place]:
     """Yield what the command line names; what stands in the files there names nothing."""
     agent = getattr(options, "agent", None) or ""
     policies = (getattr(options, "policies", None) or "").split(",")
-    yield from python_files([agent, *policies])
+    yield from python_files([agent, *policies, *(getattr(options, "log_to", None) or "").split(",")])
     if agent and not list(python_files(agent)):
         yield agent.partition(":")[0]
+    if getattr(options, "part", None) is not None:  # of the command check
+        yield from python_files(options.name)
+        yield from _unless_root(Path(options.name.removeprefix(AGENT)))
     for policy in policies:
         place = policy.partition("learned:")[2].partition(".py")[0]
         if place:

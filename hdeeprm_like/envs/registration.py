@@ -31,6 +31,7 @@ Keywords of `make` and `make_vec`; those of the decision space override the pres
 | ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: simultaneous arrivals come one by one |
 | ``max_steps`` | limit at which an episode is truncated; default: `STEPS_A_JOB` per job, at least `LEAST_STEPS` |
 | ``render_mode`` | ``human`` (not with `make_vec`) or ``rgb_array`` |
+| ``mask`` | ``info``, or ``observation``: observations hold the mask of legal actions, see `envs.masks` |
 | ``threads``, ``copy``, ``autoreset`` | of `make_vec`, see `SchedulingVectorEnv` |
 | ``actions`` | ``policies``, ``jobs`` or ``machines``; names of policies in a list; a function |
 | ``pairs``, ``void`` | the policy pairs of ``policies``; whether there is an action that starts no job |
@@ -61,6 +62,7 @@ from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.envs.masks import MaskPlace
 from hdeeprm_like.envs.settings import PAPERS, SETTINGS, Paper, Recipes, Setting
 from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, WorkloadOf
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
@@ -99,6 +101,7 @@ def environment(
     clock: Clock | None = None,
     max_steps: int | None = None,
     render_mode: RenderMode | None = None,
+    mask: MaskPlace = "info",
     **parts: Any,
 ) -> SchedulingEnv:
     """Return an environment from names and files; ``gymnasium.make`` calls it.
@@ -106,15 +109,16 @@ def environment(
     Args:
         preset: one of `decision.presets.PRESETS`, or of `PAPERS`.
         options: an options file, by its name (`hdeeprm_like.examples`) or path: its platform, its training episodes
-        and its decision space; *preset* applies if the file names none.
+            and its decision space; *preset* applies if the file names none.
         platform: a `Platform`, its name or path, or the number of cores of a pool.
         workload: a `Workload`, or its name or path, with random windows as episodes; the name of a model (lublin, mao,
-        ksu); or any function of a generator that returns a `Workload`. On a pool the jobs of a trace run as long as in
-        the trace; on other machines they are converted as in HDeepRM.
+            ksu); or any function of a generator that returns a `Workload`. On a pool the jobs of a trace run as long as
+            in the trace; on other machines they are converted as in HDeepRM.
         jobs: of an episode; None for all of the workload, or 100 of a model.
         clock: of `CLOCKS`; None for ``batsim``, or that of the options file.
+        mask: as for `SchedulingEnv`.
         max_steps, render_mode: as for `SchedulingEnv`; by default an episode whose agent can wait is truncated as in
-        `most_steps`, since an agent that only waits would never end it.
+            `most_steps`, since an agent that only waits would never end it.
         parts: fields of `Space` that override the preset's, see the table of this module.
 
     Raises:
@@ -158,6 +162,7 @@ def environment(
         limits=limits,
         max_steps=max_steps,
         render_mode=render_mode,
+        mask=mask,
     )
 
 
@@ -174,8 +179,8 @@ def environments(
 
     Args:
         num_envs, threads, copy: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
-        autoreset: ``NextStep``, Gymnasium's default, which all its wrappers support, or ``SameStep``, without a step
-        for the beginning of an episode.
+        autoreset: ``NextStep``, Gymnasium's default, which all its wrappers support; ``SameStep``, without a step for
+            the beginning of an episode; or ``Disabled``: `reset` begins each episode, as TorchRL does.
 
     Raises:
         HDeepRMError: something is unknown, missing or does not fit together, or is a user's own Python.
@@ -193,6 +198,7 @@ def environments(
         copy=copy,
         autoreset=autoreset,
         render_mode=one.render_mode,
+        mask=keywords.get("mask", "info"),
     )
 
 

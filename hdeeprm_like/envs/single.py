@@ -15,6 +15,7 @@ from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.node_sets import most_cores
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
+from hdeeprm_like.envs.masks import MaskPlace, in_observation, space_with_mask, with_mask
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
 from hdeeprm_like.formats.open import load_workload
 from hdeeprm_like.formats.shipped import existing
@@ -85,7 +86,7 @@ def draws_of(generators: Iterable[np.random.Generator]) -> NDArray[np.uint64]:
     return np.array([generator.integers(SEEDS) for generator in generators], np.uint64)
 
 
-class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
+class SchedulingEnv(gymnasium.Env[Any, np.int64]):
     """A cluster whose queue an agent serves, with any of the decision spaces of `decision.presets.PRESETS`.
 
     Actions: ``Discrete(A)``; `action_names` names them, ``info["action_mask"]`` and `action_masks` show the legal ones.
@@ -115,7 +116,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
     | backfilling | (F,) | time left on each core, slots | backfilling |
     | machines | (F,) | slots, free capacity of each node | machines |
 
-    The modules list the indices of each observation, with limits and units.
+    The modules list the indices of each observation, with limits and units. With ``mask="observation"`` an observation
+    is a dictionary of that ``observation`` and the ``action_mask``, see `envs.masks`.
 
     Reward: that of `decision.rewards` for the action: the objectives of the space by its mode. Each step returns the
     complete reward of its own action, so that the rewards of an episode add up to `decision.episode.Episode.reward`.
@@ -148,6 +150,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         max_steps: int | None = None,
         render_mode: RenderMode | None = None,
         record: bool = False,
+        mask: MaskPlace = "info",
     ) -> None:
         """Make an environment; `hdeeprm_like.envs.registration.environment` makes one from names and files.
 
@@ -160,6 +163,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             max_steps: limit at which an episode is truncated; None for never.
             render_mode: ``human`` opens a window, ``rgb_array`` returns pictures; None draws nothing.
             record: whether ``play.episode`` records the decisions; steps take several times as long then.
+            mask: ``info``: only `info` has the mask of legal actions; ``observation``: the observation has it, too.
 
         Raises:
             OptionsError: a value is invalid.
@@ -184,7 +188,11 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         shape = sample.observer.shape if sample.observer is not None else (0,)
         self.action_names = sample.actions.names
         self.action_space = gymnasium.spaces.Discrete(sample.actions.size)
-        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, shape, np.float32)
+        seen = gymnasium.spaces.Box(0.0, 1.0, shape, np.float32)
+        self._shows_mask = in_observation(mask)
+        self.observation_space: gymnasium.Space[Any] = (
+            space_with_mask(seen, sample.actions.size) if self._shows_mask else seen
+        )
         self._play: Play | None = None
         self._steps: Steps | None = None  # None if some part is not built in, or decisions are recorded
         self._running = False
@@ -193,9 +201,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self._window: Any = None  # window for pictures
         self._draws: NDArray[np.uint64] = np.zeros(0, np.uint64)  # random states of windows and policy seeds
 
-    def reset(
-        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode.
 
         Args:
@@ -228,9 +234,9 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         steps = self._steps
         observation, mask = play.observe() if steps is None else (steps.seen, steps.mask)
         self._mask = mask.copy()
-        return observation, {"action_mask": self._mask, "time": play.system.state.now}
+        return self._seen(observation), {"action_mask": self._mask, "time": play.system.state.now}
 
-    def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Apply an action and move to the next decision.
 
         Returns:
@@ -259,7 +265,11 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             info["metrics"] = self.metrics()
         if self.render_mode == "human":
             self.render()
-        return observation, reward, not running, truncated, info
+        return self._seen(observation), reward, not running, truncated, info
+
+    def _seen(self, observation: Floats) -> Any:
+        """Return what is handed out as the observation, after `_mask` is that of the same instant."""
+        return with_mask(observation, self._mask) if self._shows_mask else observation
 
     def _begin(self) -> Play:
         """Start the episode of the present jobs, up to the first decision."""

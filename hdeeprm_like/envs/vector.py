@@ -13,9 +13,10 @@ from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
+from hdeeprm_like.envs.masks import MaskPlace, in_observation, space_with_mask, with_mask
 from hdeeprm_like.envs.single import RENDER_FPS, Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
-from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION
+from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION, STAY
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import CLOCKS, Clock
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -27,10 +28,10 @@ from gymnasium.vector.utils import batch_space  # isort: skip
 
 NO_PLACES = np.zeros(0, np.int64)
 METRICS = FIGURES[:-1]  # the last one is the time
-AUTORESETS = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP)
+ENDS = {AutoresetMode.SAME_STEP: AT_ONCE, AutoresetMode.NEXT_STEP: NEXT_STEP, AutoresetMode.DISABLED: STAY}
 
 
-class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
+class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
     """B clusters, each like `SchedulingEnv`; the same seed gives the same episodes.
 
     Environment i of ``reset(seed=s)`` runs the episodes of ``SchedulingEnv`` after ``reset(seed=s + i)`` and then
@@ -50,7 +51,11 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
     ``episode`` has ``r``, the sum of rewards, and ``l``, the number of steps; ``metrics`` those of `SchedulingEnv`;
     ``time`` is its clock in s. With ``SAME_STEP`` the observation is already that of the next episode, and
     ``info["final_obs"]`` is the last one. With ``NEXT_STEP`` the next `step` ignores the action and resets;
-    ``info["metrics"]`` is there as well, if only one environment has it. Names of Gymnasium's wrappers are avoided.
+    ``info["metrics"]`` is there as well, if only one environment has it. With ``DISABLED`` the caller begins the next
+    episode by ``reset(options={"reset_mask": ended})``. Names of Gymnasium's wrappers are avoided.
+
+    With ``mask="observation"`` observations are dictionaries of arrays with B rows, see `envs.masks`. The mask of
+    ``info["final_obs"]`` is all ones, since there is no decision.
     """
 
     def __init__(
@@ -67,15 +72,18 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         copy: bool = True,
         autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
         render_mode: str | None = None,
+        mask: MaskPlace = "info",
     ) -> None:
         """Make the environments.
 
         Args:
             space, platform, workload_of, clock, limits, max_steps: as in `SchedulingEnv`; with *limits* episodes begin
-            faster, since the jobs of each need not be searched.
+                faster, since the jobs of each need not be searched.
             threads: number of threads that share the environments.
-            copy: whether to return copies of arrays. autoreset: see the class; ``SameStep`` or ``NextStep``.
+            copy: whether to return copies of arrays.
+            autoreset: see the class; ``SameStep``, ``NextStep`` or ``Disabled``.
             render_mode: ``rgb_array`` makes `render` return a picture of each; None draws nothing.
+            mask: as for `SchedulingEnv`.
 
         Raises:
             OptionsError: a value is invalid, or a part of the space is a user's own.
@@ -85,28 +93,29 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         for name, number in (("num_envs", num_envs), ("threads", threads), ("max_steps", max_steps)):
             if number is not None:
                 require_whole(name, number, 1)
-        if autoreset not in (*AUTORESETS, *(mode.value for mode in AUTORESETS)):
-            raise OptionsError(
-                f"autoreset is {autoreset!r}; {' or '.join(mode.value for mode in AUTORESETS)} is needed"
-            )
+        if autoreset not in (*ENDS, *(mode.value for mode in ENDS)):
+            raise OptionsError(f"autoreset is {autoreset!r}; {' or '.join(mode.value for mode in ENDS)} is needed")
         if not isinstance(copy, bool):
             raise OptionsError(f"copy is {copy!r:.80}; True or False is needed")
         if render_mode not in (None, "rgb_array"):
             raise OptionsError(f"render mode {render_mode!r} is not known; many environments draw 'rgb_array' only")
         self.render_mode = render_mode
-        autoreset = AutoresetMode(autoreset)
+        self.autoreset_mode = autoreset = AutoresetMode(autoreset)  # TorchRL asks for the attribute
         self._same_step = autoreset == AutoresetMode.SAME_STEP
         how: dict[str, Any] = {"clock": clock, "threads": threads, "max_steps": max_steps}
         if isinstance(workload_of, Windows):
-            ends = AT_ONCE if self._same_step else NEXT_STEP
-            shown = render_mode is not None
-            self.runs = runs_of_windows(workload_of, space, platform, num_envs, limits, named=shown, ends=ends, **how)
+            how |= {"named": render_mode is not None, "ends": ENDS[autoreset]}
+            self.runs = runs_of_windows(workload_of, space, platform, num_envs, limits, **how)
         else:
             self.runs = Runs(space, platform, num_envs, **how)
         self.num_envs = num_envs
         self.action_names = self.runs.action_names
         self.single_action_space = gymnasium.spaces.Discrete(len(self.action_names))
-        self.single_observation_space = gymnasium.spaces.Box(0.0, 1.0, self.runs.shape, np.float32)
+        seen = gymnasium.spaces.Box(0.0, 1.0, self.runs.shape, np.float32)
+        self._shows_mask = in_observation(mask)
+        self.single_observation_space: gymnasium.Space[Any] = (
+            space_with_mask(seen, len(self.action_names)) if self._shows_mask else seen
+        )
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": RENDER_FPS, "autoreset_mode": autoreset}
@@ -119,7 +128,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment.
 
         Args:
@@ -148,9 +157,9 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         self._begun = True
         self._begin(places)
         self.runs.terminated[places] = self.runs.truncated[places] = self.runs.ended[places] = False
-        return self._out(self.runs.observations), self._info()
+        return self._seen(self.runs.observations, self.runs.masks), self._info()
 
-    def step(self, actions: Ints) -> tuple[Floats, Floats, Bools, Bools, dict[str, Any]]:
+    def step(self, actions: Ints) -> tuple[Any, Floats, Bools, Bools, dict[str, Any]]:
         """Apply (B,) actions and move every environment to its next decision.
 
         Returns:
@@ -168,8 +177,13 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
             found = f"{actions.dtype} of shape {actions.shape}"
             raise AgentError(f"step: the actions are {found}; ({self.num_envs},) whole numbers are needed")
         runs, out = self.runs, self._out
+        if self.autoreset_mode == AutoresetMode.DISABLED and runs.ended.any():
+            raise AgentError(
+                f"step: the episode of environment {int(runs.ended.argmax())} is over; "
+                "reset(options={'reset_mask': mask}) begins the next one"
+            )
         made_here = not isinstance(self._workload_of, Windows)  # otherwise compiled code draws the next episodes
-        over = np.flatnonzero(runs.ended) if made_here and not self._same_step else NO_PLACES
+        over = np.flatnonzero(runs.ended) if made_here and self.autoreset_mode == AutoresetMode.NEXT_STEP else NO_PLACES
         ended = runs.step(actions)
         if len(over):
             self._begin(over)
@@ -178,7 +192,8 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         if ended and made_here and self._same_step:
             self._begin(np.flatnonzero(runs.ended))
         info |= self._info()
-        return out(runs.observations), out(runs.rewards), out(runs.terminated), out(runs.truncated), info
+        seen = self._seen(runs.observations, runs.masks)
+        return seen, out(runs.rewards), out(runs.terminated), out(runs.truncated), info
 
     def action_masks(self) -> Bools:
         """Return (B, A) which actions are legal now."""
@@ -215,7 +230,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         metrics = masked(dict(zip(METRICS, figures.T, strict=False)), which)
         episode = masked({"r": out(runs.returns), "l": out(runs.lengths)}, which)
         final = masked({"episode": episode, "metrics": metrics, "time": figures[:, len(METRICS)]}, which)
-        more = {"final_obs": out(runs.final)} if self._same_step else {"metrics": metrics}
+        more = {"final_obs": self._last()} if self._same_step else {"metrics": metrics}
         return masked({"final_info": final, **more}, which)
 
     def _begin(self, places: Ints) -> None:
@@ -233,6 +248,15 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
                 return
             places = places[self.runs.over[places]]
         raise WorkloadError(f"reset: {NO_DECISION}")
+
+    def _last(self) -> Any:
+        """Return what was seen last in the episodes that are over."""
+        return self._seen(self.runs.final, np.ones_like(self.runs.masks))
+
+    def _seen(self, observations: Floats, masks: Bools) -> Any:
+        """Return what is handed out as observations."""
+        seen = self._out(observations)
+        return with_mask(seen, self._out(masks)) if self._shows_mask else seen
 
     def _out(self, array: Any) -> Any:
         return array.copy() if self._copy else array

@@ -3,7 +3,7 @@
 import copy
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from hdeeprm_like.launch.parts import Gather, one_by_one, rollouts_in_parts
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.launch.run_by_run import RunByRun
 from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.callbacks import Callback, callbacks_named
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.training import (
     CHECKPOINT,
@@ -100,6 +101,7 @@ def train_learner(
     resume: bool,
     progress: bool,
     gathering: AbstractContextManager[Gather] = HERE,
+    callbacks: Sequence[str] = (),
 ) -> int:
     """Train an agent, or resume its training, in a directory; return how many episodes it has learned from.
 
@@ -108,18 +110,19 @@ def train_learner(
     Args:
         gathering: gives what plays the parts of an update's episodes, where ``training.parts`` has several; the result
             is the same on any engine.
+        callbacks: names of callbacks beside TensorBoard, see `learning.callbacks`.
 
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
         OptionsError: the options enable the network, or parts that end before their episodes.
     """
-    where = learner.experiment.options_path
+    where, followers = learner.experiment.options_path, callbacks_named(callbacks)
     if how.n_steps and learner.experiment.options.training.parts > 1:
         raise OptionsError(f"{where}: training.parts: are of whole episodes, n_steps cuts these; leave out one of both")
     if learner.experiment.options.network:
         raise OptionsError(f"{where}: network: training simulates no messages; launch the agent to train with them")
     with alone_in(output), gathering as gather:
-        return train_alone(learner, output, how, resume, progress, gather)
+        return train_alone(learner, output, how, resume, progress, gather, followers)
 
 
 def train_alone(
@@ -129,6 +132,7 @@ def train_alone(
     resume: bool,
     progress: bool,
     gather: Gather,
+    callbacks: Sequence[Callback] = (),
 ) -> int:
     """Train in a directory that no other process writes to; see `train_learner`."""
     training, validation, held_out = episodes_of(learner.experiment)
@@ -157,6 +161,7 @@ def train_alone(
         references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
         rollouts=rollouts_in_parts(learner, output, gather) if section.parts > 1 else None,
         quiet=not progress,
+        callbacks=callbacks,
     )
     if section.held_out:
         write_held_out(learner, output, learner.plays(held_out), section.held_out, how)

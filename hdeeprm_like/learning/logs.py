@@ -12,7 +12,6 @@ The probabilities are those of the policy that the episode was rolled out with, 
 
 import csv
 import io
-import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -27,9 +26,8 @@ from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.inputs import opened, opened_as_it_is, read_bytes
+from hdeeprm_like.learning.callbacks import Beginning, Callback, TensorBoard
 from hdeeprm_like.types import Floats
-
-log = logging.getLogger(__name__)
 
 LOSSES, REWARDS, PROGRESS, PREFERENCES = "losses.log", "rewards.log", "progress.csv", "probs.json"
 EVALUATIONS = "evaluations.csv"
@@ -45,13 +43,20 @@ class TrainingLog:
     """
 
     def __init__(
-        self, folder: Path, actions: Sequence[str], episodes: int | None = None, tensorboard: bool = True
+        self,
+        folder: Path,
+        actions: Sequence[str],
+        episodes: int | None = None,
+        tensorboard: bool = True,
+        callbacks: Sequence[Callback] = (),
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         """Open the logs.
 
         Args:
             episodes: how many the logs there may hold; lines of later ones are cut off. None begins new logs.
             tensorboard: whether to write events for TensorBoard too.
+            callbacks: who else follows the training. options: how it trains, for them.
 
         Raises:
             ResultsError: the directory cannot be written to.
@@ -67,7 +72,14 @@ class TrainingLog:
                 self._open(name)
         except OSError as cause:
             raise ResultsError(f"{folder}: cannot be written: {cause.strerror or cause}") from cause
-        self._events = _event_writer(folder, episodes) if tensorboard else None
+        self._callbacks: list[Callback] = []  # those that have begun
+        try:
+            for one in [*([TensorBoard()] if tensorboard else []), *callbacks]:
+                one.on_start(Beginning(folder, episodes, options or {}))
+                self._callbacks.append(one)
+        except BaseException:
+            self.close()
+            raise
 
     def write_episode(
         self, episode: int, row: Mapping[str, float], losses: Mapping[str, float], preferences: Floats | None
@@ -86,18 +98,14 @@ class TrainingLog:
                 f"{PROBABILITY}{name}": float(f"{p:.9g}") for name, p in zip(self.actions, preferences, strict=True)
             }
         self._write_row(PROGRESS, columns)
-        if self._events is not None:
-            for name, value in {**row, **losses}.items():
-                self._events.add_scalar(f"train/{name}", value, episode)
+        self._tell("train", episode, {**row, **losses})
 
     def write_evaluation(self, episode: int, measures: Mapping[str, float]) -> None:
         """Append one evaluation."""
         if EVALUATIONS not in self._files:
             self._open(EVALUATIONS)
         self._write_row(EVALUATIONS, {"episode": episode, **measures})
-        if self._events is not None:
-            for name, value in measures.items():
-                self._events.add_scalar(f"evaluation/{name}", value, episode)
+        self._tell("evaluation", episode, measures)
 
     def flush(self) -> None:
         """Write everything to disk, so that the logs hold all episodes of a checkpoint that is saved next."""
@@ -105,8 +113,9 @@ class TrainingLog:
             file.flush()
             os.fsync(file.fileno())
         self._write_preferences()
-        if self._events is not None:
-            self._events.flush()
+        for one in self._callbacks:
+            if hasattr(one, "flush"):
+                one.flush()
 
     def close(self) -> None:
         """Flush and close."""
@@ -115,8 +124,12 @@ class TrainingLog:
         finally:
             for file in self._files.values():
                 file.close()
-            if self._events is not None:
-                self._events.close()
+            for one in self._callbacks:
+                one.on_end()
+
+    def _tell(self, what: str, episode: int, figures: Mapping[str, float]) -> None:
+        for one in self._callbacks:
+            one.on_log(episode, {f"{what}/{name}": value for name, value in figures.items()})
 
     def _open(self, name: str) -> None:
         self._files[name] = open(self.folder / name, "a", encoding="utf-8", newline="")  # noqa: SIM115
@@ -169,16 +182,6 @@ def read_preferences(path: Path) -> Floats | None:
         if not columns:
             return None
         return np.loadtxt(lines, delimiter=",", usecols=columns, ndmin=2) if lines else np.zeros((0, len(columns)))
-
-
-def _event_writer(folder: Path, episodes: int | None) -> Any:
-    """Return a writer of TensorBoard events; None where the extra ``tensorboard`` is not installed."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        log.warning("no TensorBoard events: the package is missing; install hdeeprm_like[tensorboard]")
-        return None
-    return SummaryWriter(str(folder / "tensorboard"), purge_step=None if episodes is None else episodes + 1)
 
 
 @dataclass

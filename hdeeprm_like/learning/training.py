@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from hdeeprm_like import limits
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.callbacks import Callback
 from hdeeprm_like.learning.checkpoint import (
     Counters,
     counters_of,
@@ -118,6 +119,7 @@ def train(
     rollouts: Rollouts | None = None,
     quiet: bool = False,
     tensorboard: bool = True,
+    callbacks: Sequence[Callback] = (),
 ) -> int:
     """Train an agent and write logs and checkpoints to a directory; see ``logs`` and ``checkpoint``.
 
@@ -131,6 +133,7 @@ def train(
         references: plays a baseline on the jobs of training episodes, which these are compared with; None for nothing.
         rollouts: plays training episodes in place of *new_episode*, somewhere else perhaps; None to play them here.
         quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
+        callbacks: who else follows the training, see ``callbacks``.
 
     Returns:
         The number of episodes that the agent has learned from.
@@ -144,7 +147,7 @@ def train(
     if options.n_steps and not agent.bootstraps:
         raise OptionsError(f"training.n_steps: {type(agent).__name__} has no critic to estimate later rewards; omit it")
     training = _Training(agent, tuple(actions), folder, options, evaluation, measures or {}, references, rollouts)
-    training.open(resume, tensorboard)
+    training.open(resume, tensorboard, callbacks)
     total, unit = (options.steps, " decisions") if options.steps else (options.episodes, " episodes")
     with tqdm(total=total, initial=training.done, unit=unit, disable=quiet) as bar:
         try:
@@ -267,7 +270,7 @@ class _Training:
         """Share of the training that is left."""
         return max(0.0, 1.0 - self.done / (self.options.steps or self.options.episodes))
 
-    def open(self, resume: bool, tensorboard: bool) -> None:
+    def open(self, resume: bool, tensorboard: bool, callbacks: Sequence[Callback] = ()) -> None:
         """Begin a training, or resume the one in the directory."""
         path = self.folder / CHECKPOINT
         begins = not (resume and path.exists())
@@ -280,7 +283,8 @@ class _Training:
             self.best = counters["best"]
         elif path.exists():
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
-        self.log = TrainingLog(self.folder, self.actions, None if begins else self.episode, tensorboard)
+        known = None if begins else self.episode
+        self.log = TrainingLog(self.folder, self.actions, known, tensorboard, callbacks, asdict(self.options))
         if begins:
             if self.evaluation is not None and self.options.evaluate_every:
                 self._evaluate(self.evaluation)  # the initial policy may turn out to be the best one

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import hdeeprm_like as hl
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import FIGURES, figures
@@ -649,3 +650,38 @@ def test_a_comparison_of_a_whole_trace_takes_few_bytes_for_each_job(tmp_path, mo
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert (peaks[2] - peaks[1]) / 60_000 < 360  # bytes for each more job
+
+
+@pytest.mark.parametrize("policy", ["shortest-high_gflops", "random-random"])
+def test_the_pairs_of_the_thesis_are_compared_by_name(policy, tmp_path):
+    found = hl.compare("ctc-sp2", [policy, "sjf+easy"], "disjoint:2x50", output=tmp_path)
+    assert list(found["policy"]) == [policy, "sjf+easy"]
+    window = json.loads((tmp_path / "compare.json").read_text())["begins"]
+    assert len(window) == 2
+    alone = hl.compare("ctc-sp2", [policy], "disjoint:2x50")
+    assert alone["wait"].tolist() == found["wait"][:1].tolist()
+
+
+def test_a_pair_is_compared_as_simulate_plays_it():
+    there = hl.compare("ctc-sp2", ["shortest-high_gflops"], "all")
+    here = hl.simulate(338, "ctc-sp2", "shortest-high_gflops", clock="textbook")
+    assert there["wait"][0] == pytest.approx(here.figures["wait"])
+
+
+def test_a_job_policy_of_ones_own_is_compared_by_its_file():
+    own = Path(__file__).parents[2] / "agents" / "own_parts.py"
+    found = hl.compare("ctc-sp2", [f"{own}:longest", f"{own}:longest-low_power", "sjf+easy"], "disjoint:2x50")
+    assert found["wait"][0] == found["wait"][1] > found["wait"][2]  # cores of a pool are alike
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("shortest-high_gflop", "'high_gflop' is no core policy; did you mean 'high_gflops'"),
+        ("own.py:longest", "own.py: no such file"),
+        ("sjf+esay", "did you mean 'easy'"),
+    ],
+)
+def test_a_pair_that_is_not_known_is_refused(policy, told):
+    with pytest.raises(OptionsError, match=told):
+        hl.compare("ctc-sp2", [policy], "disjoint:2x50")

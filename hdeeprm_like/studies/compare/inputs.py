@@ -29,7 +29,8 @@ from hdeeprm_like.formats.windows import (
 )
 from hdeeprm_like.inputs import sha256
 from hdeeprm_like.limits import CORES, refusal
-from hdeeprm_like.studies.compare.policies import ACTUAL, Policy, Recorded, Trained
+from hdeeprm_like.plugins import python_files
+from hdeeprm_like.studies.compare.policies import ACTUAL, Paired, Policy, Recorded, Trained
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 
 if TYPE_CHECKING:
@@ -317,4 +318,6 @@ def files_of(policy: Policy) -> tuple[Path, ...]:
         from hdeeprm_like.studies.compare.trained import files_of_training
 
         return files_of_training(policy.folder)
+    if isinstance(policy, Paired):
+        return tuple(python_files(policy.name))
     return policy.files if isinstance(policy, Baseline) else ()

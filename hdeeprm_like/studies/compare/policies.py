@@ -3,13 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from hdeeprm_like.decision.names import Baseline, baseline
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.decision.names import Baseline, baseline, is_baseline
+from hdeeprm_like.decision.pair_names import JOB_POLICY_NAMES, split_pair
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.formats.shipped import examples_folder
+from hdeeprm_like.plugins import find
+
+if TYPE_CHECKING:
+    from hdeeprm_like.decision.actions import JobPolicy, Pair
 
 AGENT = "agent:"
+ZOO = "zoo/"  # begins the names of agents that come along; a folder of that name is ./zoo
 ACTUAL = "actual"
+PYTHON = ".py:"  # in the name of a job policy of one's own
+SHIPPED_AGENTS = "agents/zoo/trained"  # in the folder of what comes along
 
 
 @dataclass(frozen=True)
@@ -17,15 +26,16 @@ class Trained:
     """A trained agent, which takes its most probable action.
 
     Attributes:
-        folder: of its training.
+        folder: of its training. shipped: its name, where it comes along.
     """
 
     folder: Path
+    shipped: str = ""
 
     @property
     def name(self) -> str:
         """The name on the command line."""
-        return f"{AGENT}{self.folder}"
+        return f"{AGENT}{self.shipped or self.folder}"
 
 
 @dataclass(frozen=True)
@@ -35,20 +45,58 @@ class Recorded:
     name: str = ACTUAL
 
 
-Policy: TypeAlias = Baseline | Trained | Recorded
+@dataclass(frozen=True)
+class Paired:
+    """A policy pair of the thesis, or a job policy of the user's own with a core policy.
+
+    Attributes:
+        name: ``"shortest-high_gflops"``, ``"own.py:longest"`` or ``"own.py:longest-low_power"``.
+    """
+
+    name: str
+
+    @property
+    def pair(self) -> "Pair":
+        """Job and core policy; loaded where it is used, since functions of a file do not go to other processes.
+
+        Raises:
+            OptionsError: there is none of that name.
+        """
+        if PYTHON not in self.name:
+            job, core = split_pair(self.name)
+            return job, core
+        place, _, rest = self.name.partition(PYTHON)
+        function, _, core = rest.partition("-")
+        own: JobPolicy = find(f"{place}{PYTHON}{function}", {}, "policy")
+        return own, core or "high_gflops"
+
+
+Policy: TypeAlias = Baseline | Trained | Recorded | Paired
 
 
 def agent_named(policy: str) -> Trained | None:
-    """Return the agent that ``"agent:DIR"`` names; None for the name of another policy.
+    """Return the agent that ``"agent:DIR"`` or ``"agent:zoo/NAME"`` names; None for the name of another policy.
 
     Raises:
-        OptionsError: the folder is missing.
+        OptionsError: the folder is missing, or no agent of that name comes along.
     """
     if not policy.startswith(AGENT):
         return None
     if policy == AGENT:
         raise OptionsError(f"policy {policy!r}: the folder of a training is missing, e.g. agent:runs/training")
-    return Trained(Path(policy.removeprefix(AGENT)))
+    place = policy.removeprefix(AGENT)
+    if not place.startswith(ZOO):
+        return Trained(Path(place))
+    known = zoo_agents()
+    name = place.removeprefix(ZOO)
+    if name not in known:
+        raise OptionsError(f"policy {policy!r:.80}: no shipped agent has this name{did_you_mean(name, known)}")
+    return Trained(known[name], place)
+
+
+def zoo_agents() -> dict[str, Path]:
+    """Return the folders of the trained agents that come with the package, by name."""
+    return {path.parent.name: path.parent for path in sorted((examples_folder() / SHIPPED_AGENTS).glob("*/run.json"))}
 
 
 def policy_named(name: str) -> Policy:
@@ -57,7 +105,28 @@ def policy_named(name: str) -> Policy:
     Raises:
         OptionsError: it is not known, or the folder of an agent is missing.
     """
-    return Recorded() if name == ACTUAL else agent_named(name) or baseline(name)
+    if name == ACTUAL:
+        return Recorded()
+    return agent_named(name) or paired(name) or baseline(name)
+
+
+def paired(name: str) -> Paired | None:
+    """Return the pair, or the job policy of the user's own, that a name means; None for another policy.
+
+    Raises:
+        OptionsError: there is none of that name.
+    """
+    job, dash, _ = name.partition("-")
+    if PYTHON not in name.partition("+")[0] and not (dash and job in JOB_POLICY_NAMES and not is_baseline(job)):
+        return None
+    from hdeeprm_like.decision.actions import PolicyActions  # with the engine
+
+    found = Paired(name)
+    try:
+        PolicyActions([found.pair])
+    except ValueError as cause:
+        raise OptionsError(f"policy {name!r:.80}: {cause}") from None
+    return found
 
 
 def policies_named(text: str) -> tuple[Policy, ...]:

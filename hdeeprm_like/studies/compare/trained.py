@@ -9,6 +9,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.in_process import INPUTS, OPTIONS, RECORD
 from hdeeprm_like.launch.learner import AgentChoice, Learner
@@ -43,7 +44,7 @@ def _restored(folder: Path, changed: tuple[int, ...]) -> Learner:
 
 
 def agent_of(folder: Path) -> str:
-    """Return the name of a training's agent from its command line.
+    """Return the name of a training's agent from its command line; the file of a shipped agent.
 
     Raises:
         ResultsError: the folder holds no training.
@@ -53,7 +54,8 @@ def agent_of(folder: Path) -> str:
     if not isinstance(before, dict) or not isinstance(before.get("agent"), str):
         raise ResultsError(f"{folder / RECORD}: belongs to no training")
     name: str = before["agent"]
-    return name
+    ours = shipped("agent").get(name)
+    return name if ours is None else str(ours.path)
 
 
 def files_of_training(folder: Path) -> tuple[Path, ...]:

@@ -9,13 +9,14 @@ from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.presets import check_whole
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.streamed import Stream, parts_of, streams
-from hdeeprm_like.studies.compare.policies import Policy, Recorded, Trained
+from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded, Trained
 from hdeeprm_like.types import Bools
 
 LONG = 50_000  # jobs from which a window is simulated in parts, to save memory
@@ -52,13 +53,21 @@ def schedule(
         return recorded(machine, window)
     if isinstance(policy, Trained):
         return schedules(machine, [window], policy, clock)[0]
-    jobs = window.workload
-    if len(jobs) >= LONG and not whole and countable(machine, jobs) and streams(policy, clock):
+    jobs, actions = window.workload, policy.pair if isinstance(policy, Paired) else policy
+    if whole:
+        check_whole([actions])
+    if (
+        len(jobs) >= LONG
+        and isinstance(policy, Baseline)
+        and not whole
+        and countable(machine, jobs)
+        and streams(policy, clock)
+    ):
         return in_parts(machine, window, policy, clock)
     simulator = run_to_end(
         machine,
         jobs,
-        PolicyActions([policy]),
+        PolicyActions([actions]),
         clock,
         named=clock == "batsim" or not countable(machine, jobs),
         epoch=window.epoch,
