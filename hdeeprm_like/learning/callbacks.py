@@ -1,4 +1,4 @@
-"""Whoever follows a training: an object with three methods, to which the training tells its figures.
+"""Callbacks of a training: objects with three methods that receive its figures.
 
 | name | writes to | needs |
 |---|---|---|
@@ -26,10 +26,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a training tells a callback when it begins or goes on.
+    """What a callback receives when a training begins or resumes.
 
     Attributes:
-        folder: of the training. resumed: episodes that an earlier part of it has told already; None for a new one.
+        folder: of the training. resumed: episodes that an earlier part of it has logged; None for a new one.
         options: how it trains, by name.
     """
 
@@ -85,7 +85,7 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """Tells a run of Weights & Biases; a training that goes on is the same run there."""
+    """Logs to a run of Weights & Biases; a training that goes on is the same run there."""
 
     def __init__(self) -> None:
         self._wandb = installed("wandb", "wandb")
@@ -104,7 +104,7 @@ class WeightsAndBiases:
         write_lines(kept, [str(self._run.id)])
 
     def on_log(self, episode: int, figures: Mapping[str, float]) -> None:
-        """Tell figures; the episode is their step."""
+        """Log figures; the episode is their step."""
         self._run.log({**figures, "episode": episode}, step=episode)
 
     def on_end(self) -> None:
@@ -113,7 +113,7 @@ class WeightsAndBiases:
 
 
 class MLflow:
-    """Tells a run of MLflow; a training that goes on is the same run there."""
+    """Logs to a run of MLflow; a training that goes on is the same run there."""
 
     def __init__(self) -> None:
         self._mlflow = installed("mlflow", "mlflow")
@@ -129,7 +129,7 @@ class MLflow:
         write_lines(kept, [str(run.info.run_id)])
 
     def on_log(self, episode: int, figures: Mapping[str, float]) -> None:
-        """Tell figures; the episode is their step."""
+        """Log figures; the episode is their step."""
         self._mlflow.log_metrics(dict(figures), step=episode)
 
     def on_end(self) -> None:

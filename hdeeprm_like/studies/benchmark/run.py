@@ -22,7 +22,7 @@ from hdeeprm_like.studies.compare.windows import schedules
 CARD, PAGE, CASES = "card.json", "card.html", "cases"
 KEPT = ("bounded_slowdown", "wait", "utilization", "energy", "wait_max", "bounded_slowdown_max", "starving")
 BOUNDS = ("_low", "_high", "_difference", "_difference_low", "_difference_high", "_p")
-TIMES = 3  # that the cost of a decision is measured, of which the least counts
+TIMES = 3  # repetitions of the measurement of a decision's cost; the smallest counts
 
 
 def benchmark(

@@ -82,7 +82,7 @@ def check_policy(
         slowest: s that a decision may take; None for any.
 
     Raises:
-        CheckError: it fails a check; the message names the check and tells what happened.
+        CheckError: it fails a check; the message names the check and what happened.
         OptionsError: there is no such policy.
     """
     if isinstance(policy, str) and policy.startswith(AGENT):

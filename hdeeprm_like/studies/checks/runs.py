@@ -180,7 +180,7 @@ def check_same(one: Run, other: Run) -> None:
         raise CheckError(
             "determinism",
             f"job {j} of the workload started at {one.start[j]:g} s and, with the same seed, at {other.start[j]:g} s; "
-            "take random numbers from a generator that is made from the seed, and begin each run anew",
+            "take random numbers from a generator that is made from the seed, and reset it before each run",
         )
     moved = next((j for j in range(len(one.cores)) if one.cores[j].tolist() != other.cores[j].tolist()), None)
     if moved is not None:
