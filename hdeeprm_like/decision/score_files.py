@@ -8,7 +8,7 @@
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
 | ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
 | ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
-| ``exact`` | all of this once more, for as long as every job that has ended ran as long as requested |
+| ``exact`` | all of this once more, for as long as the last jobs ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
 
 A score may be an object with ``weights``, and ``hidden``: units of a small network, each with ``weights`` of
@@ -41,6 +41,8 @@ FEATURES = {
     "user_running": "ln(1 + running jobs of the user)",
     "user_waiting": "ln(1 + waiting jobs of the user)",
     "user_share": "share of the machine's cores that the user has",
+    "trust": "how much requests of the user tell: 1 where they are exact, 1/2 where they are wrong by the factor e^.5",
+    "trusted_log_time": "trust * log_time + (1 - trust) * expected_log_time, short jobs counted as 10 s",
     "log_wait": "ln(1 + wait / estimated run time), this no less than 60 s",
     "log_wait_request": "ln(1 + wait / requested time), this no less than 10 s",
     "log_wait_hours": "ln(1 + wait in h)",
@@ -134,6 +136,8 @@ class Keep:
         backlog: what is kept is divided by (1 + h that the waiting jobs keep the machine busy) ^ backlog.
         load: *most* is multiplied by (share of the machine that would be idle if all jobs that came of late had started
             at once) ^ load: cores that others ask for anyway are dear to keep.
+        felt: what is kept is multiplied by (1 - 1 / mean bounded slowdown of the last jobs to end) ^ felt: nothing is
+            kept where nobody waits.
         widest: jobs wider than this share of the machine start without regard to what is kept.
     """
 
@@ -142,6 +146,7 @@ class Keep:
     most: float = 0.0
     backlog: float = 0.0
     load: float = 0.0
+    felt: float = 0.0
     widest: float = 1.0
 
 
@@ -152,7 +157,7 @@ class ScoredPolicy:
     Attributes:
         queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
         reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
-        exact: what holds while every job ran as requested, None for the same.
+        exact: what holds while the last jobs ran as requested, None for the same.
     """
 
     queue: Score
@@ -325,7 +330,7 @@ def keep_of(content: Any, where: str) -> Keep:
     given = dict(mapping(content, [field.name for field in fields(Keep)], where))
     bins = whole(given.pop("bins", 0), 0, MOST_BINS, f"{where}: bins")
     found = Keep(bins=bins, **{key: number(value, f"{where}: {key}") for key, value in given.items()})
-    for name, power in (("backlog", found.backlog), ("load", found.load)):
+    for name, power in (("backlog", found.backlog), ("load", found.load), ("felt", found.felt)):
         if abs(power) > STEEPEST:
             raise OptionsError(f"{where}: {name}: a number from -{STEEPEST} to {STEEPEST} is needed, not {power:g}")
     return found

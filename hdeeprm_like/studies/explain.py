@@ -22,9 +22,9 @@ from hdeeprm_like.run.to_end import constant_run
 def explained(policy: ScoredPolicy) -> Iterator[str]:
     """Yield a learned policy in lines that an operator can read."""
     if policy.exact is not None:
-        yield "While every job that has ended ran as long as requested:"
+        yield "While the last jobs ran as long as requested:"
         yield from stage_explained(policy.exact)
-        yield "From the first one on that did not:"
+        yield "Otherwise:"
     yield from stage_explained(policy)
     used = {
         name

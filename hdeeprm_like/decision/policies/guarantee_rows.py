@@ -23,6 +23,8 @@ BOUND = np.dtype(
         ("cores", "i8"),  # and of their cores
         ("asked", "f8"),  # core s that the ended jobs have asked for,
         ("used", "f8"),  # and that they have used
+        ("worst", "f8"),  # s, the longest that the machine has needed for all work, fading,
+        ("worst_at", "f8"),  # s, since then
     ],
     align=True,
 )

@@ -27,6 +27,7 @@ from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables
 
 SLACK = 43200.0  # s of each guarantee beside the work
+MEMORY = 7776000.0  # s after which the longest backlog counts e times less
 LEAST_USED = 0.1  # share of the requested work that jobs are taken to need at least
 
 
@@ -141,7 +142,9 @@ def guarantee(tables: Tables, plans: Plans, k: int, j: int) -> None:
     bound.work += work_of(tables, plans, k, j)
     used = min(1.0, max(LEAST_USED, bound.used / bound.asked)) if bound.asked > 0.0 else 1.0
     backlog = (bound.work + max(bound.ends - now * bound.cores, 0.0)) / tables.clock[0].most_cores
-    longest = bound.factor * backlog + SLACK
+    bound.worst = max(backlog, bound.worst * np.exp((bound.worst_at - now) / MEMORY))
+    bound.worst_at = now
+    longest = bound.factor * bound.worst + SLACK
     bound.due = max(bound.due, now + longest * used)
     plans.bounds.due[k, j] = bound.due
     begin = latest_begin(tables, plans, k, j, now + longest / used)

@@ -7,6 +7,7 @@ A *group* is all jobs of one user, or all those of one user with one requested t
 program. Jobs whose user is not known are counted as those of one user, but none of them tells of another.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from hdeeprm_like.decision.policies.trees import Trees, new_trees
 from hdeeprm_like.decision.tree_files import Predictor
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WITHDRAWN, Tables, longer
@@ -31,8 +32,12 @@ PRIOR = 10.0  # jobs that the distribution before the first one is worth: any sh
 DEMANDS = 40  # lengths of jobs: number k ran from e^(k / 2) to e^((k + 1) / 2) s
 RECENT = 0.99  # what a job that came or ended weighs beside the next one, in what jobs of each length occupy
 MISSED = 1.0  # s that a job may miss its request by and still have run exactly as long as requested
+EXACT_ENOUGH = 0.05  # mean |ln(run time / requested)| of the last jobs up to which requests count as exact
+USUAL_ERROR = 0.5  # |ln(run time / requested)| at which a request tells as much as what the past tells
+OTHERS = 5.0  # jobs of the user that the error of everybody's requests is worth
 REMEMBERED = 32  # jobs of a user that an estimate is made of, the last to end
 LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
+LOG_LEAST = math.log(LEAST)
 LADDERS = 61  # requested times whose shares are kept; a prime, for users ask for whole minutes
 STEPS = 3  # points of an estimate that stand for what a running job of the same group may run yet
 TIME, WEIGHT, LOG = 0, 1, 2  # columns of History.points; the last is ln of the s, no less than LEAST
@@ -42,7 +47,8 @@ NONE = -1  # in place of a job or a group
 PAST = np.dtype(
     [
         ("cursor", "i8"),  # changes of the cluster that have been read
-        ("inexact", "i8"),  # ended jobs that did not run as long as requested
+        ("errors", "f8"),  # sum of |ln(run time / requested)| of the ended jobs, fading as what is in History.demand,
+        ("slowdowns", "f8"),  # and of their bounded slowdowns
         ("groups", "i8"),  # used entries of History.groups
         ("users", "i8"),  # of these are of all jobs of a user
         ("siblings_at", "f8"),  # s, when the longest running job of each group was last found
@@ -68,7 +74,8 @@ GROUP = np.dtype(
         ("latest", "i8"),  # the job that ended last, NONE before
         ("last", "f8"),  # s that it ran,
         ("before", "f8"),  # and the one that ended before it
-        ("log_ratio", "f8"),  # ln(run time / requested) of ended jobs, those of late weighing more
+        ("log_ratio", "f8"),  # ln(run time / requested) of ended jobs, those of late weighing more,
+        ("error", "f8"),  # and its absolute value
         ("oldest", "f8"),  # s, start of the job that has run longest
         ("oldest_at", "f8"),  # s, when that was found; at other times nothing is known of running ones
         ("used", "f8"),  # core seconds, fading: what the user has used; see `priorities`
@@ -206,6 +213,7 @@ def group_of(history: History, user: int, request: float) -> int:
         new.user, new.request = user, request
         new.ended, new.running, new.waiting, new.cores, new.latest = 0, 0, 0, 0, NONE
         new.last, new.before, new.log_ratio, new.oldest, new.oldest_at, new.used = 0.0, 0.0, 0.0, 0.0, -1.0, 0.0
+        new.error = 0.0
         history.places[place] = past.groups
         past.groups += 1
         if request == ANY:
@@ -284,19 +292,57 @@ def remember(tables: Tables, history: History, j: int) -> None:
     """Take in how long a job ran that has ended."""
     job, known = tables.jobs[j], history.jobs[j]
     run_time, request = job.finish - job.start, max(job.requested_time, 1.0)
-    if abs(run_time - request) >= MISSED:
-        history.past[0].inexact += 1
     log_ratio = np.log(max(run_time, 1.0) / request)
+    error = abs(log_ratio) if abs(run_time - request) >= MISSED else 0.0
+    waited = max(1.0, (job.finish - job.submit) / max(run_time, LEAST))
+    history.past[0].errors = history.past[0].errors * RECENT + error
+    history.past[0].slowdowns = history.past[0].slowdowns * RECENT + waited
     known.log_ran = np.log(max(run_time, LEAST))
     if job.user >= 0:
         known.before = history.groups[known.user].latest
-        note_end(history, known.user, j, run_time, log_ratio)
-        note_end(history, known.group, j, run_time, log_ratio)
+        note_end(history, known.user, j, run_time, log_ratio, error)
+        note_end(history, known.group, j, run_time, log_ratio, error)
     note_length(history, float(job.size), run_time)
     kind = range_of(request)
     for i in range(BINS):
         history.shares[kind, i] *= FADING
     history.shares[kind, max(0, min(BINS - 1, int(0.5 - log_ratio / BIN)))] += 1.0
+
+
+@inlined
+def mean_error(history: History) -> float:
+    """Return by how much the requests of the last jobs were wrong: the mean of |ln(run time / requested)|."""
+    past = history.past[0]
+    return float(past.errors / past.lengths if past.lengths > 0.0 else 0.0)
+
+
+@inlined
+def mean_slowdown(history: History) -> float:
+    """Return the mean bounded slowdown of the last jobs that ended, 1 before there are any."""
+    past = history.past[0]
+    return float(past.slowdowns / past.lengths if past.lengths > 0.0 else 1.0)
+
+
+@inlined
+def requests_hold(history: History) -> bool:
+    """Tell whether the last jobs ran as long as requested."""
+    return bool(mean_error(history) <= EXACT_ENOUGH)
+
+
+@compiled
+def trust_in(history: History, user: int) -> float:
+    """Return how much a request of a user tells beside what the past tells, from 0 to 1, by the errors of late."""
+    known = min(float(history.groups[user].ended), REMEMBERED)
+    error = (known * history.groups[user].error + OTHERS * mean_error(history)) / (known + OTHERS)
+    return float(1.0 / (1.0 + (error / USUAL_ERROR) ** 2))
+
+
+@compiled
+def trusted_log_time(history: History, j: int) -> float:
+    """Return ln of the s that a job is taken to run: between its request and its estimate, as requests are trusted."""
+    known = history.jobs[j]
+    trust = trust_in(history, known.user)
+    return float(trust * max(known.log_request, LOG_LEAST) + (1.0 - trust) * known.log_time)
 
 
 @compiled
@@ -319,11 +365,12 @@ def note_length(history: History, cores: float, run_time: float) -> None:
 
 
 @compiled
-def note_end(history: History, number: int, j: int, run_time: float, log_ratio: float) -> None:
-    """Note of a group how long its job ran that has ended."""
+def note_end(history: History, number: int, j: int, run_time: float, log_ratio: float, error: float) -> None:
+    """Note of a group how long its job ran that has ended, and how far from its request."""
     group = history.groups[number]
     group.ended += 1
     group.log_ratio += max(0.3, 1.0 / group.ended) * (min(max(log_ratio, -7.0), 0.5) - group.log_ratio)
+    group.error += max(0.1, 1.0 / group.ended) * (error - group.error)
     group.latest, group.before, group.last = j, group.last, run_time
 
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from hdeeprm_like.decision.names import SCORED, Baseline
 from hdeeprm_like.decision.policies.baselines import open_decision
+from hdeeprm_like.decision.policies.history import requests_hold
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out
 from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import sort_by_score
-from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, weigh, write_features
+from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, stage_of, weigh, write_features
 from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
@@ -62,7 +63,7 @@ def keep_as_sorted(tables: Tables, plans: Plans, k: int) -> None:
 def sort_by_stage(tables: Tables, plans: Plans, k: int) -> None:
     """Sort the waiting jobs by the score of the stage that a learned policy is in."""
     if plans.plans[k].mode == SCORED:
-        sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
+        sort_by_score(tables, plans, k, stage_of(plans.history, k))
 
 
 @compiled
@@ -80,7 +81,7 @@ def score_terms(
     """Return (R,) scores of some jobs by learned policy *k*, and how much each feature moves them beside their mean."""
     learned = baseline.learned
     assert learned is not None
-    exact = plans.history.past["inexact"][0] == 0
+    exact = requests_hold(plans.history)
     features, scores = np.zeros((len(rows), COUNT)), np.zeros(len(rows))
     write_scores(tables, plans, k * STAGES + int(exact), rows, features, scores)
     weights = dict((learned.exact or learned if exact else learned).queue.weights)
