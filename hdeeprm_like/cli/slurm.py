@@ -4,6 +4,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -117,10 +118,11 @@ def _run_watch(options: argparse.Namespace) -> None:
     policy = baseline(options.policy).alone
     if policy.needs_run_times:
         raise OptionsError(f"--policy {options.policy}: looks at actual run times, which nobody knows of a real Slurm")
-    if policy.bound:
+    if policy.bound and policy.rule != policy.order:
         raise OptionsError(
             f"--policy {options.policy}: starts are guaranteed by whoever starts jobs, here Slurm itself"
         )
+    policy = replace(policy, bound=0.0)  # of a learned policy whose file has one, the order counts here
     slurm = Programs() if options.rest is None else Rest(options.rest)
     _need_programs(NEEDED if options.apply or not options.rest else ("scontrol",))
     file = FactorFile(options.state)

@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hdeeprm_like.decision.score_files import (
+    LEAST_BOUND,
+    MOST_BOUND,
     ZOO,
     ScoredPolicy,
     file_of,
@@ -81,7 +83,7 @@ RESERVED = (
     "reserve"  # the mode that has options: how many cores it keeps, and the longest request, in s, that may take them
 )
 GUARANTEED = "bounded"  # the mode whose option is how long a job waits at most, see `Baseline.bound`
-USUAL_BOUND, LEAST_BOUND, MOST_BOUND = 1.0, 0.1, 100.0
+USUAL_BOUND = 1.0
 KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # of the cores, and s, unless the name tells others
 WATCHED = "slurm"  # the mode whose options are those of a watch: s between two looks, and the largest site factor
 OWN = "multifactor"  # the order that Slurm has without a watch
@@ -119,8 +121,8 @@ class Baseline:
             many s.
         interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 where the order stands in place of
             Slurm's priorities; and the largest site factor that it sets.
-        bound: a job is guaranteed to wait no longer than the machine would take for so many times all work, and half a
-            day; of the mode ``bounded`` and of a learned policy that wears it, else 0.
+        bound: a job is guaranteed to wait no longer than the machine has needed for so many times all work, and half a
+            day; of the mode ``bounded``, and of a learned policy that wears it or whose file has it, else 0.
 
     Raises:
         OptionsError: the mode packs and the placement scores no nodes; learned policy and mode do not go together; or
@@ -162,7 +164,8 @@ class Baseline:
     def rule(self) -> str:
         """Order and mode with the run times that they look at: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
         if self.mode == "scored":
-            return f"{self.order}+{self._guaranteed}" if self.bound else self.order
+            own = self.learned.bounded if self.bound and self.learned else 0.0
+            return self.order if self.bound == own else f"{self.order}+{self._guaranteed}"
         if self.order_times == self.times == "actual":
             return f"{self.order}+{self._mode_with_options}{PERFECT}"
         order, mode = (
@@ -346,8 +349,7 @@ def learned_baseline(name: str) -> Baseline:
                 f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), wears "
                 f"guaranteed starts (+{GUARANTEED}), or gives its order to Slurm (+{WATCHED})"
             )
-        scored_policy(order)
-        return Baseline(order, "scored", placement=placement)
+        return Baseline(order, "scored", placement=placement, bound=scored_policy(order).bounded)
     order, mode, options, dash = match.groups()
     placement = dash.removeprefix("-") if dash else ""
     scored_policy(order)
@@ -355,6 +357,8 @@ def learned_baseline(name: str) -> Baseline:
         raise OptionsError(
             f"baseline {name!r:.80}: placement {placement!r:.80} is not known{did_you_mean(placement, PLACEMENT_NAMES)}"
         )
+    if mode == "scored":
+        return Baseline(order, mode, placement=placement, bound=scored_policy(order).bounded)
     if mode == GUARANTEED:
         bound = USUAL_BOUND if options is None else bound_of(name, options)
         return Baseline(order, "scored", placement=placement, bound=bound)

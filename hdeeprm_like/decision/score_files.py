@@ -8,6 +8,7 @@
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
 | ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
 | ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
+| ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.guarantees`) |
 | ``exact`` | all of this once more, for as long as the last jobs ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
 
@@ -60,6 +61,7 @@ FEATURES = {
 """What a score can look at; the last three are 0 but in ``backfill`` and ``gate``."""
 
 MANY = 10**9  # jobs
+LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
 MOST_BINS = 38  # half powers of e: beyond, no job is so long
 STEEPEST = 10  # power of the backlog, and of the load
 KEPT = 8  # files whose content is kept
@@ -157,6 +159,7 @@ class ScoredPolicy:
     Attributes:
         queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
         reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
+        bounded: K of the guaranteed starts, 0 for none.
         exact: what holds while the last jobs ran as requested, None for the same.
     """
 
@@ -166,6 +169,7 @@ class ScoredPolicy:
     keep: Keep | None = None
     reservations: int = 1
     lookahead: LookAhead | None = None
+    bounded: float = 0.0
     exact: "ScoredPolicy | None" = None
 
 
@@ -264,7 +268,7 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     Raises:
         OptionsError: it stands for none; the message begins with *where*.
     """
-    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "exact", "made_by")
+    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "bounded", "exact", "made_by")
     given = mapping(content, known, where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
@@ -273,9 +277,14 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
     reservations = whole(given.get("reservations", 1), 1, MANY, f"{where}: reservations")
     exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
+    bounded = number(given.get("bounded", 0.0), f"{where}: bounded")
+    if "bounded" in given and not LEAST_BOUND <= bounded <= MOST_BOUND:
+        raise OptionsError(f"{where}: bounded: from {LEAST_BOUND:g} to {MOST_BOUND:g} is possible, not {bounded:g}")
+    if exact is not None and exact.bounded:
+        raise OptionsError(f"{where}: exact: has a 'bounded' of its own; write it at the top of the file")
     if exact is not None and exact.exact is not None:
         raise OptionsError(f"{where}: exact: has an 'exact' of its own, which nobody looks at")
-    return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, exact=exact)
+    return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, bounded=bounded, exact=exact)
 
 
 def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:

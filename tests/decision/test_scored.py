@@ -199,11 +199,11 @@ def test_one_request_in_many_that_is_a_little_too_long_changes_nothing(policy):
     # 59 jobs run as requested and one 3 s less; shortest first is for inexact requests, longest first for exact ones
     exact = {"queue": {"log_time": -1.0}}
     name = policy(queue={"log_time": 1.0}, exact=exact)
-    early = [*[100] * 59, 97]
-    workload = jobs(submit=[0] * 60 + [10] * 3, seconds=[*early, 20, 30, 40], size=8, estimate=[*[100] * 60, 20, 30, 40])
+    submit, estimate = [0] * 60 + [10] * 3, [*[100] * 60, 20, 30, 40]
+    workload = jobs(submit=submit, seconds=[*[100] * 59, 97, 20, 30, 40], size=8, estimate=estimate)
     began = starts(workload, name)
     assert began[62] < began[61] < began[60]
-    often = jobs(submit=[0] * 60 + [10] * 3, seconds=[*[50] * 60, 20, 30, 40], size=8, estimate=[*[100] * 60, 20, 30, 40])
+    often = jobs(submit=submit, seconds=[*[50] * 60, 20, 30, 40], size=8, estimate=estimate)
     began = starts(often, name)
     assert began[60] < began[61] < began[62]
 

@@ -11,6 +11,7 @@ import numpy as np
 from hdeeprm_like.decision.names import SCORED, Baseline
 from hdeeprm_like.decision.policies.baselines import open_decision
 from hdeeprm_like.decision.policies.history import requests_hold
+from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out
 from hdeeprm_like.decision.policies.run_times import follow
@@ -101,6 +102,22 @@ def write_scores(tables: Tables, plans: Plans, s: int, rows: Ints, features: Flo
         scores[i] = weigh(plans.scores, s, QUEUE)
         for n in range(features.shape[1]):
             features[i, n] = plans.scores.features[n]
+
+
+def kept_before(tables: Tables, plans: Plans, k: int, rows: Ints) -> Ints:
+    """Return (R,) how many cores learned policy *k* keeps free before some waiting jobs, beside their own."""
+    needed: Ints = np.zeros(len(rows), np.int64)
+    write_needed(tables, plans, stage_of(plans.history, k), rows, needed)
+    return needed - tables.jobs["size"][rows]
+
+
+@compiled
+def write_needed(tables: Tables, plans: Plans, s: int, rows: Ints, needed: Ints) -> None:
+    """Write (R,) how many cores must be free for some jobs to start, in stage *s*."""
+    if plans.scores.params[s].keeps == 1:
+        find_kept(tables, plans.history, plans.scores, s)
+    for i in range(len(rows)):
+        needed[i] = needed_cores(tables, plans.history, plans.scores, s, rows[i])
 
 
 @compiled
