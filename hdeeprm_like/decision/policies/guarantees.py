@@ -3,10 +3,10 @@
 A job is guaranteed to start within K times the longest time that the whole machine has needed for all the work that
 waited and ran, now or before (which counts e times less after 90 days), and half a day; or at the first date at which
 there is room for it beside all other reservations, if that is later. So where less waits than has waited before, the
-order decides for longer. Its reservation lies at the last date before then at which there is room, so that the near future is free for
-whatever the order wants. Nothing starts that would be in the way of a reservation; where a job starts before its own
-one, that is let go. So while jobs end no later than they are taken to, each job starts by its guarantee: a reservation
-is made where there is room, and room is only taken where no reservation is.
+order decides for longer. Its reservation lies at the last date before then at which there is room, so that the near
+future is free for whatever the order wants. Nothing starts that would be in the way of a reservation; where a job
+starts before its own one, that is let go. So while jobs end no later than they are taken to, each job starts by its
+guarantee: a reservation is made where there is room, and room is only taken where no reservation is.
 
 Requests are mostly too long. With *used* the share of the requested work that ended jobs have needed, the work is
 expected to be *used* times what is requested, and that is by when a job is *due*: it then has the right of way in the
