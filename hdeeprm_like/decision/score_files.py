@@ -1,4 +1,4 @@
-"""Learned policies in JSON: which feature weighs how much, in words and numbers that an operator can read.
+"""Learned policies in JSON: weights of features, readable for operators.
 
 | key | meaning |
 |---|---|
@@ -13,7 +13,7 @@
 | ``made_by`` | how it was made: command, seed, traces; for readers |
 
 A score may be an object with ``weights``, and ``hidden``: units of a small network, each with ``weights`` of
-features and what it weighs in the score, ``out``: score = weights . features + sum of out * tanh(weights . features).
+features and ``out``, its weight in the score: score = weights . features + sum of out * tanh(weights . features).
 
 This module reads them and imports nothing heavy; `policies.scores` and `policies.lookahead` compute them.
 """
@@ -58,7 +58,7 @@ FEATURES = {
     "log_cores_to_head": "ln(cores / those of the head of the queue)",
     "in_time": "1 where the job would end before the head of the queue starts",
 }
-"""What a score can look at; the last three are 0 but in ``backfill`` and ``gate``."""
+"""The features of scores; the last three are 0 except in ``backfill`` and ``gate``."""
 
 MANY = 10**9  # jobs
 LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
@@ -83,7 +83,7 @@ class Score:
     """Weighted features.
 
     Attributes:
-        weights: names of features and what each weighs. hidden: units that see the same features.
+        weights: names of features with their weights. hidden: units over the same features.
     """
 
     weights: tuple[tuple[str, float], ...] = ()
@@ -92,7 +92,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy that look-ahead plays: jobs by time^time * cores^cores / (1 + wait / time)^wait, ascending.
+    """A candidate policy of look-ahead: jobs by time^time * cores^cores / (1 + wait / time)^wait, ascending.
 
     Attributes:
         backfill: whether jobs behind the head may start that do not delay it (EASY).
@@ -106,15 +106,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class LookAhead:
-    """How far and for whom the future is played.
+    """Extent and candidates of look-ahead.
 
     Attributes:
-        arrivals: so many of the last submitted jobs are played as if they came again.
-        queue: at most so many waiting jobs are played, the first by the score. candidates: policies to play.
-        budget: µs that the plays of one decision may take, counted in steps so that all machines decide alike; what
-            is left then is not played.
-        wait: what a second of waiting costs beside 1 / max(run time, 10 s), for a day's wait to weigh in.
-        scenarios: so many futures are played, with run times drawn from what the past tells; 0 for one as requested.
+        arrivals: number of the last submitted jobs that are played as if they arrived again.
+        queue: most waiting jobs to play, the first ones by score. candidates: policies to play.
+        budget: µs for the plays of one decision, counted in steps so that all machines decide alike; plays beyond
+            that are skipped.
+        wait: cost of a second of waiting, added to 1 / max(run time, 10 s), so that long waits count.
+        scenarios: number of futures with run times drawn from past jobs; 0 for a single one with requested times.
     """
 
     arrivals: int = 16
@@ -127,10 +127,10 @@ class LookAhead:
 
 @dataclass(frozen=True)
 class Keep:
-    """Cores that are kept free before a job for shorter ones that are to come, as a telephone exchange keeps lines.
+    """Cores that a job must leave free for shorter ones still to arrive, as a telephone exchange reserves lines.
 
-    Jobs that ran much shorter than it would occupy so many cores, in the mean and its standard deviation, if each
-    started at once (square-root staffing). The job starts only where so many cores stay free.
+    They are the mean and standard deviations of the cores busy with much shorter jobs if each of these
+    started at once (square-root staffing). The job starts only if this many cores stay free.
 
     Attributes:
         deviations: so many standard deviations are kept beside the mean. bins: so many half powers of e a job must be
@@ -174,12 +174,12 @@ class ScoredPolicy:
 
 
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
-    """Tell whether a learned policy has more than one reservation, for which a profile of free cores is needed."""
+    """Return whether a learned policy has more than one reservation, which needs a profile of free cores."""
     return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
 
 
 def is_scored(name: str) -> bool:
-    """Tell whether a name is meant as that of a learned policy: ``zoo:NAME`` or ``scored:FILE.json``."""
+    """Return whether a name looks like that of a learned policy: ``zoo:NAME`` or ``scored:FILE.json``."""
     return name.startswith((ZOO, SCORED))
 
 
@@ -194,7 +194,7 @@ def split_scored(name: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1)
 def zoo() -> dict[str, Path]:
-    """Return the files of the learned policies that come with the package, by name; in a clone they lie at its top."""
+    """Return the files of the shipped learned policies, by name; in a clone they are in its top folder."""
     package = Path(__file__).parent.parent
     folders = (package / "examples" / "agents" / "zoo", package.parent / "agents" / "zoo")
     return {path.stem: path for folder in folders for path in sorted(folder.glob(f"*{ENDING}"))}
@@ -204,22 +204,22 @@ def file_of(name: str) -> Path:
     """Return the file of a learned policy.
 
     Raises:
-        OptionsError: none of that name comes along.
+        OptionsError: no policy of that name is shipped.
     """
     if not name.startswith(ZOO):
         return Path(name.removeprefix(SCORED))
     known = zoo()
     stem = name.removeprefix(ZOO)
     if stem not in known:
-        raise OptionsError(f"policy {name!r}: no such one comes along{did_you_mean(stem, known)}")
+        raise OptionsError(f"policy {name!r}: no such policy is shipped{did_you_mean(stem, known)}")
     return known[stem]
 
 
 def scored_policy(name: str) -> ScoredPolicy:
-    """Return the learned policy of a name; one that was read before is read again if its file has changed.
+    """Return the learned policy of a name; cached until its file changes.
 
     Raises:
-        OptionsError: there is none, or its file cannot be used.
+        OptionsError: there is no such policy, or its file cannot be used.
     """
     path = file_of(name)
     return _read(path, *version_of(path))
@@ -227,12 +227,12 @@ def scored_policy(name: str) -> ScoredPolicy:
 
 @lru_cache(maxsize=KEPT)
 def _read(path: Path, *version: int) -> ScoredPolicy:
-    """Return the policy in a file, of which *version* tells whether it has changed."""
+    """Return the policy in a file, whose *version* changes with it."""
     return read_scored(path)
 
 
 def version_of(path: Path) -> tuple[int, ...]:
-    """Return numbers that differ when a file has changed.
+    """Return numbers that change when a file changes.
 
     Raises:
         OptionsError: there is no such file.
@@ -245,10 +245,10 @@ def version_of(path: Path) -> tuple[int, ...]:
 
 
 def read_scored(path: Path) -> ScoredPolicy:
-    """Return the learned policy in a file.
+    """Read a learned policy from a file.
 
     Raises:
-        OptionsError: it cannot be read, or holds none.
+        OptionsError: it cannot be read, or is no learned policy.
     """
     return policy_of(read_object(path), str(path))
 
@@ -263,10 +263,10 @@ def read_object(path: Path) -> Any:
 
 
 def policy_of(content: Any, where: str) -> ScoredPolicy:
-    """Return the learned policy that the JSON of a file stands for.
+    """Return the learned policy of a file's JSON.
 
     Raises:
-        OptionsError: it stands for none; the message begins with *where*.
+        OptionsError: it is invalid; the message begins with *where*.
     """
     known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "bounded", "exact", "made_by")
     given = mapping(content, known, where)
@@ -288,7 +288,7 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
 
 
 def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
-    """Return an object of a file that has no other keys than the known ones."""
+    """Return an object of a file after checking that all its keys are known."""
     if not isinstance(content, dict):
         raise OptionsError(f"{where}: an object is needed, not {content!r:.60}")
     for key in content:
@@ -298,14 +298,14 @@ def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
 
 
 def number(value: Any, where: str) -> float:
-    """Return a finite number of a file."""
+    """Return a number of a file after checking that it is finite."""
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e12 or value != value:
         raise OptionsError(f"{where}: a number is needed, not {value!r:.60}")
     return float(value)
 
 
 def whole(value: Any, least: int, most: int, where: str) -> int:
-    """Return a whole number of a file."""
+    """Return an integer of a file after checking its bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise OptionsError(f"{where}: an integer from {least} to {most} is needed, not {value!r:.60}")
     return value
@@ -335,7 +335,7 @@ def score_of(content: Any, where: str) -> Score:
 
 
 def keep_of(content: Any, where: str) -> Keep:
-    """Return how many cores are kept free."""
+    """Return the settings of kept cores."""
     given = dict(mapping(content, [field.name for field in fields(Keep)], where))
     bins = whole(given.pop("bins", 0), 0, MOST_BINS, f"{where}: bins")
     found = Keep(bins=bins, **{key: number(value, f"{where}: {key}") for key, value in given.items()})
@@ -346,7 +346,7 @@ def keep_of(content: Any, where: str) -> Keep:
 
 
 def lookahead_of(content: Any, where: str) -> LookAhead:
-    """Return how the future is played."""
+    """Return the settings of look-ahead."""
     usual = LookAhead()
     given = mapping(content, [field.name for field in fields(LookAhead)], where)
     counts = {}
@@ -360,7 +360,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
 
 
 def candidate_of(content: Any, where: str) -> Candidate:
-    """Return a policy that is played ahead."""
+    """Return a candidate policy of look-ahead."""
     given = dict(mapping(content, [field.name for field in fields(Candidate)], where))
     backfill = given.pop("backfill", True)
     if not isinstance(backfill, bool):

@@ -1,4 +1,4 @@
-"""What a learned policy looks at: its scores as formulas, and what each feature says of the jobs of a moment."""
+"""Explain a learned policy: its scores as formulas, and the effect of each feature on the jobs of one instant."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -170,14 +170,14 @@ def why_not(starts: bool, size: int, kept: int, free: int, bound: float, first: 
 
 
 def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: float, clock: Clock = "textbook") -> Moment:
-    """Simulate jobs under a learned policy until an instant from *at* s on at which two jobs wait, and look there.
+    """Simulate jobs under a learned policy to the first instant from *at* s on with two waiting jobs, and explain it.
 
     Raises:
         OptionsError: the policy is no learned one, or no two jobs wait from then on.
     """
     learned = policy.learned
     if learned is None:
-        raise OptionsError(f"policy {policy.name!r}: is no learned one, whose scores could be explained")
+        raise OptionsError(f"policy {policy.name!r}: is no learned one; only learned policies have scores")
     actions = PolicyActions([policy])
     state = State(machine, jobs, needs=actions.needs, log=False)
     simulator = Simulator(state, jobs, clock)
