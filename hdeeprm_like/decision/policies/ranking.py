@@ -109,7 +109,8 @@ def kept_before(tables: Tables, plans: Plans, k: int, rows: Ints) -> Ints:
     """Return (R,) how many cores learned policy *k* keeps free before some waiting jobs, beside their own."""
     needed: Ints = np.zeros(len(rows), np.int64)
     write_needed(tables, plans, stage_of(plans.history, k), rows, needed)
-    return needed - tables.jobs["size"][rows]
+    kept: Ints = needed - tables.jobs["size"][rows]
+    return kept
 
 
 @compiled
