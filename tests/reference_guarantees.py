@@ -2,7 +2,7 @@
 
 import math
 
-SLACK, LEAST_USED, JUST, OVERDUE = 43200.0, 0.1, 0.1, 1.0
+SLACK, LEAST_USED, JUST, OVERDUE, MEMORY = 43200.0, 0.1, 0.1, 1.0, 90 * 86400.0
 
 
 class Guarantees:
@@ -11,6 +11,7 @@ class Guarantees:
     def begin_guarantees(self):
         self.begins, self.sets, self.dues, self.promised = {}, {}, {}, {}
         self.last_due, self.asked, self.spent = 0.0, 0.0, 0.0
+        self.worst, self.worst_at = 0.0, 0.0
         self.on_nodes = bool(self.whole or self.platform.partitions is not None)
 
     def learn(self, j):
@@ -79,7 +80,9 @@ class Guarantees:
         left = sum(len(cores) * (start + self.time(i) - self.now) for i, (start, cores) in self.running.items())
         backlog = (work + max(left, 0.0)) / self.usable
         used = min(1.0, max(LEAST_USED, self.spent / self.asked)) if self.asked else 1.0
-        longest = self.name.bound * backlog + SLACK
+        self.worst = max(backlog, self.worst * math.exp((self.worst_at - self.now) / MEMORY))
+        self.worst_at = self.now
+        longest = self.name.bound * self.worst + SLACK
         self.last_due = max(self.last_due, self.now + longest * used)
         self.dues[j] = self.last_due
         if not self.reserve_at(j, self.as_late(j, self.now + longest / used)):

@@ -35,10 +35,12 @@ def run_explain(options: argparse.Namespace) -> None:
     policy = baseline(options.policy) if is_baseline(options.policy) else None
     if policy is None or policy.learned is None:
         raise OptionsError(f"policy {options.policy!r}: is no learned policy, zoo:NAME or scored:FILE.json")
-    for line in explained(policy.learned):
+    for line in explained(policy.learned, policy.bound):
         sys.stdout.write(f"{line}\n")
     if options.trace is None:
         return
+    from dataclasses import replace
+
     import numpy as np
 
     from hdeeprm_like.cluster.pool import pool
@@ -50,11 +52,15 @@ def run_explain(options: argparse.Namespace) -> None:
 
     trace = with_requested_times(usable(load_trace(options.trace)))
     cores = options.cores or machine_size(trace)
-    jobs = window(take(trace, np.arange(min(options.jobs, len(trace)))), cores).workload
+    looked_at = take(trace, np.arange(min(options.jobs, len(trace))))
+    jobs = window(looked_at, cores).workload
+    numbers = looked_at.job[np.argsort(looked_at.submit, kind="stable")]  # as `window` orders them
+    jobs = replace(jobs, ids=tuple(map(str, numbers.tolist())))
     moment = explain_moment(pool(cores), jobs, policy, options.at)
     sys.stdout.write(
-        f"\nAt {moment.now:g} s it starts {moment.started} of {len(moment.jobs)} waiting jobs. How much each feature "
-        "moves the score beside the mean of these jobs (less is earlier):\n"
+        f"\nAt {moment.now:g} s it starts {moment.started} of {len(moment.jobs)} waiting jobs; then {moment.free} of "
+        f"{cores} cores are free. Jobs have the numbers of the trace; the last columns tell how much a feature moves "
+        "the score beside the mean of these jobs (less is earlier):\n"
     )
     shown = moment.jobs.head(FEW).to_string(index=False, float_format=lambda number: f"{number:.4g}")
     sys.stdout.write(f"{shown}\n")

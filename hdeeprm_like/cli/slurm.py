@@ -4,6 +4,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -122,8 +123,9 @@ def _run_watch(options: argparse.Namespace) -> None:
     policy = baseline(options.policy).alone
     if policy.needs_run_times:
         raise OptionsError(f"--policy {options.policy}: uses actual run times, which are unknown in a real Slurm")
-    if policy.bound:
+    if policy.bound and policy.rule != policy.order:
         raise OptionsError(f"--policy {options.policy}: cannot guarantee starts, because Slurm starts the jobs")
+    policy = replace(policy, bound=0.0)  # of a learned policy whose file has guarantees, only the order counts here
     slurm = Programs() if options.rest is None else Rest(options.rest)
     _need_programs(NEEDED if options.apply or not options.rest else ("scontrol",))
     file = FactorFile(options.state)

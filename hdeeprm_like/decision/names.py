@@ -22,6 +22,8 @@ from pathlib import Path
 
 from hdeeprm_like.decision.mode_specs import MODES
 from hdeeprm_like.decision.score_files import (
+    LEAST_BOUND,
+    MOST_BOUND,
     ZOO,
     ScoredPolicy,
     file_of,
@@ -61,7 +63,7 @@ __all__ = [
 
 RESERVED = "reserve"  # the mode with options: number of cores kept, and the longest request, in s, that may use them
 GUARANTEED = "bounded"  # the mode whose option is the guarantee, see `Baseline.bound`
-USUAL_BOUND, LEAST_BOUND, MOST_BOUND = 1.0, 0.1, 100.0
+USUAL_BOUND = 1.0
 KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # defaults: share of the cores, and s
 WATCHED = "slurm"  # the mode with a watch's options: s between two looks, and the largest site factor
 OWN = "multifactor"  # Slurm's order without a watch
@@ -99,8 +101,8 @@ class Baseline:
         *short* s.
         interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 if the order replaces Slurm's
         priorities; and the largest site factor that it sets.
-        bound: a job is guaranteed to wait at most *bound* times the machine's time for all work and half a day; of the
-        mode ``bounded`` and of learned policies combined with it, else 0.
+        bound: a job is guaranteed to wait at most *bound* times the machine's worst time for all work, and half a day;
+        of the mode ``bounded`` and of learned policies combined with it, or whose file has it, else 0.
 
     Raises:
         OptionsError: the mode packs and the placement scores no nodes; learned policy and mode do not go together; or
@@ -142,7 +144,8 @@ class Baseline:
     def rule(self) -> str:
         """Order and mode with their run times: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
         if self.mode == "scored":
-            return f"{self.order}+{self._guaranteed}" if self.bound else self.order
+            own = self.learned.bounded if self.bound and self.learned else 0.0
+            return self.order if self.bound == own else f"{self.order}+{self._guaranteed}"
         if self.order_times == self.times == "actual":
             return f"{self.order}+{self._mode_with_options}{PERFECT}"
         order, mode = (
@@ -326,8 +329,7 @@ def learned_baseline(name: str) -> Baseline:
                 f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), has "
                 f"guaranteed starts (+{GUARANTEED}), or gives its order to Slurm (+{WATCHED})"
             )
-        scored_policy(order)
-        return Baseline(order, "scored", placement=placement)
+        return Baseline(order, "scored", placement=placement, bound=scored_policy(order).bounded)
     order, mode, options, dash = match.groups()
     placement = dash.removeprefix("-") if dash else ""
     scored_policy(order)
@@ -335,6 +337,8 @@ def learned_baseline(name: str) -> Baseline:
         raise OptionsError(
             f"baseline {name!r:.80}: placement {placement!r:.80} is not known{did_you_mean(placement, PLACEMENT_NAMES)}"
         )
+    if mode == "scored":
+        return Baseline(order, mode, placement=placement, bound=scored_policy(order).bounded)
     if mode == GUARANTEED:
         bound = USUAL_BOUND if options is None else bound_of(name, options)
         return Baseline(order, "scored", placement=placement, bound=bound)

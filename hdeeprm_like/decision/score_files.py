@@ -3,12 +3,13 @@
 | key | meaning |
 |---|---|
 | ``queue`` | the score that orders the queue: feature -> weight; the smallest score is first |
-| ``backfill`` | the same for the jobs behind the head; default: that of the queue |
-| ``gate`` | a job behind the head may only start if this score is not negative; default: all may |
-| ``keep`` | how many cores longer jobs must leave free for shorter ones still to arrive, see `Keep` |
-| ``reservations`` | number of blocked jobs with reserved cores; default: 1, as in EASY |
-| ``lookahead`` | simulates the known future for some candidates and takes the first step of the best, see `LookAhead` |
-| ``exact`` | the same keys again, in use as long as every ended job ran exactly as requested |
+| ``backfill`` | the same for the jobs behind the head; that of the queue if missing |
+| ``gate`` | a job behind the head may only start where this is not negative; all may if missing |
+| ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
+| ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
+| ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
+| ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.guarantees`) |
+| ``exact`` | all of this once more, for as long as the last jobs ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
 
 A score may be an object with ``weights``, and ``hidden``: units of a small network, each with ``weights`` of
@@ -41,6 +42,8 @@ FEATURES = {
     "user_running": "ln(1 + running jobs of the user)",
     "user_waiting": "ln(1 + waiting jobs of the user)",
     "user_share": "share of the machine's cores that the user has",
+    "trust": "how much requests of the user tell: 1 where they are exact, 1/2 where they are wrong by the factor e^.5",
+    "trusted_log_time": "trust * log_time + (1 - trust) * expected_log_time, short jobs counted as 10 s",
     "log_wait": "ln(1 + wait / estimated run time), this no less than 60 s",
     "log_wait_request": "ln(1 + wait / requested time), this no less than 10 s",
     "log_wait_hours": "ln(1 + wait in h)",
@@ -58,10 +61,11 @@ FEATURES = {
 """The features of scores; the last three are 0 except in ``backfill`` and ``gate``."""
 
 MANY = 10**9  # jobs
-MOST_BINS = 38  # half powers of e; no job is longer
-STEEPEST = 10  # largest power of the backlog, and of the load
-KEPT = 8  # number of files whose content is cached
-OF_JOB = 14  # number of leading features that depend only on a job and its user
+LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
+MOST_BINS = 38  # half powers of e: beyond, no job is so long
+STEEPEST = 10  # power of the backlog, and of the load
+KEPT = 8  # files whose content is kept
+OF_JOB = 14  # the first so many tell of a job and its user, not of its wait or of the machine
 
 ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
 
@@ -129,12 +133,14 @@ class Keep:
     started at once (square-root staffing). The job starts only if this many cores stay free.
 
     Attributes:
-        deviations: number of standard deviations kept on top of the mean. bins: number of half powers of e by which a
-            job must be shorter. most: largest share of the machine that is kept.
-        backlog: the kept cores are divided by (1 + h that the waiting jobs keep the machine busy) ^ backlog.
-        load: *most* is multiplied by (share of the machine that would be idle if all recent arrivals had started
-            at once) ^ load: keeping cores is costly when others request them.
-        widest: jobs wider than this share of the machine ignore the kept cores.
+        deviations: so many standard deviations are kept beside the mean. bins: so many half powers of e a job must be
+            shorter beside one. most: share of the machine that is kept at most.
+        backlog: what is kept is divided by (1 + h that the waiting jobs keep the machine busy) ^ backlog.
+        load: *most* is multiplied by (share of the machine that would be idle if all jobs that came of late had started
+            at once) ^ load: cores that others ask for anyway are dear to keep.
+        felt: what is kept is multiplied by (1 - 1 / mean bounded slowdown of the last jobs to end) ^ felt: nothing is
+            kept where nobody waits.
+        widest: jobs wider than this share of the machine start without regard to what is kept.
     """
 
     deviations: float = 0.0
@@ -142,6 +148,7 @@ class Keep:
     most: float = 0.0
     backlog: float = 0.0
     load: float = 0.0
+    felt: float = 0.0
     widest: float = 1.0
 
 
@@ -150,9 +157,10 @@ class ScoredPolicy:
     """A learned policy.
 
     Attributes:
-        queue, backfill, gate: scores, None if missing from the file. keep: None if no cores are kept.
-        reservations: number of jobs with reserved cores. lookahead: None if it does not look ahead.
-        exact: the policy while every job ran as requested, None for the same.
+        queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
+        reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
+        bounded: K of the guaranteed starts, 0 for none.
+        exact: what holds while the last jobs ran as requested, None for the same.
     """
 
     queue: Score
@@ -161,6 +169,7 @@ class ScoredPolicy:
     keep: Keep | None = None
     reservations: int = 1
     lookahead: LookAhead | None = None
+    bounded: float = 0.0
     exact: "ScoredPolicy | None" = None
 
 
@@ -259,7 +268,7 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     Raises:
         OptionsError: it is invalid; the message begins with *where*.
     """
-    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "exact", "made_by")
+    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "bounded", "exact", "made_by")
     given = mapping(content, known, where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
@@ -268,9 +277,14 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
     reservations = whole(given.get("reservations", 1), 1, MANY, f"{where}: reservations")
     exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
+    bounded = number(given.get("bounded", 0.0), f"{where}: bounded")
+    if "bounded" in given and not LEAST_BOUND <= bounded <= MOST_BOUND:
+        raise OptionsError(f"{where}: bounded: from {LEAST_BOUND:g} to {MOST_BOUND:g} is possible, not {bounded:g}")
+    if exact is not None and exact.bounded:
+        raise OptionsError(f"{where}: exact: has a 'bounded' of its own; write it at the top of the file")
     if exact is not None and exact.exact is not None:
-        raise OptionsError(f"{where}: exact: has an 'exact' of its own, which is never used")
-    return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, exact=exact)
+        raise OptionsError(f"{where}: exact: has an 'exact' of its own, which nobody looks at")
+    return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, bounded=bounded, exact=exact)
 
 
 def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
@@ -325,7 +339,7 @@ def keep_of(content: Any, where: str) -> Keep:
     given = dict(mapping(content, [field.name for field in fields(Keep)], where))
     bins = whole(given.pop("bins", 0), 0, MOST_BINS, f"{where}: bins")
     found = Keep(bins=bins, **{key: number(value, f"{where}: {key}") for key, value in given.items()})
-    for name, power in (("backlog", found.backlog), ("load", found.load)):
+    for name, power in (("backlog", found.backlog), ("load", found.load), ("felt", found.felt)):
         if abs(power) > STEEPEST:
             raise OptionsError(f"{where}: {name}: a number from -{STEEPEST} to {STEEPEST} is needed, not {power:g}")
     return found

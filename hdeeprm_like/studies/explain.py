@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import exp
 
 import numpy as np
 import pandas as pd
@@ -10,22 +11,46 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.ranking import score_terms
-from hdeeprm_like.decision.score_files import FEATURES, ScoredPolicy, formula
+from hdeeprm_like.decision.policies.guarantees import SLACK
+from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
+from hdeeprm_like.decision.score_files import FEATURES, Keep, LookAhead, Score, ScoredPolicy, formula
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import OVER, advance
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 
+WORDS = {  # what the smallest score prefers, by the sign of what the feature weighs
+    "log_time": ("short requests", "long requests"),
+    "trusted_log_time": ("jobs that run briefly, by request or history, whichever is right more often", "long jobs"),
+    "log_expected_time": ("jobs expected to be short", "jobs expected to be long"),
+    "expected_log_time": ("jobs usually short", "jobs usually long"),
+    "log_expected_rate": ("jobs that hardly can be very short", "jobs that may be very short"),
+    "short": ("jobs unlikely to end within 10 minutes", "jobs likely to end within 10 minutes"),
+    "log_cores": ("jobs of few cores", "jobs of many cores"),
+    "log_wait": ("jobs that came late", "jobs that have waited long beside their run time"),
+    "log_wait_request": ("jobs that came late", "jobs that have waited long beside their request"),
+    "log_wait_hours": ("jobs that came late", "jobs that have waited long"),
+    "wait_days": ("jobs that came late", "jobs that have waited long"),
+    "user_share": ("users with few cores", "users with many cores"),
+    "user_running": ("users with few running jobs", "users with many running jobs"),
+    "user_waiting": ("users with few waiting jobs", "users with many waiting jobs"),
+    "trust": ("users whose requests are wrong", "users whose requests are right"),
+}
 
-def explained(policy: ScoredPolicy) -> Iterator[str]:
-    """Yield a learned policy in lines that an operator can read."""
+
+def explained(policy: ScoredPolicy, bound: float = 0.0) -> Iterator[str]:
+    """Yield a learned policy in lines that an operator can read.
+
+    Args:
+        bound: K of the guaranteed starts that it wears, 0 for none.
+    """
     if policy.exact is not None:
-        yield "While every job that has ended ran as long as requested:"
+        yield "While the last jobs ran as long as requested (5 % in the mean):"
         yield from stage_explained(policy.exact)
-        yield "From the first one on that did not:"
+        yield "Otherwise:"
     yield from stage_explained(policy)
+    yield from bound_explained(bound)
     used = {
         name
         for stage in (policy, policy.exact)
@@ -42,34 +67,75 @@ def explained(policy: ScoredPolicy) -> Iterator[str]:
             yield f"  {name} = {FEATURES[name]}"
 
 
+def bound_explained(bound: float) -> Iterator[str]:
+    """Yield what is guaranteed to each job."""
+    if not bound:
+        yield "No job is guaranteed a start: one that comes last in the order may wait for ever (+bounded guarantees)"
+        return
+    yield (
+        f"Each job that comes is guaranteed a start: within {bound:g} times the longest that the machine has needed "
+        f"for all its work (of late counts more), and {SLACK / 3600:g} h, as requested; or when there is room, if later"
+    )
+    yield (
+        "  Where jobs use less than they request, it has the right of way long before that: after so much of that time "
+        "as jobs use of their requests. No start of another job moves a guaranteed start"
+    )
+
+
+def in_words(score: Score) -> str:
+    """Return what a score prefers, the heaviest first; empty where no feature has words."""
+    ordered = sorted(((abs(weight), weight, name) for name, weight in score.weights if weight), reverse=True)
+    found = [WORDS[name][int(weight < 0.0)] for _, weight, name in ordered if name in WORDS]
+    return ", then ".join(dict.fromkeys(found))
+
+
 def stage_explained(stage: ScoredPolicy) -> Iterator[str]:
-    """Yield the rules of one stage."""
+    """Yield what is done in one stage."""
+    words = in_words(stage.queue)
+    if words:
+        yield f"  First come {words}"
     yield f"  The job with the smallest score is first: {formula(stage.queue)}"
     if stage.backfill is not None:
         yield f"  Behind the head of the queue the smallest is first of: {formula(stage.backfill)}"
     if stage.gate is not None:
         yield f"  Behind the head only those may start for which this is not negative: {formula(stage.gate)}"
-    keep, ahead = stage.keep, stage.lookahead
     if stage.reservations > 1:
         yield f"  Cores are reserved for the first {stage.reservations} jobs that do not fit"
-    if keep is not None:
-        yield (
-            f"  Cores are kept free before a job for those at least {keep.bins / 2:g} shorter in ln: what these "
-            f"occupy, {keep.deviations:g} standard deviations more, times (1 + backlog in h)^{-keep.backlog:g}, "
-            f"at most {100 * keep.most:g} % of the machine"
-            + (f" times (share of it that the load of late leaves idle)^{keep.load:g}" if keep.load else "")
-        )
-        if keep.widest < 1.0:
-            yield f"  Jobs on more than {100 * keep.widest:g} % of the cores start without regard to that"
-    if ahead is not None:
-        yield (
-            f"  What waits and the last {ahead.arrivals} arrivals are played to the end, and the first step of the "
-            f"cheapest of {len(ahead.candidates)} candidates is done:"
-        )
-        for one in ahead.candidates:
-            how = "with backfilling" if one.backfill else "in strict order"
-            wait = f" / (1 + wait / time)^{one.wait:g}" if one.wait else ""
-            yield f"    time^{one.time:g} * cores^{one.cores:g}{wait}, {how}"
+    if stage.keep is not None:
+        yield from keep_explained(stage.keep)
+    if stage.lookahead is not None:
+        yield from lookahead_explained(stage.lookahead)
+
+
+def keep_explained(keep: Keep) -> Iterator[str]:
+    """Yield which cores are kept free, and for whom."""
+    yield (
+        f"  Up to {100 * keep.most:.3g} % of the cores stay free for jobs at least {exp(keep.bins / 2):.2g} times "
+        f"shorter than the one that would start: as many as these usually use, and {keep.deviations:.3g} standard "
+        "deviations more"
+    )
+    if keep.backlog > 0.0:
+        yield f"  The more work waits, the fewer: divided by (1 + h that it keeps the machine busy)^{keep.backlog:.3g}"
+    if keep.backlog < 0.0:
+        yield f"  The more work waits, the more: times (1 + h that it keeps the machine busy)^{-keep.backlog:.3g}"
+    if keep.load:
+        yield f"  The share is multiplied by (share of the machine that the load of late leaves idle)^{keep.load:.3g}"
+    if keep.felt:
+        yield f"  Only so far as jobs have waited of late: times (1 - 1 / their mean bounded slowdown)^{keep.felt:.3g}"
+    if keep.widest < 1.0:
+        yield f"  Jobs on more than {100 * keep.widest:.3g} % of the cores start without regard to that"
+
+
+def lookahead_explained(ahead: LookAhead) -> Iterator[str]:
+    """Yield what is played ahead."""
+    yield (
+        f"  What waits and the last {ahead.arrivals} arrivals are played to the end, and the first step of the "
+        f"cheapest of {len(ahead.candidates)} candidates is done:"
+    )
+    for one in ahead.candidates:
+        how = "with backfilling" if one.backfill else "in strict order"
+        wait = f" / (1 + wait / time)^{one.wait:g}" if one.wait else ""
+        yield f"    time^{one.time:g} * cores^{one.cores:g}{wait}, {how}"
 
 
 @dataclass(frozen=True)
@@ -77,14 +143,30 @@ class Moment:
     """The queue at one time.
 
     Attributes:
-        now: s. started: number of jobs that the policy started then. jobs: one row for each of these and of the jobs
-        that still wait, by score: ``job``, ``starts``, ``cores``, ``requested_time`` (s), ``wait`` (s), ``score``, then
-        for each feature with a weight its effect on the score, relative to the mean of these jobs.
+        now: s. started: how many jobs the policy started then. free: cores that are still free afterwards.
+        jobs: one row for each of these and of those that go on waiting, by score: ``job``, ``starts``, ``cores``,
+            ``kept`` (cores that must stay free beside its own), ``requested_time`` (s), ``wait`` (s), where starts are
+            guaranteed ``guaranteed`` (s), ``why`` it does not start, ``score``, then for each feature that weighs
+            something how much it moves the score beside the mean of these jobs.
     """
 
     now: float
     started: int
+    free: int
     jobs: pd.DataFrame
+
+
+def why_not(starts: bool, size: int, kept: int, free: int, bound: float, first: bool) -> str:
+    """Return in a few words why a job does not start."""
+    if starts:
+        return "starts"
+    if size > free:
+        return f"{size} cores are not free"
+    if size + kept > free:
+        return f"{kept} cores are kept for shorter jobs"
+    if bound:
+        return "in the way of a guaranteed start"
+    return "first, but not on nodes that have room" if first else "would delay the first"
 
 
 def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: float, clock: Clock = "textbook") -> Moment:
@@ -108,15 +190,25 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
     plans = run.choices.plans  # type: ignore[union-attr]
     rows = np.concatenate([state.started_now, state.waiting]).astype(np.int64)
     scores, moved = score_terms(policy, state.tables, plans, 0, rows)
+    starts = np.arange(len(rows)) < len(state.started_now)
+    kept = kept_before(state.tables, plans, 0, rows)
+    free, first = int(state.tables.clock["free_cores"][0]), int(np.argmin(np.where(starts, np.inf, scores)))
     table = pd.DataFrame(
         {
             "job": [jobs.ids[row] for row in rows],
-            "starts": np.arange(len(rows)) < len(state.started_now),
+            "starts": starts,
             "cores": jobs.size[rows],
+            "kept": kept,
             "requested_time": jobs.requested_time[rows],
             "wait": state.now - jobs.submit[rows],
+            **({"guaranteed": plans.bounds.promised[0, rows]} if policy.bound else {}),
+            "why": [
+                why_not(bool(starts[i]), int(jobs.size[row]), int(kept[i]), free, policy.bound, i == first)
+                for i, row in enumerate(rows)
+            ],
             "score": scores,
             **moved,
         }
     )
-    return Moment(state.now, len(state.started_now), table.sort_values("score", kind="stable", ignore_index=True))
+    ordered = table.sort_values("score", kind="stable", ignore_index=True)
+    return Moment(state.now, len(state.started_now), free, ordered)

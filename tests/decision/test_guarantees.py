@@ -168,6 +168,24 @@ def test_names_say_what_is_guaranteed():
     assert [baseline(name).bound for name in ("saf+easy", "zoo:balanced", "zoo:balanced+bounded:3")] == [0, 0, 3]
 
 
+def test_a_file_may_have_guarantees_of_its_own():
+    own = baseline("zoo:steady")
+    assert (own.bound, own.name, own.mode) == (1.0, "zoo:steady", "scored")
+    assert baseline("zoo:steady+bounded") == own
+    assert baseline("zoo:steady+bounded:2-first_fit").name == "zoo:steady+bounded:2-first_fit"
+    assert policy_named("zoo:steady") == own
+    assert baseline("zoo:steady+slurm").bound == 0.0
+
+
+def test_the_longest_backlog_of_the_past_counts_on():
+    # one job fills both cores for 100 h; as the next two come 200 h later nothing else waits or runs: the second may
+    # wait for 100 h less what 200 h of 90 days have taken from them, and for half a day
+    workload = jobs(submit=[0, 300 * H, 300 * H], seconds=[100 * H, H, H], size=[2, 2, 2])
+    _, promised = played(platform(node(2)), workload, ["lcfs+bounded"], "textbook")
+    longest = 100 * np.exp(-300 / (90 * 24)) + 12
+    assert promised[1] == pytest.approx((300 + longest) * H)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

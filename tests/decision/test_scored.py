@@ -195,6 +195,45 @@ def test_cores_are_kept_before_long_jobs_for_the_short_ones_that_come(policy):
     assert starts(workload, wide)[-2:] == [595, 1595]  # 6 of 8 cores are more than half
 
 
+def test_one_request_in_many_that_is_a_little_too_long_changes_nothing(policy):
+    # 59 jobs run as requested and one 3 s less; shortest first is for inexact requests, longest first for exact ones
+    exact = {"queue": {"log_time": -1.0}}
+    name = policy(queue={"log_time": 1.0}, exact=exact)
+    submit, estimate = [0] * 60 + [10] * 3, [*[100] * 60, 20, 30, 40]
+    workload = jobs(submit=submit, seconds=[*[100] * 59, 97, 20, 30, 40], size=8, estimate=estimate)
+    began = starts(workload, name)
+    assert began[62] < began[61] < began[60]
+    often = jobs(submit=submit, seconds=[*[50] * 60, 20, 30, 40], size=8, estimate=estimate)
+    began = starts(often, name)
+    assert began[60] < began[61] < began[62]
+
+
+def test_a_request_counts_the_less_the_more_its_user_is_wrong(policy):
+    # users 1 and 2 have run 20 jobs each; 1 ran as requested, 2 a hundredth of it. Of two new jobs with requests of
+    # 1000 s and 1100 s that of user 2 is expected to be over first, though it asks for more
+    name = policy(queue={"trusted_log_time": 1.0})
+    trust = policy(queue={"trust": 1.0})
+    submit = [*range(0, 40_000, 1000), 39_001, 39_002]
+    seconds = [*[500, 11] * 20, 1000, 11]
+    estimate = [*[500, 1100] * 20, 1000, 1100]
+    user = [*[1, 2] * 20, 1, 2]
+    workload = replace(jobs(submit=submit, seconds=seconds, size=8, estimate=estimate), user=np.array(user))
+    submit[38] = 38_900  # the last one of user 1 runs when both come
+    workload = replace(workload, submit=np.array(submit, float))
+    assert starts(workload, name)[-1] < starts(workload, name)[-2]
+    assert starts(workload, trust)[-1] < starts(workload, trust)[-2]
+    assert starts(workload, policy(queue={"log_time": 1.0}))[-1] > starts(workload, policy(queue={"log_time": 1.0}))[-2]
+
+
+def test_nothing_is_kept_where_nobody_has_waited(policy):
+    short = 60
+    submit, size = [*range(0, 10 * short, 10), 595, 596], [2] * short + [6, 4]
+    workload = jobs(submit=submit, seconds=[10] * short + [1000, 1000], size=size)
+    kept = {"deviations": 0, "bins": 1, "most": 0.5}
+    assert starts(workload, policy(queue={"one": 1}, keep=kept))[-2:] == [600, 1600]
+    assert starts(workload, policy(queue={"one": 1}, keep=kept | {"felt": 1}))[-2:] == [595, 1595]
+
+
 def test_no_more_jobs_are_played_than_allowed(policy):
     ahead = {"queue": 3, "candidates": [{"time": 1.0}]}
     workload = contended(exact=True)

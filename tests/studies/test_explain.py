@@ -35,11 +35,14 @@ def test_a_policy_is_told_in_formulas_stage_by_stage():
     }
     text = "\n".join(explained(policy_of(content, "p.json")))
     assert text.index("-1 log_cores") < text.index("time^1 * cores^0 / (1 + wait / time)^0.5, in strict order")
-    assert text.index("From the first one on that did not") < text.index("smallest score is first: +1 log_time")
+    assert text.index("Otherwise:") < text.index("smallest score is first: +1 log_time")
     assert "not negative: +2 free" in text
     assert "the first 3 jobs that do not fit" in text
-    assert "2 standard deviations more, times (1 + backlog in h)^-0, at most 25 % of the machine\n" in text
-    assert "at most 0 % of the machine times (share of it that the load of late leaves idle)^0.5" in text
+    assert "First come short requests\n" in text
+    assert "Up to 25 % of the cores stay free for jobs at least 7.4 times shorter than the one that would start" in text
+    assert "as many as these usually use, and 2 standard deviations more\n" in text
+    assert "multiplied by (share of the machine that the load of late leaves idle)^0.5" in text
+    assert "No job is guaranteed a start" in text
     assert "more than 50 % of the cores" in text
     assert "free = share of the cores that are free" in text
     assert "one = " not in text  # it weighs nothing
@@ -58,6 +61,41 @@ def test_a_moment_shows_what_each_feature_moves(name):
     assert table["one"].tolist() == [0.0, 0.0, 0.0]
     moved = table["log_time"] + table["log_cores"] + table["one"]
     assert np.allclose(table["score"] - table["score"].mean(), moved)
+
+
+def test_it_is_said_what_is_guaranteed_and_when_cores_are_kept():
+    content = {"queue": {"expected_log_time": 1.0, "log_wait_hours": -2.0}, "keep": {"most": 0.1, "felt": 1}}
+    text = "\n".join(explained(policy_of(content, "p.json"), bound=2.0))
+    assert "First come jobs that have waited long, then jobs usually short\n" in text
+    assert "within 2 times the longest that the machine has needed" in text
+    assert "Only so far as jobs have waited of late" in text
+
+
+def test_a_moment_says_why_a_job_does_not_start(name):
+    # 0 runs until 10 on 6 of 8 cores; at 1 job 2 starts on the other two, for which 1 and 3 are too wide
+    workload = jobs(submit=[0, 1, 1, 1], seconds=[10, 5, 2, 8], size=[6, 8, 1, 1])
+    moment = explain_moment(platform(*EIGHT), workload, baseline(f"{name}+bounded"), at=1.0)
+    assert moment.free == 0
+    reasons = dict(zip(moment.jobs["job"], moment.jobs["why"], strict=True))
+    assert reasons["w0!000001"] == "8 cores are not free"
+    assert reasons["w0!000002"] == "starts"
+    assert (moment.jobs["guaranteed"] > 43200).all()
+    waiting = jobs(submit=[0, 1, 1], seconds=[10, 5, 20], size=[6, 8, 1])
+    late = explain_moment(platform(*EIGHT), waiting, baseline(name), at=1.0)
+    assert dict(zip(late.jobs["job"], late.jobs["why"], strict=True))["w0!000002"] == "would delay the first"
+    assert late.free == 2
+
+
+def test_jobs_are_named_as_the_trace_names_them(tmp_path, capsys, name):
+    line = "{} {} -1 {} 4 -1 -1 4 {} -1 1 1 -1 -1 -1 -1 -1 -1\n"
+    rows = [line.format(number, t, run, run) for number, t, run in ((70, 0, 50), (71, 5, 20), (72, 5, 10))]
+    (tmp_path / "t.swf").write_text("; MaxProcs: 4\n" + "".join(rows))
+    assert main(["explain", name, "--trace", str(tmp_path / "t.swf"), "--at", "5"]) == 0
+    out = capsys.readouterr().out
+    assert "then 0 of 4 cores are free" in out
+    assert " 71 " in out
+    assert " 72 " in out
+    assert "4 cores are not free" in out
 
 
 def test_what_cannot_be_explained_is_refused(name, capsys):

@@ -23,6 +23,8 @@ BOUND = np.dtype(
         ("cores", "i8"),  # and the sum of their cores
         ("asked", "f8"),  # core s that the ended jobs have requested,
         ("used", "f8"),  # and core s that they have used
+        ("worst", "f8"),  # s, the longest time that the machine has needed for all work, fading,
+        ("worst_at", "f8"),  # s, date of *worst*
     ],
     align=True,
 )

@@ -1,11 +1,12 @@
 """Guaranteed starts: each arriving job gets a reservation, as late as its guarantee allows, which never moves later.
 
-A job is guaranteed to start within K times the time that the whole machine would need for all waiting and running work,
-plus half a day; or, if that is later, at the first date at which it fits beside all other reservations. Its reservation
-is at the last date before then at which it fits, so that the near future is free for the order. No job starts that
-would delay a reservation; when a job starts before its own reservation, that is dropped. So while jobs run no longer
-than assumed, each job starts by its guarantee: a reservation is made only where capacity is free, and capacity is only
-used where no reservation is.
+A job is guaranteed to start within K times the longest time that the whole machine has needed for all waiting and
+running work, now or before (earlier ones count e times less after 90 days), plus half a day; or, if that is later, at
+the first date at which it fits beside all other reservations. So the order decides for longer while less waits than has
+waited before. The reservation is at the last date before then at which it fits, so that the near future is free for the
+order. No job starts that would delay a reservation; when a job starts before its own reservation, that is dropped. So
+while jobs run no longer than assumed, each job starts by its guarantee: a reservation is made only where capacity is
+free, and capacity is only used where no reservation is.
 
 Requests are mostly too long. With *used* the share of the requested work that ended jobs have needed, the work is
 expected to be *used* times the requested work, and a job is *due* at the date that this gives; from then on due jobs
@@ -26,6 +27,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables
 
+MEMORY = 7776000.0  # s, after which the longest backlog counts e times less
 SLACK = 43200.0  # s allowance of each guarantee, added to the time for the work
 LEAST_USED = 0.1  # least assumed share of the requested work
 
@@ -141,7 +143,9 @@ def guarantee(tables: Tables, plans: Plans, k: int, j: int) -> None:
     bound.work += work_of(tables, plans, k, j)
     used = min(1.0, max(LEAST_USED, bound.used / bound.asked)) if bound.asked > 0.0 else 1.0
     backlog = (bound.work + max(bound.ends - now * bound.cores, 0.0)) / tables.clock[0].most_cores
-    longest = bound.factor * backlog + SLACK
+    bound.worst = max(backlog, bound.worst * np.exp((bound.worst_at - now) / MEMORY))
+    bound.worst_at = now
+    longest = bound.factor * bound.worst + SLACK
     bound.due = max(bound.due, now + longest * used)
     plans.bounds.due[k, j] = bound.due
     begin = latest_begin(tables, plans, k, j, now + longest / used)

@@ -7,6 +7,7 @@ A *group* is all jobs of one user, or all jobs of one user with one requested ti
 program. Jobs of unknown users are counted as those of one user, but are not used to predict each other.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from hdeeprm_like.decision.policies.trees import Trees, new_trees
 from hdeeprm_like.decision.tree_files import Predictor
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WITHDRAWN, Tables, longer
@@ -31,8 +32,12 @@ PRIOR = 10.0  # weight in jobs of the prior: all shares of the request are equal
 DEMANDS = 40  # length classes of jobs: class k ran from e^(k / 2) to e^((k + 1) / 2) s
 RECENT = 0.99  # weight of a job relative to the next one, in the demand of each length class
 MISSED = 1.0  # s by which a job may miss its request and still count as exact
+EXACT_ENOUGH = 0.05  # mean |ln(run time / requested)| of recent jobs up to which requests count as exact
+USUAL_ERROR = 0.5  # |ln(run time / requested)| at which a request counts as much as the estimate
+OTHERS = 5.0  # weight in jobs of the user of the error of all requests
 REMEMBERED = 32  # last ended jobs of a user that an estimate uses
 LEAST = 10.0  # s, shorter jobs count as this long, as in the bounded slowdown
+LOG_LEAST = math.log(LEAST)
 LADDERS = 61  # number of requested times whose shares are cached; prime, since users request whole minutes
 STEPS = 3  # points of an estimate for the remaining run time of a running job of the group
 TIME, WEIGHT, LOG = 0, 1, 2  # columns of History.points; the last is ln(max(s, LEAST))
@@ -42,7 +47,8 @@ NONE = -1  # no job or no group
 PAST = np.dtype(
     [
         ("cursor", "i8"),  # changes of the cluster that have been read
-        ("inexact", "i8"),  # ended jobs that did not run as long as requested
+        ("errors", "f8"),  # sum of |ln(run time / requested)| of the ended jobs, fading as what is in History.demand,
+        ("slowdowns", "f8"),  # and of their bounded slowdowns
         ("groups", "i8"),  # used entries of History.groups
         ("users", "i8"),  # groups of all jobs of a user
         ("siblings_at", "f8"),  # s, time of the last search for the longest running job of each group
@@ -69,6 +75,7 @@ GROUP = np.dtype(
         ("last", "f8"),  # s, its run time,
         ("before", "f8"),  # s, run time of the one that ended before it
         ("log_ratio", "f8"),  # mean ln(run time / requested) of ended jobs, recent ones weighing more
+        ("error", "f8"),  # mean |ln(run time / requested)| of these
         ("oldest", "f8"),  # s, start of the longest running job
         ("oldest_at", "f8"),  # s, date of that search; at other dates running jobs are unknown
         ("used", "f8"),  # core seconds, the user's fading usage; see `priorities`
@@ -206,6 +213,7 @@ def group_of(history: History, user: int, request: float) -> int:
         new.user, new.request = user, request
         new.ended, new.running, new.waiting, new.cores, new.latest = 0, 0, 0, 0, NONE
         new.last, new.before, new.log_ratio, new.oldest, new.oldest_at, new.used = 0.0, 0.0, 0.0, 0.0, -1.0, 0.0
+        new.error = 0.0
         history.places[place] = past.groups
         past.groups += 1
         if request == ANY:
@@ -284,19 +292,57 @@ def remember(tables: Tables, history: History, j: int) -> None:
     """Record the run time of an ended job."""
     job, known = tables.jobs[j], history.jobs[j]
     run_time, request = job.finish - job.start, max(job.requested_time, 1.0)
-    if abs(run_time - request) >= MISSED:
-        history.past[0].inexact += 1
     log_ratio = np.log(max(run_time, 1.0) / request)
+    error = abs(log_ratio) if abs(run_time - request) >= MISSED else 0.0
+    waited = max(1.0, (job.finish - job.submit) / max(run_time, LEAST))
+    history.past[0].errors = history.past[0].errors * RECENT + error
+    history.past[0].slowdowns = history.past[0].slowdowns * RECENT + waited
     known.log_ran = np.log(max(run_time, LEAST))
     if job.user >= 0:
         known.before = history.groups[known.user].latest
-        note_end(history, known.user, j, run_time, log_ratio)
-        note_end(history, known.group, j, run_time, log_ratio)
+        note_end(history, known.user, j, run_time, log_ratio, error)
+        note_end(history, known.group, j, run_time, log_ratio, error)
     note_length(history, float(job.size), run_time)
     kind = range_of(request)
     for i in range(BINS):
         history.shares[kind, i] *= FADING
     history.shares[kind, max(0, min(BINS - 1, int(0.5 - log_ratio / BIN)))] += 1.0
+
+
+@inlined
+def mean_error(history: History) -> float:
+    """Return by how much the requests of the last jobs were wrong: the mean of |ln(run time / requested)|."""
+    past = history.past[0]
+    return float(past.errors / past.lengths if past.lengths > 0.0 else 0.0)
+
+
+@inlined
+def mean_slowdown(history: History) -> float:
+    """Return the mean bounded slowdown of the last jobs that ended, 1 before there are any."""
+    past = history.past[0]
+    return float(past.slowdowns / past.lengths if past.lengths > 0.0 else 1.0)
+
+
+@inlined
+def requests_hold(history: History) -> bool:
+    """Tell whether the last jobs ran as long as requested."""
+    return bool(mean_error(history) <= EXACT_ENOUGH)
+
+
+@compiled
+def trust_in(history: History, user: int) -> float:
+    """Return how much a request of a user tells beside what the past tells, from 0 to 1, by the errors of late."""
+    known = min(float(history.groups[user].ended), REMEMBERED)
+    error = (known * history.groups[user].error + OTHERS * mean_error(history)) / (known + OTHERS)
+    return float(1.0 / (1.0 + (error / USUAL_ERROR) ** 2))
+
+
+@compiled
+def trusted_log_time(history: History, j: int) -> float:
+    """Return ln of the s that a job is taken to run: between its request and its estimate, as requests are trusted."""
+    known = history.jobs[j]
+    trust = trust_in(history, known.user)
+    return float(trust * max(known.log_request, LOG_LEAST) + (1.0 - trust) * known.log_time)
 
 
 @compiled
@@ -319,11 +365,12 @@ def note_length(history: History, cores: float, run_time: float) -> None:
 
 
 @compiled
-def note_end(history: History, number: int, j: int, run_time: float, log_ratio: float) -> None:
-    """Record in a group the run time of an ended job."""
+def note_end(history: History, number: int, j: int, run_time: float, log_ratio: float, error: float) -> None:
+    """Record in a group the run time of an ended job, and the error of its request."""
     group = history.groups[number]
     group.ended += 1
     group.log_ratio += max(0.3, 1.0 / group.ended) * (min(max(log_ratio, -7.0), 0.5) - group.log_ratio)
+    group.error += max(0.1, 1.0 / group.ended) * (error - group.error)
     group.latest, group.before, group.last = j, group.last, run_time
 
 

@@ -9,8 +9,8 @@ kept for one lengthens the queue of the others.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.history import DEMANDS, History, length_of
-from hdeeprm_like.decision.policies.scores import EXACT, STAGES, Scores
+from hdeeprm_like.decision.policies.history import DEMANDS, History, length_of, mean_slowdown, trusted_log_time
+from hdeeprm_like.decision.policies.scores import BOTH, REQUESTS, Scores
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
 
@@ -20,10 +20,12 @@ LEAST_SPARE = 0.05  # least assumed share of the machine left idle by the load
 
 
 @compiled
-def believed_log_time(history: History, s: int, j: int) -> float:
-    """Return ln of the assumed run time in s of a waiting job: as requested, or the mean of its estimate."""
+def believed_log_time(history: History, believes: int, j: int) -> float:
+    """Return ln of the s that a waiting job is taken to run: as requested, the mean of its estimate, or between."""
     known = history.jobs[j]
-    return float(known.log_request if s % STAGES == EXACT else known.log_time)
+    if believes == BOTH:
+        return float(trusted_log_time(history, j))
+    return float(known.log_request if believes == REQUESTS else known.log_time)
 
 
 @compiled
@@ -33,8 +35,13 @@ def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
     work = 0.0
     for i in range(tables.clock[0].waiting):
         known = history.jobs[tables.members[i]]
-        work += known.work if s % STAGES == EXACT else known.typical_work
+        if params.believes == BOTH:
+            work += np.exp(trusted_log_time(history, tables.members[i]) + known.log_cores)
+        else:
+            work += known.work if params.believes == REQUESTS else known.typical_work
     share = (1.0 + work / (cores * HOUR)) ** (-params.backlog)
+    if params.felt != 0.0:
+        share *= (1.0 - 1.0 / mean_slowdown(history)) ** params.felt
     rate = past.arrivals / max(past.gaps, 1.0) / max(past.lengths, LEAST_ENDED)
     offered = 0.0
     for length in range(DEMANDS):
@@ -56,4 +63,4 @@ def needed_cores(tables: Tables, history: History, scores: Scores, s: int, j: in
     size, cores, params = tables.jobs[j].size, tables.clock[0].most_cores, scores.params[s]
     if params.keeps == 0 or size > params.widest * cores:
         return int(size)
-    return int(min(cores, size + int(scores.kept[length_of(believed_log_time(history, s, j))])))
+    return int(min(cores, size + int(scores.kept[length_of(believed_log_time(history, params.believes, j))])))

@@ -12,7 +12,7 @@ from hdeeprm_like.decision.policies.node_plans import (
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.scored import sort_by_score
-from hdeeprm_like.decision.policies.scores import STAGES
+from hdeeprm_like.decision.policies.scores import stage_of
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize
 from hdeeprm_like.decision.specs import code_of
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -27,7 +27,7 @@ def sort_queue(tables: Tables, plans: Plans, k: int) -> None:
         book_usage(tables, plans)
         prioritize(tables, plans, k)
     if plans.plans[k].mode == SCORED:
-        sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
+        sort_by_score(tables, plans, k, stage_of(plans.history, k))
 
 
 @inlined

@@ -11,11 +11,13 @@ import numpy as np
 from hdeeprm_like.decision.mode_specs import SCORED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.baselines import open_decision
+from hdeeprm_like.decision.policies.history import requests_hold
+from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out
 from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import sort_by_score
-from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, weigh, write_features
+from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, stage_of, weigh, write_features
 from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
@@ -63,7 +65,7 @@ def keep_as_sorted(tables: Tables, plans: Plans, k: int) -> None:
 def sort_by_stage(tables: Tables, plans: Plans, k: int) -> None:
     """Sort the waiting jobs by the score of the current stage of a learned policy."""
     if plans.plans[k].mode == SCORED:
-        sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
+        sort_by_score(tables, plans, k, stage_of(plans.history, k))
 
 
 @compiled
@@ -81,7 +83,7 @@ def score_terms(
     """Return (R,) scores of some jobs by learned policy *k*, and each feature's contribution relative to their mean."""
     learned = baseline.learned
     assert learned is not None
-    exact = plans.history.past["inexact"][0] == 0
+    exact = requests_hold(plans.history)
     features, scores = np.zeros((len(rows), COUNT)), np.zeros(len(rows))
     write_scores(tables, plans, k * STAGES + int(exact), rows, features, scores)
     weights = dict((learned.exact or learned if exact else learned).queue.weights)
@@ -101,6 +103,23 @@ def write_scores(tables: Tables, plans: Plans, s: int, rows: Ints, features: Flo
         scores[i] = weigh(plans.scores, s, QUEUE)
         for n in range(features.shape[1]):
             features[i, n] = plans.scores.features[n]
+
+
+def kept_before(tables: Tables, plans: Plans, k: int, rows: Ints) -> Ints:
+    """Return (R,) how many cores learned policy *k* keeps free before some waiting jobs, beside their own."""
+    needed: Ints = np.zeros(len(rows), np.int64)
+    write_needed(tables, plans, stage_of(plans.history, k), rows, needed)
+    kept: Ints = needed - tables.jobs["size"][rows]
+    return kept
+
+
+@compiled
+def write_needed(tables: Tables, plans: Plans, s: int, rows: Ints, needed: Ints) -> None:
+    """Write (R,) how many cores must be free for some jobs to start, in stage *s*."""
+    if plans.scores.params[s].keeps == 1:
+        find_kept(tables, plans.history, plans.scores, s)
+    for i in range(len(rows)):
+        needed[i] = needed_cores(tables, plans.history, plans.scores, s, rows[i])
 
 
 @compiled

@@ -20,9 +20,9 @@ from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
     GATE,
     QUEUE,
-    STAGES,
     compare_with_head,
     look_at_queue,
+    stage_of,
     weigh,
     write_features,
 )
@@ -40,7 +40,7 @@ def start_scored(tables: Tables, plans: Plans, k: int) -> None:
     place, _ = next_fitting(tables.waiting, v, 0, 0, tables.clock[0].free_cores)
     if place >= tables.waiting.lists[v].blocks:
         return
-    s = k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0)
+    s = stage_of(plans.history, k)
     params = plans.scores.params[s]
     if params.looks_ahead == 0 or tables.clock[0].waiting > params.played:
         sort_by_score(tables, plans, k, s)

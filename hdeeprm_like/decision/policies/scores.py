@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import bring_estimate, longest_elapsed
-from hdeeprm_like.decision.policies.history import History
+from hdeeprm_like.decision.policies.history import History, requests_hold, trust_in, trusted_log_time
 from hdeeprm_like.decision.score_files import FEATURES, OF_JOB, Keep, LookAhead, Score, ScoredPolicy
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats, Records
@@ -35,7 +35,9 @@ JOB_FEATURES = (  # written by `describe_job`
     "user_waiting",
     "user_share",
 )
-QUEUE_FEATURES = (  # also written by `write_features`
+QUEUE_FEATURES = (  # that `write_features` writes besides
+    "trust",
+    "trusted_log_time",
     "log_wait",
     "log_wait_request",
     "log_wait_hours",
@@ -65,6 +67,8 @@ check_names("features of jobs", JOB_FEATURES, tuple(FEATURES)[:OF_JOB], "decisio
     F_USER_RUNNING,
     F_USER_WAITING,
     F_USER_SHARE,
+    F_TRUST,
+    F_TRUSTED_LOG_TIME,
     F_LOG_WAIT,
     F_LOG_WAIT_REQUEST,
     F_LOG_WAIT_HOURS,
@@ -81,11 +85,20 @@ check_names("features of jobs", JOB_FEATURES, tuple(FEATURES)[:OF_JOB], "decisio
 ) = range(COUNT)
 QUEUE, BACKFILL, GATE, KINDS = 0, 1, 2, 3  # kinds of scores
 USUAL, EXACT, STAGES = 0, 1, 2
+ESTIMATES, REQUESTS, BOTH = 0, 1, 2
 HOUR, DAY = 3600.0, 86400.0  # s
-FROM_ESTIMATES = ("log_expected_time", "log_expected_rate", "expected_log_time", "short", "log_wait")
+FROM_ESTIMATES = (
+    "log_expected_time",
+    "log_expected_rate",
+    "expected_log_time",
+    "short",
+    "log_wait",
+    "trusted_log_time",
+)
 ALL = (1 << COUNT) - 1  # bits of features
 OF_ESTIMATES = 1 << F_LOG_EXPECTED_TIME | 1 << F_LOG_EXPECTED_RATE
 OF_USERS = sum(1 << number for number in range(F_LOG_LAST_TWO, OF_JOB))
+OF_TRUST = 1 << F_TRUST | 1 << F_TRUSTED_LOG_TIME
 LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = 1 << F_LOG_WAIT, 1 << F_LOG_WAIT_REQUEST, 1 << F_LOG_WAIT_HOURS
 
 SCORE = np.dtype(
@@ -101,6 +114,8 @@ SCORE = np.dtype(
         ("most", "f8"),
         ("backlog", "f8"),
         ("load", "f8"),
+        ("felt", "f8"),
+        ("believes", "i8"),  # what is kept is compared with: ESTIMATES, REQUESTS or BOTH
         ("widest", "f8"),
         ("reservations", "i8"),  # jobs that have cores reserved
         ("looks_ahead", "i8"),  # 1 if futures are played, see `score_files.LookAhead`
@@ -162,7 +177,9 @@ def new_scores(policies: Sequence[ScoredPolicy | None], jobs: int, demands: int)
     for row, stage in enumerate(stages):
         if stage is None:
             continue
-        write_params(params[row], stage, exact=row % STAGES == EXACT)
+        policy = policies[row // STAGES]
+        alone = policy is not None and policy.exact is None
+        write_params(params[row], stage, BOTH if alone else REQUESTS if row % STAGES == EXACT else ESTIMATES)
         params[row]["units"], params[row]["first"] = units, len(candidates)
         ahead = stage.lookahead or LookAhead()
         candidates += [(one.time, one.cores, one.wait, one.backfill) for one in ahead.candidates]
@@ -179,23 +196,35 @@ def new_scores(policies: Sequence[ScoredPolicy | None], jobs: int, demands: int)
     return Scores(params, weights, hidden, out, listed, np.zeros(COUNT), np.zeros(jobs), np.zeros(demands))
 
 
-def write_params(row: np.void, stage: ScoredPolicy, exact: bool) -> None:
-    """Write the parameters of a stage other than its scores."""
+def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
+    """Write what a stage does beside its scores.
+
+    Args:
+        believes: ESTIMATES, REQUESTS, or BOTH where the policy has no stage of its own for exact requests.
+    """
     row["own_backfill"], row["gate"] = stage.backfill is not None, stage.gate is not None
     scores = [score for score in (stage.queue, stage.backfill, stage.gate) if score]
     looked_at = {
         name for score in scores for part in (score.weights, *(u.weights for u in score.hidden)) for name, _ in part
     }
     row["looks"] = sum(1 << FEATURE[name] for name in looked_at)
-    row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and not exact)
+    row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and believes != REQUESTS)
+    row["believes"] = believes
     keep, ahead = stage.keep or Keep(), stage.lookahead or LookAhead()
     row["keeps"], row["looks_ahead"] = stage.keep is not None, stage.lookahead is not None
     row["deviations"], row["bins"], row["most"] = keep.deviations, keep.bins, keep.most
     row["backlog"], row["load"], row["widest"] = keep.backlog, keep.load, keep.widest
+    row["felt"] = keep.felt
     row["reservations"] = stage.reservations
     row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
     row["scenarios"] = ahead.scenarios
     row["wait"] = ahead.wait
+
+
+@inlined
+def stage_of(history: History, k: int) -> int:
+    """Return the row of the stage that policy *k* is in."""
+    return k * STAGES + (EXACT if requests_hold(history) else USUAL)
 
 
 @compiled
@@ -249,6 +278,9 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
     describe_job(tables, history, f, j, now.estimates == 1, now.looks)
     cores, request, wait = float(tables.clock[0].most_cores), max(job.requested_time, 1.0), clock.now - job.submit
     f[F_LOG_WAIT] = f[F_LOG_WAIT_REQUEST] = f[F_LOG_WAIT_HOURS] = 0.0
+    if now.looks & OF_TRUST:
+        f[F_TRUST] = trust_in(history, history.jobs[j].user)
+        f[F_TRUSTED_LOG_TIME] = trusted_log_time(history, j) - np.log(HOUR)
     if now.looks & LOG_WAIT and now.estimates == 1:
         f[F_LOG_WAIT] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0))
     if now.looks & LOG_WAIT_REQUEST:

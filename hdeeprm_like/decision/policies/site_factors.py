@@ -12,7 +12,7 @@ from hdeeprm_like.decision.policies.node_rows import SlurmRows
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import sort_again
 from hdeeprm_like.decision.policies.scored import sort_list_by_score
-from hdeeprm_like.decision.policies.scores import STAGES
+from hdeeprm_like.decision.policies.scores import stage_of
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
@@ -30,8 +30,7 @@ def sort_by_order(tables: Tables, plans: Plans, k: int) -> None:
     if plan.reordered == 0:
         return
     if plan.order == BY_SCORE:
-        stage = 1 if plans.history.past[0].inexact == 0 else 0
-        sort_list_by_score(tables, plans, plan.candidates, k * STAGES + stage)
+        sort_list_by_score(tables, plans, plan.candidates, stage_of(plans.history, k))
     else:
         sort_again(tables, plans, plan.candidates, plan.order, plan.order_times)
 

@@ -1,0 +1,151 @@
+"""Whole traces and windows of some lengths: what policies cost beside the best heuristic, and how long jobs wait.
+
+``python tests/bench/judge.py lublin-1 ctc-sp2:0.5-1 --policies zoo:steady,saf+bounded --windows whole,5000,1024``
+
+Each line has, for one policy on one trace: the geometric mean over the windows of the ratio of the bounded slowdown to
+the best of 28 heuristics, picked in hindsight, with its 95 % interval; then as ratios to that heuristic the mean wait,
+the utilization and the area-weighted response time; the longest wait as a ratio to that under ``fcfs+easy``, and its
+job; and Jain's index of the users' mean bounded slowdowns. Windows are disjoint; of many, 20 are taken evenly.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.cluster.schedule import FIGURES, Schedule
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.shipped import found
+from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.run.loop import FOREVER, OVER, advance
+from hdeeprm_like.run.schedules import schedule_of
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import constant_run
+from hdeeprm_like.studies.compare.inputs import machine_size
+
+ORDERS, MODES = ("fcfs", "sjf", "saf", "f1", "f2", "f3", "f4"), ("greedy", "easy", "easyfcfs", "easysjf")
+HEURISTICS = tuple(f"{order}+{mode}" for order in ORDERS for mode in MODES)
+WAITS, WHOLE, MOST, DRAWS = "fcfs+easy", "whole", 20, 2000
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Figures of one schedule; waits in s."""
+
+    slowdown: float
+    wait: float
+    longest: float
+    whose: int  # job of the trace
+    utilization: float
+    response: float
+    jain: float
+
+
+def part_of(name: str) -> tuple[Trace, int]:
+    """Return a trace, or the part of it that ``TRACE:BEGIN-END`` names by shares of its jobs, and its cores."""
+    stem, _, part = name.partition(":")
+    trace = with_requested_times(usable(load_trace(found(stem, "trace"))))
+    begin, end = (float(share) for share in (part or "0-1").split("-"))
+    jobs = len(trace)
+    return take(trace, np.arange(round(begin * jobs + 1e-3), round(end * jobs + 1e-3))), machine_size(trace)
+
+
+def windows_of(trace: Trace, length: str) -> list[Trace]:
+    """Return the whole trace, or disjoint windows of so many jobs."""
+    if length == WHOLE:
+        return [trace]
+    jobs = int(length)
+    begins = np.arange(len(trace) // jobs) * jobs
+    if len(begins) > MOST:
+        begins = begins[np.linspace(0, len(begins) - 1, MOST).astype(int)]
+    return [take(trace, np.arange(begin, begin + jobs)) for begin in begins]
+
+
+def played(machine: Platform, jobs: Workload, name: str) -> Schedule:
+    """Return the schedule of a policy."""
+    actions = PolicyActions([baseline(name)])
+    simulator = Simulator(State(machine, jobs, log=False, needs=actions.needs, named=False), jobs, "textbook")
+    run = constant_run(simulator, actions.choices(simulator.state, constant=0))
+    while advance(run, FOREVER) != OVER:
+        pass
+    return schedule_of(simulator, jobs)
+
+
+def judged(part: Trace, cores: int, name: str) -> Judged:
+    """Return the figures of a policy on a part of a trace."""
+    schedule = played(pool(cores), window(part, cores).workload, name)
+    users = schedule.user_slowdowns
+    area = schedule.size * schedule.run_time
+    return Judged(
+        slowdown=float(schedule.bounded_slowdown.mean()),
+        wait=float(schedule.wait.mean()),
+        longest=float(schedule.wait.max()),
+        whose=int(part.job[np.argsort(part.submit, kind="stable")][np.argmax(schedule.wait)]),
+        utilization=FIGURES["utilization"].value(schedule),
+        response=float(np.average(schedule.finish - schedule.submit, weights=area)),
+        jain=float(users.sum() ** 2 / (len(users) * (users**2).sum())) if len(users) > 1 else np.nan,
+    )
+
+
+def mean(found: Sequence[Judged], name: str) -> float:
+    """Return the mean of a figure over windows."""
+    return float(np.mean([getattr(one, name) for one in found]))
+
+
+def interval(logs: np.ndarray) -> str:
+    """Return the 95 % interval of a geometric mean over windows; nothing for few of them."""
+    if len(logs) < 5:
+        return ""
+    drawn = logs[np.random.default_rng(0).integers(0, len(logs), (DRAWS, len(logs)))].mean(axis=1)
+    low, high = np.exp(np.percentile(drawn, [2.5, 97.5]))
+    return f" [{low:.2f}, {high:.2f}]"
+
+
+def lines(name: str, length: str, policies: Sequence[str]) -> Iterator[str]:
+    """Yield the table of one trace and one length of windows."""
+    trace, cores = part_of(name)
+    parts = windows_of(trace, length)
+    heuristics = {one: [judged(part, cores, one) for part in parts] for one in HEURISTICS}
+    best = min(heuristics, key=lambda one: mean(heuristics[one], "slowdown"))
+    reference, longest = heuristics[best], max(one.longest for one in heuristics[WAITS])
+    slowdown = mean(reference, "slowdown")
+    yield f"{name}, {length}, {len(parts)} times: {best} {slowdown:.2f}, longest of {WAITS} {longest:.0f} s"
+    for policy in policies:
+        own = [judged(part, cores, policy) for part in parts]
+        logs = np.log([a.slowdown / b.slowdown for a, b in zip(own, reference, strict=True)])
+        worst = max(own, key=lambda one: one.longest)
+        ratios = [mean(own, figure) / mean(reference, figure) for figure in ("wait", "utilization", "response")]
+        yield (
+            f"  {policy}: {np.exp(logs.mean()):.3f}{interval(logs)}; wait {ratios[0]:.2f}, utilization "
+            f"{ratios[1]:.3f}, AWRT {ratios[2]:.2f}, longest {worst.longest / longest:.2f} (job {worst.whose}), "
+            f"Jain {mean(own, 'jain'):.3f}"
+        )
+
+
+def main() -> None:
+    """Print a table for each trace and length."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("traces", nargs="+", metavar="TRACE[:BEGIN-END]")
+    options.add_argument("--policies", required=True, type=lambda text: text.split(","))
+    options.add_argument("--windows", default=WHOLE, type=lambda text: text.split(","))
+    given = options.parse_args()
+    for name in given.traces:
+        for length in given.windows:
+            for line in lines(name, length, given.policies):
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
