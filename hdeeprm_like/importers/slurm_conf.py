@@ -33,12 +33,14 @@ TEXTS = {
 NO_LIMIT = {"unlimited", "infinite", "none", "(null)", "n/a", ""}
 SCHEDULING = re.compile(
     r"priority\w*|sched\w*|preempt\w*|select\w*|defmem\w*|maxmem\w*|defcpu\w*|overtimelimit|killwait|maxarraysize|"
-    r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|accountingstorageenforce|jobrequeue|batchstarttimeout|licenses",
+    r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|accountingstorageenforce|jobrequeue|batchstarttimeout|licenses|"
+    r"completewait|epilog",
     re.IGNORECASE,
 )
 MODELLED = (  # of SchedulerParameters, what policies with +slurm read
     *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test", "bf_max_job_user", "bf_window_linear"),
-    *("batch_sched_delay", "sched_interval", "default_queue_depth"),
+    *("batch_sched_delay", "sched_interval", "default_queue_depth", "sched_min_interval"),
+    *("sched_max_job_start", "bf_max_job_start"),
 )
 SPANS = {"prioritymaxage", "prioritydecayhalflife", "prioritycalcperiod"}
 

@@ -13,6 +13,11 @@ When a job can start is asked as ``select/cons_tres`` asks it: the running jobs 
 limits, not one by one but all that end within 30 s, then 60 s and so on, so that far dates are found with few tries,
 and late. ``select/linear`` takes them one by one. All these dates are whole seconds.
 
+A job that has ended leaves its nodes *completing* until Slurm has cleaned them up, which an epilog makes long. Its cores
+count as free at once, but the main scheduler starts nothing on such a node, and a job that backfill would start on one
+is put off by a second, with a reservation. The end of an epilog makes the main scheduler look at once, unless it is to
+defer.
+
 Where another order than Slurm's own is to be served, a watch raises priorities by it, see `site_factors`. A job that it
 changes makes both schedulers look again, as a real Slurm does.
 
@@ -29,19 +34,21 @@ from hdeeprm_like.decision.policies.node_plans import (
     release,
     reserve_picked,
     runs_into,
+    write_picked,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, look_now, start_on_allowed
 from hdeeprm_like.decision.policies.site_factors import sort_by_order, watch_look, watch_queue
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.decision.policies.starting import start_if_fits
-from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.types import Floats, Ints
 
+DEEP, FULL = 1, 2  # passes of the main scheduler: as deep as default_queue_depth, over the full queue
 JUST = 1e-5  # s within which two dates are one
 TICK = 1.0  # s between two looks of a thread that waits for something to do
 FIRST_SPAN = 30.0  # s within which jobs end that are taken away together, at first
@@ -61,29 +68,118 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         sort_by_order(tables, plans, k)
     if watch_look(tables, plans, k) <= clock.now + JUST:
         watch_queue(tables, plans, k)
-    asked = clock.submitted + clock.completed
-    full = clock.now >= rows.next_full
-    if full:
-        rows.next_full += rows.full * np.ceil((clock.now - rows.next_full) / rows.full + 1e-9)
+    leave_nodes(tables, plans, k)
+    ask_main(plans, clock.now, clock.submitted, clock.completed)
     known = len(plans.slurm.main_dates) > 0
-    if (full and not known) or main_look(plans, clock.now, asked) <= clock.now + JUST:
-        look_now(tables, plans)
-        rows.main_seen, rows.reordered = asked, 0
-        rows.next_main = clock.now + (2.0 * JUST if known else rows.delay)
-        start_by_priority(tables, plans, k, clock.waiting if full else rows.depth + 1)
-    if backfill_look(plans, clock.now, clock.changes) <= clock.now + JUST:
-        look_now(tables, plans)
-        rows.seen = clock.changes
-        rows.next_backfill = clock.now + (2.0 * JUST if known else rows.interval)
-        backfill_like_slurm(tables, plans, k)
+    if rows.due > 0 and clock.now >= rows.last_main + rows.gap - JUST:
+        rows.last_main = clock.now
+        if not waits_for_nodes(tables, plans):
+            look_now(tables, plans)
+            start_by_priority(tables, plans, k, clock.waiting if rows.due == FULL else rows.depth + 1)
+        rows.due = 0
+    changes = clock.changes + clock.completed + rows.leaving
+    if backfill_look(plans, clock.now, changes) <= clock.now + JUST:
+        if waits_for_nodes(tables, plans):
+            rows.next_backfill = clock.now + TICK
+        else:
+            look_now(tables, plans)
+            rows.seen = changes
+            rows.next_backfill = clock.now + (2.0 * JUST if known else rows.interval)
+            backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
-        soon = min(main_look(plans, clock.now, asked), backfill_look(plans, clock.now, clock.changes))
-        if asked != rows.main_seen or rows.reordered == 1:
-            soon = min(soon, rows.next_full)
-        if by_priority and (rows.age > 0.0 or rows.fair > 0.0):
-            soon = min(soon, rows.next_period)
-        soon = min(soon, watch_look(tables, plans, k))
-        clock.wake_at = min(clock.wake_at, soon)
+        clock.wake_at = min(clock.wake_at, next_wake(tables, plans, k, by_priority))
+
+
+@inlined
+def ask_main(plans: Plans, now: float, submitted: int, completed: int) -> None:
+    """Note which pass of the main scheduler is due now.
+
+    Slurm's background thread asks for one when jobs have come or completed, and for a full one each ``sched_interval``.
+    Where nodes run an epilog, its end asks for one at once.
+    """
+    rows = plans.slurm.params[0]
+    known = len(plans.slurm.main_dates) > 0
+    asked = submitted + (0 if rows.at_once == 1 else completed)
+    full = now >= rows.next_full
+    if full:
+        rows.next_full += rows.full * np.ceil((now - rows.next_full) / rows.full + 1e-9)
+    if (full and not known) or main_look(plans, now, asked) <= now + JUST:
+        rows.main_seen, rows.reordered = asked, 0
+        rows.next_main = now + (2.0 * JUST if known else rows.delay)
+        rows.due = FULL if full else max(rows.due, DEEP)
+    if rows.at_once == 1 and completed != rows.ended and not known:
+        rows.ended = completed
+        rows.due = max(rows.due, DEEP)
+
+
+@inlined
+def next_wake(tables: Tables, plans: Plans, k: int, by_priority: bool) -> float:
+    """Return when Slurm looks next if nothing happens before."""
+    clock, rows = tables.clock[0], plans.slurm.params[0]
+    asked = clock.submitted + (0 if rows.at_once == 1 else clock.completed)
+    changes = clock.changes + clock.completed + rows.leaving
+    soon = min(main_look(plans, clock.now, asked), backfill_look(plans, clock.now, changes))
+    if asked != rows.main_seen or rows.reordered == 1:
+        soon = min(soon, rows.next_full)
+    if rows.due > 0:
+        soon = min(soon, rows.last_main + rows.gap)
+    if by_priority and (rows.age > 0.0 or rows.fair > 0.0):
+        soon = min(soon, rows.next_period)
+    if rows.linger > 0.0:
+        soon = min(soon, next_leaving(tables, plans, k))
+    return min(soon, watch_look(tables, plans, k))
+
+
+@inlined
+def has_ended(tables: Tables, plans: Plans, j: int) -> bool:
+    """Tell whether a job has ended, though its nodes are still completing."""
+    return bool(tables.clock[0].now >= tables.jobs[j].start + plans.slurm.works[j] - JUST)
+
+
+@compiled
+def leave_nodes(tables: Tables, plans: Plans, k: int) -> None:
+    """Write which jobs have ended on nodes that are completing, and these nodes."""
+    slurm, rows, sets = plans.slurm, plans.slurm.params[0], tables.node_sets
+    rows.leaving = 0
+    if rows.linger <= 0.0:
+        return
+    for w in range(len(slurm.completing)):
+        slurm.completing[w] = 0
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        j = plans.releases[i]
+        if not has_ended(tables, plans, j):
+            continue
+        slurm.leaving[rows.leaving] = j
+        rows.leaving += 1
+        demand = sets.demands[j]
+        for hold in range(demand.first_hold, demand.first_hold + demand.held):
+            n = sets.hold_node[hold]
+            slurm.completing[n >> 6] |= shift_left(1, n & 63)
+
+
+@compiled
+def next_leaving(tables: Tables, plans: Plans, k: int) -> float:
+    """Return when the next job ends, from now on; infinite for never."""
+    soonest, now = np.inf, tables.clock[0].now
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        end = tables.jobs[plans.releases[i]].start + plans.slurm.works[plans.releases[i]]
+        if end > now + JUST:
+            soonest = min(soonest, end)
+    return float(soonest)
+
+
+@inlined
+def waits_for_nodes(tables: Tables, plans: Plans) -> bool:
+    """Tell whether Slurm's ``CompleteWait`` keeps both schedulers from looking, since some job is completing."""
+    slurm, rows = plans.slurm, plans.slurm.params[0]
+    if rows.wait <= 0.0:
+        return False
+    since = whole_second(tables, tables.clock[0].now) - rows.wait
+    for i in range(rows.leaving):
+        j = slurm.leaving[i]
+        if whole_second(tables, tables.jobs[j].start + slurm.works[j]) >= since:
+            return True
+    return False
 
 
 @inlined
@@ -123,15 +219,22 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
     Args:
         most: jobs that it looks at.
     """
+    rows, started = plans.slurm.params[0], 0
     forget_reservations(tables, plans)
     count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
     last = last_with_cores(tables, plans, count)
     for i in range(last + 1):
+        if 0 < rows.most_starts <= started:
+            break
         j = plans.queue[i]
         demand = tables.node_sets.demands[j]
         if plans.node_plans.taken[demand.partition] == 1:
             continue
-        if has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING:
+        rows.avoid = rows.leaving > 0
+        starts = has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING
+        rows.avoid = 0
+        if starts:
+            started += 1
             continue
         allow_until(tables, plans, j, 0.0, np.inf)
         if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
@@ -170,9 +273,9 @@ def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     for u in range(len(owners)):
         owners[u].tested = 0
     count = copy_jobs(tables.waiting, plan.list, plans.queue)
-    tried, last = 0, last_with_cores(tables, plans, count)
+    tried, last, before = 0, last_with_cores(tables, plans, count), tables.clock[0].running
     for i in range(last + 1):
-        if tried >= rows.most:
+        if tried >= rows.most or 0 < rows.most_filled <= tables.clock[0].running - before:
             break
         j = plans.queue[i]
         owner = owners[plans.slurm.owner[j]]
@@ -203,6 +306,8 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
             latest = min(later, now + rows.window)  # what is later is later than one of them, however late
             if room_from <= latest:
                 start = max(soonest_by_spans(tables, plans, k, j, now, latest), begin)
+        if start <= now and touches_completing(tables, plans):
+            start, later = now + 1.0, np.inf
         if start <= now:
             start_on_allowed(tables, plans, j)
             if tables.node_sets.demands[j].exclusive == 1:
@@ -219,6 +324,18 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
             continue
         reserve_picked(tables, plans, first, max(end, first + rows.resolution))
         return tried
+
+
+@inlined
+def touches_completing(tables: Tables, plans: Plans) -> bool:
+    """Tell whether a picked node is completing; a job that would start there waits for a second at least."""
+    if plans.slurm.params[0].leaving == 0:
+        return False
+    write_picked(tables, plans)
+    for w in range(len(plans.node_plans.bits)):
+        if plans.node_plans.bits[w] & plans.slurm.completing[w] != 0:
+            return True
+    return False
 
 
 @compiled
@@ -286,7 +403,14 @@ def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
     """Write the running jobs by the end of their limits, then by their numbers, and these ends, if none has started."""
     if plans.node_plans.state[0].releases >= 0:
         return
-    count = copy_jobs(tables.running, plans.plans[k].ends, plans.releases)
+    count, left = copy_jobs(tables.running, plans.plans[k].ends, plans.releases), 0
+    for place in range(count):
+        j = plans.releases[place]
+        if plans.slurm.params[0].leaving > 0 and has_ended(tables, plans, j):
+            continue
+        plans.releases[left] = j
+        left += 1
+    count = left
     for i in range(count):
         j = plans.releases[i]
         end = whole_second(tables, tables.jobs[j].start) + planned_time(tables, plans, k, j)
