@@ -151,6 +151,7 @@ class _Reader:
             for name in names.split(","):
                 machine.partitions.append(make_partition(name, nodes, settings, self.settings, where))
         machine.scheduling = scheduling_of(self.settings, self.named)
+        ignore_weights(machine.scheduling, self.settings, self.report)
         self._note_parameters(machine.scheduling)
 
     def _note_parameters(self, scheduling: Mapping[str, Any]) -> None:
@@ -277,6 +278,22 @@ def scheduling_of(settings: Mapping[str, str], named: Mapping[str, str]) -> dict
         else:
             found[name] = _value(text)
     return found
+
+
+def ignore_weights(scheduling: dict[str, Any], settings: Mapping[str, str], report: Report) -> None:
+    """Take out the weights of age and fair share where no slurmdbd keeps accounts: Slurm ignores them there.
+
+    Args:
+        settings: of the cluster, by their names in lower letters.
+    """
+    told = settings.get("accountingstoragetype", "").lower()
+    whole = any(name in settings for name in ("slurmctldhost", "controlmachine"))  # and not some lines of a file
+    if told.endswith("slurmdbd") or "accountingstorageenforce" in settings or not (told or whole):
+        return
+    for name in list(scheduling):
+        if name.lower() in ("priorityweightage", "priorityweightfairshare") and scheduling[name]:
+            scheduling[name] = 0
+            report.note(f"{name}: Slurm ignores it where AccountingStorageType is not accounting_storage/slurmdbd")
 
 
 def _parameters(text: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ MOST_RESERVATIONS = 1000  # at once; whoever would get one more goes without
 MOST_ENTRIES, LEAST_DATES = 2**17, 64  # of NodeProfile: dates by nodes, and dates; they bound the memory that it takes
 
 END_LATENCY = "end_latency"  # setting of a platform: s, part of each run time, that nodes need when a job has ended
+TICK = "tick"  # setting of a platform: s between two looks of Slurm's main scheduler, a bit more than the 1 s it sleeps
 OWN_PRIORITIES = "own_priorities"  # setting of a platform: whether multifactor has its weights in every mode
 
 NODE_STATE = np.dtype(
@@ -108,6 +109,7 @@ SLURM = np.dtype(
         ("users", "i8"),  # who the tree of shares has,
         ("root", "i8"),  # 1 where one of these is root
         ("linger", "f8"),  # s for which the nodes of a job that has ended are completing,
+        ("tick", "f8"),  # s between two looks of a thread that waits for something to do
         ("wait", "f8"),  # s after its end for which Slurm waits for it, CompleteWait,
         ("leaving", "i8"),  # used entries of SlurmRows.leaving,
         ("avoid", "i8"),  # 1 while jobs are kept off completing nodes,
@@ -116,6 +118,9 @@ SLURM = np.dtype(
         ("gap", "f8"),  # s between two passes of the main scheduler at least, sched_min_interval
         ("last_main", "f8"),  # s, when it ended the last one,
         ("due", "i8"),  # and the pass that is due: 0 for none, DEEP or FULL
+        ("called", "f8"),  # s, when Slurm was last called here,
+        ("emptied", "i8"),  # 1 if nothing waited then any more,
+        ("noted", "i8"),  # and changes of the cluster until then
         ("most_starts", "i8"),  # sched_max_job_start, 0 for no limit
         ("most_filled", "i8"),  # bf_max_job_start, 0 for no limit
     ],
@@ -301,6 +306,7 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
 
 def write_completion(params: Records, settings: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
     """Write what happens when a job has ended, and how much the two schedulers may do in one pass."""
+    params["tick"] = number(settings.get(TICK), 1.0)
     params["linger"] = max(number(settings.get(END_LATENCY), 0.0), 0.0)
     params["wait"] = number(settings.get("CompleteWait"), 0.0)
     deferred = any(str(name).startswith("defer") for name in parameters)

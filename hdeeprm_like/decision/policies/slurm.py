@@ -45,7 +45,7 @@ from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_le
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
-from hdeeprm_like.engine.tables import NOTHING, Tables
+from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, NOTHING, Tables
 from hdeeprm_like.types import Floats, Ints
 
 DEEP, FULL = 1, 2  # passes of the main scheduler: as deep as default_queue_depth, over the full queue
@@ -69,6 +69,7 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     if watch_look(tables, plans, k) <= clock.now + JUST:
         watch_queue(tables, plans, k)
     leave_nodes(tables, plans, k)
+    catch_up(tables, plans)
     ask_main(plans, clock.now, clock.submitted, clock.completed)
     known = len(plans.slurm.main_dates) > 0
     if rows.due > 0 and clock.now >= rows.last_main + rows.gap - JUST:
@@ -88,6 +89,45 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
             backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
         clock.wake_at = min(clock.wake_at, next_wake(tables, plans, k, by_priority))
+    rows.called, rows.emptied, rows.noted = clock.now, clock.waiting == 0, clock.changes
+
+
+@compiled
+def catch_up(tables: Tables, plans: Plans) -> None:
+    """Look in retrospect while nothing waited: what is looked at is an empty queue, but the next look is later.
+
+    Where nothing waits, nothing is decided, so this is not called; Slurm's threads wake up none the less.
+    """
+    clock, rows = tables.clock[0], plans.slurm.params[0]
+    if rows.emptied == 0 or len(plans.slurm.main_dates) > 0:
+        return
+    look_at_nothing(plans, rows.called, clock.now)
+    for place in range(rows.noted, clock.changes):
+        change = tables.changes[place]
+        if change & KIND_MASK != ENDED:
+            continue
+        date = tables.jobs[change >> KIND_BITS].finish
+        if date < clock.now - JUST:
+            rows.ended += 1
+            look_at_nothing(plans, date - rows.linger, clock.now)
+            look_at_nothing(plans, date, clock.now)
+    while rows.next_full < clock.now - JUST:
+        rows.next_main = max(rows.next_main, rows.next_full + rows.delay)
+        rows.next_full += rows.full
+
+
+@inlined
+def look_at_nothing(plans: Plans, date: float, now: float) -> None:
+    """Let both schedulers look at an empty queue for a change, as soon as they may and before now."""
+    rows = plans.slurm.params[0]
+    if rows.at_once == 0 and date > rows.next_main - rows.delay:
+        look = next_look(plans.slurm.main_dates, date, rows.next_main, rows.main_phase, True, rows.tick)
+        if look < now - JUST:
+            rows.next_main = look + rows.delay
+    if date > rows.next_backfill - rows.interval:
+        look = next_look(plans.slurm.backfill_dates, date, rows.next_backfill, rows.next_backfill, True, TICK)
+        if look < now - JUST:
+            rows.next_backfill = look + rows.interval
 
 
 @inlined
@@ -186,30 +226,30 @@ def waits_for_nodes(tables: Tables, plans: Plans) -> bool:
 def main_look(plans: Plans, now: float, asked: int) -> float:
     """Return when the main scheduler looks next, from now on."""
     rows = plans.slurm.params[0]
-    return next_look(plans.slurm.main_dates, now, rows.next_main, rows.main_phase, asked != rows.main_seen)
+    return next_look(plans.slurm.main_dates, now, rows.next_main, rows.main_phase, asked != rows.main_seen, rows.tick)
 
 
 @inlined
 def backfill_look(plans: Plans, now: float, changes: int) -> float:
     """Return when backfill looks next, from now on."""
     rows = plans.slurm.params[0]
-    return next_look(plans.slurm.backfill_dates, now, rows.next_backfill, rows.next_backfill, changes != rows.seen)
+    return next_look(plans.slurm.backfill_dates, now, rows.next_backfill, rows.next_backfill, changes != rows.seen, TICK)
 
 
 @inlined
-def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: bool) -> float:
+def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: bool, tick: float = TICK) -> float:
     """Return when one of Slurm's threads looks next, from now on: at dates that are known, or when it wakes up.
 
     Args:
         dates: s, when it did look, if the jobs are recorded ones; else empty. After the last one it wakes up by itself.
-        earliest: s, before when it does not wake up. phase: s, from when on it wakes up each second.
-        wanted: whether it then finds something to do.
+        earliest: s, before when it does not wake up. phase: s, from when on it wakes up each *tick*.
+        wanted: whether it then finds something to do. tick: s.
     """
     if len(dates) > 0:
         place = np.searchsorted(dates, max(now, earliest) - JUST)
         if place < len(dates):
             return float(dates[place])
-    return float(phase + TICK * np.ceil((max(now, earliest) - phase - JUST) / TICK)) if wanted else np.inf
+    return float(phase + tick * np.ceil((max(now, earliest) - phase - JUST) / tick)) if wanted else np.inf
 
 
 @compiled

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.decision.policies.node_rows import END_LATENCY
+from hdeeprm_like.decision.policies.node_rows import END_LATENCY, TICK
 
-WITHOUT_EPILOG = 0.05  # s that the nodes of a job need to be clean again, where they run no script
+WITHOUT_EPILOG = 0.08  # s that the nodes of a job need to be clean again, where they run no script; with its launch
 WITH_EPILOG = 1.0  # s, where they do
+USUAL_TICK = 1.002  # s between two looks of Slurm's main thread, which sleeps for a second and then works
 LOOKS = ("main_phase", "backfill_phase", "first_full")  # settings of a platform: s, when the threads look first
 
 
@@ -35,6 +36,7 @@ class Overheads:
         assert machine.partitions is not None
         settings = machine.partitions.settings
         told: dict[str, Any] = {name: getattr(self, name) for name in LOOKS if getattr(self, name) is not None}
+        told[TICK] = settings.get(TICK, USUAL_TICK)
         told[END_LATENCY] = usual_latency(settings) if self.end_latency is None else self.end_latency
         return replace(machine, partitions=replace(machine.partitions, settings={**settings, **told}))
 

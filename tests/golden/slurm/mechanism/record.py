@@ -55,10 +55,10 @@ JobCompLoc={folder}/jobcomp.txt
 """
 DATABASE = """\
 AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageEnforce=associations,limits,qos
 AccountingStorageHost=localhost
 AccountingStoragePort={database}
 AccountingStoragePass={shared}/munge.socket
-AccountingStorageEnforce=associations,limits,qos
 """
 NO_DATABASE = "AccountingStorageType=accounting_storage/none\n"
 NODES = (
@@ -252,7 +252,9 @@ def record(name):
     settings, partition = own.split("PartitionName=")
     own = f"{settings}{nodes}\nPartitionName={partition}"
     common = COMMON.format(name=name, port=port, shared=shared, folder=folder)
-    common += (DATABASE if told["database"] else NO_DATABASE).format(database=FIRST_PORT - 2, shared=shared)
+    kept, *more = (DATABASE if told["database"] else NO_DATABASE).splitlines(keepends=True)
+    own = kept + own
+    common += "".join(more).format(database=FIRST_PORT - 2, shared=shared)
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
     environment = {"SLURM_CONF": str(conf)}
