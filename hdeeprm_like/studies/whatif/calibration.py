@@ -25,8 +25,8 @@ from hdeeprm_like.types import Bools, Floats
 FITTED = 0.5  # share of the jobs, the first ones, that overheads are fitted to
 FEWEST = 20  # jobs that have to be left on either side
 MOST = 4000  # jobs that are simulated in each trial, the first ones
-LATENCIES = (0.0, 0.08, 0.5, 1.08, 2.08, 3.08, 4.08, 5.08, 6.08, 8.08, 10.08, 15.08, 20.08, 30.08, 60.08)  # s
-NEARER = (-0.5, -0.25, 0.25, 0.5)  # s beside the best of these
+LATENCIES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.05, 2.05, 3.05, 4.05, 5.05, 6.05, 8.05, 10.05, 15.05, 20.05, 30.05, 60.05)  # s
+NEARER = (-0.5, -0.25, -0.03, 0.03, 0.07, 0.25, 0.5)  # s beside the best of these
 PHASES, MORE_PHASES = 5, 16  # of backfill, that are tried for each latency, and for the best one
 FULL_PHASES = 6  # of the main scheduler's full pass
 FRACTION = 0.43  # s, of the second, where backfill looks; the main scheduler looks at whole ones
