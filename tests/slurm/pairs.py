@@ -1,4 +1,4 @@
-"""Plays the same jobs on a real Slurm under its own order and under watches: ``pairs.py [--pairs 30] -o pairs.json.gz``.
+"""Plays the same jobs on a real Slurm under its own order and under watches: ``pairs.py -o pairs.json.gz``.
 
 It must run as root, on a machine with slurm-wlm and munge. Each pair is a queue of its own seed, and plays on a cluster
 of four nodes with four CPUs; several clusters run side by side. Jobs sleep for some seconds, so time is shrunk: a watch
@@ -71,7 +71,9 @@ def play(jobs, policy, watched):
         wait_until(lambda: len(slurm.ended()) == len(jobs), "the jobs end", patience=600.0)
         if watch is not None:
             assert watch.stop() == 0, watch.said
-        lines = {re.search(r"JobId=(\d+)", line)[1]: line for line in (slurm.folder / "jobs.txt").read_text().splitlines()}
+        lines = {
+            re.search(r"JobId=(\d+)", line)[1]: line for line in (slurm.folder / "jobs.txt").read_text().splitlines()
+        }
         text = slurm.configuration.read_text()
         return [lines[str(number)] for number in numbers], text[text.index("ProctrackType") :]
 
@@ -89,7 +91,17 @@ def one_pair(seed, worker):
 
 def compact(line):
     """Return what counts of a line of Slurm's log of ended jobs: without names of users and folders."""
-    kept = ("JobId", "JobState", "TimeLimit", "StartTime", "EndTime", "NodeCnt", "ProcCnt", "SubmitTime", "EligibleTime")
+    kept = (
+        "JobId",
+        "JobState",
+        "TimeLimit",
+        "StartTime",
+        "EndTime",
+        "NodeCnt",
+        "ProcCnt",
+        "SubmitTime",
+        "EligibleTime",
+    )
     told = dict(word.partition("=")[::2] for word in line.split() if "=" in word)
     return " ".join(f"{name}={told[name]}" for name in kept)
 

@@ -1,4 +1,4 @@
-"""Holds what ``whatif`` predicts from the log of each pair's first run beside what was measured: ``told.py pairs.json.gz``.
+"""Holds what ``whatif`` predicts from the log of each pair's first run beside what was measured: ``told.py FILE``.
 
 The pairs come from ``pairs.py``. Of each policy it prints the change of the mean wait to Slurm's own order, predicted
 and measured, with intervals of 95 % by the bootstrap over pairs.
@@ -15,6 +15,7 @@ import numpy as np
 from pairs import FACTOR, INTERVAL, NODES, OWN, POLICIES
 
 from hdeeprm_like.cli.main import main as command
+from hdeeprm_like.studies.whatif.calibration import calibrate
 from hdeeprm_like.studies.whatif.inputs import load_log, load_machine
 from hdeeprm_like.studies.whatif.mechanism import asked_for
 from hdeeprm_like.studies.whatif.outcome import simulate
@@ -48,8 +49,9 @@ def predicted(pair, folder):
     machine = load_machine(platform)
     found = load_log(jobs, machine)
     asked = asked_for("multifactor+slurm", POLICIES, (), INTERVAL, FACTOR)
+    overheads = calibrate(machine, found, asked[0].policy).overheads
     return {
-        name: float(np.nanmean(simulate(machine, found, one.policy).wait))
+        name: float(np.nanmean(simulate(machine, found, one.policy, overheads=overheads).wait))
         for name, one in zip((OWN, *POLICIES), asked, strict=True)
     }
 
@@ -75,8 +77,8 @@ def main(path):
         apart = interval(model / live, draw)
         right = np.mean((model < 1) == (live < 1))
         sys.stdout.write(
-            f"{policy}: predicted {interval(model, draw)}, measured {interval(live, draw)}, one over the other {apart}; "
-            f"the same sign in {100 * right:.0f} % of the pairs\n"
+            f"{policy}: predicted {interval(model, draw)}, measured {interval(live, draw)}, one over the other "
+            f"{apart}; the same sign in {100 * right:.0f} % of the pairs\n"
         )
 
 

@@ -149,8 +149,8 @@ class SlurmRows(Bundle):
         priority: (J,) as it was computed last. site: (J,) the site factors that a watch has set.
         wanted: (J,) scratch: those that it wants, by the place in its order. lasts, ends, before, kept: (D,) scratch:
             of the longest part of an order whose site factors may stay, D jobs that have one at most.
-        works: (J,) s that each job runs before it ends. leaving: (J,) jobs that have ended on nodes that are completing.
-        completing: (W,) bits, these nodes.
+        works: (J,) s that each job runs before it ends. leaving: (J,) jobs that have ended on nodes that are
+        completing. completing: (W,) bits, these nodes.
         main_dates, backfill_dates: s, when its threads looked if the jobs are recorded ones; empty where nobody knows.
         owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
     """

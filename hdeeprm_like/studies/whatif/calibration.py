@@ -4,8 +4,8 @@ Three numbers are fitted: the *end latency*, for which the nodes of a job are no
 backfill and the main scheduler's full pass come first. A Slurm logs as the start of a job the date at which it decides,
 so the latency of a launch is part of the run times of a log already.
 
-A queue is as chaotic as the weather: a look that comes a tenth of a second later changes what follows. So an end latency
-is judged by several phases at once, and a phase only beside the best latency.
+A queue is as chaotic as the weather: a look that comes a tenth of a second later changes what follows. So an end
+latency is judged by several phases at once, and a phase only beside the best latency.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,26 @@ from hdeeprm_like.types import Bools, Floats
 FITTED = 0.5  # share of the jobs, the first ones, that overheads are fitted to
 FEWEST = 20  # jobs that have to be left on either side
 MOST = 4000  # jobs that are simulated in each trial, the first ones
-LATENCIES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.05, 2.05, 3.05, 4.05, 5.05, 6.05, 8.05, 10.05, 15.05, 20.05, 30.05, 60.05)  # s
+LATENCIES = (
+    0.0,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.05,
+    2.05,
+    3.05,
+    4.05,
+    5.05,
+    6.05,
+    8.05,
+    10.05,
+    15.05,
+    20.05,
+    30.05,
+    60.05,
+)  # s
 NEARER = (-0.5, -0.25, -0.03, 0.03, 0.07, 0.25, 0.5)  # s beside the best of these
 PHASES, MORE_PHASES = 5, 16  # of backfill, that are tried for each latency, and for the best one
 FULL_PHASES = 6  # of the main scheduler's full pass
@@ -77,7 +96,7 @@ class Calibration:
         found = self.overheads
         phase = "as usual" if found.backfill_phase is None else f"{found.backfill_phase:.1f} s after the first job"
         return [
-            f"calibrated: nodes take other jobs {found.end_latency:.2f} s after one ended; backfill looks first {phase}",
+            f"calibrated: nodes take other jobs {found.end_latency:.2f} s after one ended; backfill looks {phase}",
             f"the first part, which this was fitted to: {self.fitted.text()}",
             f"the rest, held out: {self.rest.text()}",
             f"the rest before the calibration: {self.before.text()}",
@@ -96,17 +115,21 @@ def calibrate(machine: Platform, log: Log, now: Baseline) -> Calibration:
         OptionsError: the policy of now is no Slurm, or there are too few jobs.
     """
     if now.mode != "slurm" or machine.partitions is None:
-        raise OptionsError("whatif: --calibrate: needs a Slurm: --now multifactor+slurm and a --machine with partitions")
+        raise OptionsError(
+            "whatif: --calibrate: needs a Slurm: --now multifactor+slurm and a --machine with partitions"
+        )
     known = np.isfinite(log.wait) & (log.wait >= 0.0)
     count = int(known.sum() * FITTED)
     if count < FEWEST:
-        raise OptionsError(f"whatif: --calibrate: {int(known.sum()):,} jobs have a recorded wait; {2 * FEWEST} are needed")
+        raise OptionsError(
+            f"whatif: --calibrate: {int(known.sum()):,} jobs have a recorded wait; {2 * FEWEST} are needed"
+        )
     first = known & (np.cumsum(known) <= count)
     found = _Trials(machine, log, now, first).best()
     after, usual = (simulate(machine, log, now, overheads=one) for one in (found, USUAL))
     interval, held = interval_of(machine), known & ~first
-    parts = [part_of(log, one, rows, interval) for one, rows in ((after, first), (after, held), (usual, held))]
-    return Calibration(found, *parts, held)
+    fitted, rest = (part_of(log, after, rows, interval) for rows in (first, held))
+    return Calibration(found, fitted, rest, part_of(log, usual, held, interval), held)
 
 
 def interval_of(machine: Platform) -> float:

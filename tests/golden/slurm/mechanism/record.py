@@ -12,7 +12,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -191,7 +190,9 @@ def start_munge(shared):
     (shared / "munge.key").write_bytes(os.urandom(128))
     (shared / "munge.key").chmod(0o400)
     files = (("key-file", "key"), ("socket", "socket"), ("pid-file", "pid"), ("log-file", "log"), ("seed-file", "seed"))
-    found = start(shared, "munged", "--foreground", "--force", *(f"--{name}={shared}/munge.{end}" for name, end in files))
+    found = start(
+        shared, "munged", "--foreground", "--force", *(f"--{name}={shared}/munge.{end}" for name, end in files)
+    )
     while not (shared / "munge.socket").exists():
         time.sleep(0.1)
     return found
