@@ -13,7 +13,7 @@ from slurm_recordings import EARLIER, RUNS, recording
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.slurm import next_look
+from hdeeprm_like.decision.policies.slurm_looks import next_look
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.whatif.fidelity import rank_correlation
 
