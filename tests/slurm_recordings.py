@@ -19,6 +19,7 @@ from hdeeprm_like.types import Floats
 FOLDER = Path(__file__).parent / "golden" / "slurm" / "queues"
 EARLIER = FOLDER / "earlier"  # recordings of some of these queues that the model was not made with
 NOT_YET = 0.001  # s; dates are told in ms, and a look in the ms in which a job ends sees its cores still completing
+OWN_CLOCK = {"tick": 1.0025, "end_latency": 0.012}  # s: what the recorded logs show of Slurm's main thread and of nodes
 RUNS = ("cores", "fairshare", "gpus", "linear", "shallow", "shapes", "tiers", "usual")
 
 
@@ -54,13 +55,15 @@ def recording(name: str, folder: Path, *, dates: bool = True, of: Path = FOLDER)
     told["slurm"]["shares"] = {"physics": 2, "biology": 2, "chemistry": 1}
     clocks = json.loads((of / name / "clocks.json").read_text())
     told["slurm"]["scheduling"] |= {key: clocks[key] for key in clocks if dates or not key.endswith("_dates")}
+    if not dates:
+        told["slurm"]["scheduling"] |= OWN_CLOCK
     path.write_text(json.dumps(told))
     platform = load_platform(path)
     rows = rows_of(of / name / "jobs.csv")
     again = [float(row["start"]) - float(row["submit"]) for row in rows_of(of / name / "again.csv")]
     return Recording(
         platform,
-        workload(rows, platform, machine),
+        workload(rows, platform, machine, NOT_YET if dates else OWN_CLOCK["end_latency"]),
         np.array([float(row["start"]) for row in rows]),
         np.array(again),
         [cores_of(row["cpus_on_hosts"]) for row in rows if "cpus_on_hosts" in row],
@@ -82,8 +85,8 @@ def cores_of(text: str) -> list[int]:
     return [int(cores) for cores, _, times in words for _ in range(int(times or 1))]
 
 
-def workload(rows: list[dict[str, str]], platform: Platform, machine: object) -> Workload:
-    """Return the jobs of a recording."""
+def workload(rows: list[dict[str, str]], platform: Platform, machine: object, latency: float = NOT_YET) -> Workload:
+    """Return the jobs of a recording; *latency* is for which their nodes are completing, in s."""
     count = len(rows)
 
     def column(name: str, otherwise: float = 0.0) -> Floats:
@@ -107,7 +110,7 @@ def workload(rows: list[dict[str, str]], platform: Platform, machine: object) ->
         requested_time=column("limit") * 60.0,
         requested_ops=column("limit") * 60e9,
         ops=np.zeros(count),
-        delay=column("end") - column("start") + NOT_YET,
+        delay=column("end") - column("start") + latency,
         memory=memory * GB_PER_RAM_MB * 1000 * (by_memory and not linear),
         bandwidth=np.zeros(count),
         walltime=np.full(count, np.inf),

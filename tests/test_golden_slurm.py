@@ -13,21 +13,21 @@ from slurm_recordings import EARLIER, RUNS, recording
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.slurm import next_look
+from hdeeprm_like.decision.policies.slurm_looks import next_look
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.whatif.fidelity import rank_correlation
 
 RETOLD = ("cores", "fairshare", "gpus", "linear", "shallow", "usual")
 BOUNDS = {"shapes": (0.66, 0.01, 0.96), "tiers": (0.91, 0.05, 0.99)}
 OWN_CLOCK = {
-    "cores": (0.63, 0.06, 0.87),
-    "fairshare": (0.66, 0.02, 0.83),
-    "gpus": (0.64, 0.1, 0.82),
-    "linear": (1.0, 0.02, 0.88),
-    "shallow": (0.97, 0.02, 0.99),
-    "shapes": (0.61, 0.01, 0.81),
-    "tiers": (0.63, 0.03, 0.93),
-    "usual": (0.85, 0.04, 0.9),
+    "cores": (0.93, 0.02, 0.98),
+    "fairshare": (0.75, 0.02, 0.9),
+    "gpus": (0.65, 0.02, 0.83),
+    "linear": (1.0, 0.02, 0.99),
+    "shallow": (0.98, 0.02, 0.99),
+    "shapes": (0.76, 0.01, 0.96),
+    "tiers": (0.77, 0.03, 0.98),
+    "usual": (1.0, 0.01, 0.99),
 }  # least share of starts within the interval, most error of the mean wait, least rank correlation of the waits
 
 
@@ -41,16 +41,17 @@ JUDGED_EARLIER = {
     "usual": (0.79, 0.17, 0.80),
 }
 WORSE = {
-    ("gpus", "wait"): "0.233 on its own clock; at Slurm's dates all starts are right, so it is the dates",
-    ("cores", "wait"): "0.049",
-    ("linear", "wait"): "0.015",
-    ("linear", "order"): "0.919",
-    ("shapes", "wait"): "0.098",
+    ("fairshare", "starts"): "0.52; with ticks of a whole second 0.92, so a queue on the edge",
+    ("fairshare", "order"): "0.78",
+    ("linear", "order"): "0.916",
+    ("shapes", "starts"): "0.56",
+    ("shapes", "wait"): "0.111",
 }
+WORSE_ON_ITS_OWN = {("shapes", "wait"): "0.017, where 0.76 of the starts are right in place of 0.62"}
 
 
 def marked(name, figure, among):
-    found = WORSE.get((name, figure)) if name in among else None
+    found = among.get((name, figure))
     marks = [pytest.mark.xfail(reason=f"is {found}", strict=True, raises=AssertionError)] if found else []
     return pytest.param(name, figure, marks=marks)
 
@@ -82,9 +83,9 @@ def test_jobs_start_when_slurm_started_them(name, tmp_path):
 @pytest.mark.more
 def test_a_thread_wakes_up_by_itself_behind_its_last_date():
     dates = np.array([3.5, 5.25])
-    assert next_look(dates, 4.0, 0.0, 0.0, True) == 5.25
-    assert next_look(dates, 6.0, 6.5, 0.25, True) == 7.25  # or a queue that is longer than its dates never ends
-    assert next_look(dates, 6.0, 6.5, 0.25, False) == np.inf
+    assert next_look(dates, 4.0, 0.0, 0.0, True, 1.0) == 5.25
+    assert next_look(dates, 6.0, 6.5, 0.25, True, 1.0) == 7.25  # or a queue that is longer than its dates never ends
+    assert next_look(dates, 6.0, 6.5, 0.25, False, 1.0) == np.inf
 
 
 NAMES = {"gpus": (3, 4, 5, 0, 1, 2)}  # the place of each node among the names, where the platform has another order
@@ -123,7 +124,8 @@ def test_other_queues_are_as_like_slurm_as_they_were(name, bounds, tmp_path):
 # compiles a baseline on partitions, and plays 22 recorded queues
 @pytest.mark.more
 @pytest.mark.parametrize(
-    ("name", "figure"), [marked(name, figure, ("gpus",)) for name in RUNS for figure in ("starts", "wait", "order")]
+    ("name", "figure"),
+    [marked(name, figure, WORSE_ON_ITS_OWN) for name in RUNS for figure in ("starts", "wait", "order")],
 )
 def test_on_its_own_clock_the_model_is_about_as_like_slurm_as_slurm_is(name, figure, tmp_path):
     told = recording(name, tmp_path, dates=False)
@@ -134,10 +136,10 @@ def test_on_its_own_clock_the_model_is_about_as_like_slurm_as_slurm_is(name, fig
 @pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "figure"),
-    [marked(name, figure, JUDGED_EARLIER) for name in JUDGED_EARLIER for figure in ("starts", "wait", "order")],
+    [marked(name, figure, WORSE) for name in JUDGED_EARLIER for figure in ("starts", "wait", "order")],
 )
 def test_earlier_recordings_are_retold_no_worse_than_before(name, figure, tmp_path):
-    told = recording(name, tmp_path, of=EARLIER)
+    told = recording(name, tmp_path, dates=False, of=EARLIER)
     assert_no_worse(agreement(told, simulated(told)), JUDGED_EARLIER[name], figure)
 
 

@@ -35,6 +35,11 @@ def add_slurm(commands: Commands) -> None:
     restore.add_argument(
         "--all", action="store_true", help="reset all pending and running jobs, also those not in the file"
     )
+    restore.add_argument(
+        "--unless-watched",
+        action="store_true",
+        help="do nothing while a watch, or another restore, is at work on the file; for a timer",
+    )
     restore.add_argument("--timeout", type=positive_seconds, default=60.0, metavar="S", help="s to try (default 60)")
     restore.add_argument("--when-closed", action="store_true", help=argparse.SUPPRESS)  # the guard of a watch
     status = command(kinds, "status", "show the state of a watch and its factors", _run_status)
@@ -188,6 +193,8 @@ def _run_restore(options: argparse.Namespace) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # it ends with the watch, not before
         sys.stdin.buffer.read()
+    if options.unless_watched and FactorFile(options.state).holder():
+        return
     _need_programs(NEEDED)
     if options.all:
         options.state.unlink(missing_ok=True)  # it may be unreadable

@@ -55,6 +55,12 @@ def add_whatif(commands: Commands) -> None:
         metavar="CHANGE",
         help="another machine or load under the policy of --now: nodes=+10%%, nodes=-16, load=1.2; repeat it for more",
     )
+    added.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="fit the overheads of the Slurm of now (how long nodes are completing, when backfill looks) to the first "
+        "half of the log, and grade the model on the other half",
+    )
     added.add_argument("--output", "-o", type=Path, required=True, metavar="DIR", help="directory of the answer")
 
 
@@ -71,7 +77,7 @@ def run_whatif(options: argparse.Namespace) -> None:
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
     watch = options.interval, options.max_factor
     machine = machine_of_cores(options.cores) if options.machine is None else load_machine(options.machine)
-    found = answer(machine, load_log(options.jobs, machine), options.now, policies, changes, *watch)
+    found = answer(machine, load_log(options.jobs, machine), options.now, policies, changes, *watch, options.calibrate)
     write_answer(found, options.output)
     if not options.quiet:
         tell(found, options.output)
@@ -94,6 +100,8 @@ def tell(found: "Answer", folder: Path) -> None:
             f"  order of the waits {fidelity.order:.2f}; {100 * fidelity.close:.0f} % of the starts within 5 minutes; "
             f"{fidelity.left_out:,} of {fidelity.jobs + fidelity.left_out:,} jobs left out\n\n"
         )
+    if found.calibration is not None:
+        sys.stdout.write("".join(f"  {line}\n" for line in found.calibration.lines()) + "\n")
     width = max(len(row["name"]) for row in found.rows)
 
     def tell_rows(rows: "Sequence[dict[str, Any]]", beside: str) -> None:

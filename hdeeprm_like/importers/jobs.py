@@ -112,7 +112,9 @@ class JobStore:
         if unique:
             self._once(kept, requeues)
         rows = np.flatnonzero(kept)
-        self._order = rows[np.lexsort((rows, self._jobs["submit"][rows], self._jobs["arrival"][rows]))]
+        self._order = rows[
+            np.lexsort((rows, *(self._jobs[name][rows] for name in ("task", "job", "submit", "arrival"))))
+        ]
         self.report.kept = len(rows)
         counts = np.bincount(self._jobs["state"][rows], minlength=len(STATE_NAMES)).tolist()
         self.report.states.update({name: n for name, n in zip(STATE_NAMES, counts, strict=True) if n})

@@ -9,7 +9,7 @@ from typing import Any
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.importers.machine import Machine, Partition, expand
 from hdeeprm_like.importers.report import Report
-from hdeeprm_like.importers.slurm_conf import make_node, make_partition, scheduling_of
+from hdeeprm_like.importers.slurm_conf import ignore_weights, make_node, make_partition, scheduling_of
 from hdeeprm_like.inputs import read_document
 
 PAIR = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w:/]*)=")
@@ -69,6 +69,7 @@ def read_scontrol(paths: Sequence[Path], report: Report) -> Machine:
     settings = {key.lower(): value for key, value in config.items()}
     machine.name = settings.get("clustername") or machine.name
     machine.scheduling = scheduling_of(settings, {key.lower(): key for key in config})
+    ignore_weights(machine.scheduling, settings, report)
     where = str(paths[0]) if len(paths) == 1 else "scontrol"
     _add_nodes(machine, nodes, where, report)
     _add_partitions(machine, nodes, partitions, settings, where, report)

@@ -33,12 +33,14 @@ TEXTS = {
 NO_LIMIT = {"unlimited", "infinite", "none", "(null)", "n/a", ""}
 SCHEDULING = re.compile(
     r"priority\w*|sched\w*|preempt\w*|select\w*|defmem\w*|maxmem\w*|defcpu\w*|overtimelimit|killwait|maxarraysize|"
-    r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|accountingstorageenforce|jobrequeue|batchstarttimeout|licenses",
+    r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|accountingstorageenforce|jobrequeue|batchstarttimeout|licenses|"
+    r"completewait|epilog",
     re.IGNORECASE,
 )
 MODELLED = (  # of SchedulerParameters, what policies with +slurm read
     *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test", "bf_max_job_user", "bf_window_linear"),
-    *("batch_sched_delay", "sched_interval", "default_queue_depth"),
+    *("batch_sched_delay", "sched_interval", "default_queue_depth", "sched_min_interval"),
+    *("sched_max_job_start", "bf_max_job_start"),
 )
 SPANS = {"prioritymaxage", "prioritydecayhalflife", "prioritycalcperiod"}
 
@@ -149,6 +151,7 @@ class _Reader:
             for name in names.split(","):
                 machine.partitions.append(make_partition(name, nodes, settings, self.settings, where))
         machine.scheduling = scheduling_of(self.settings, self.named)
+        ignore_weights(machine.scheduling, self.settings, self.report)
         self._note_parameters(machine.scheduling)
 
     def _note_parameters(self, scheduling: Mapping[str, Any]) -> None:
@@ -275,6 +278,22 @@ def scheduling_of(settings: Mapping[str, str], named: Mapping[str, str]) -> dict
         else:
             found[name] = _value(text)
     return found
+
+
+def ignore_weights(scheduling: dict[str, Any], settings: Mapping[str, str], report: Report) -> None:
+    """Take out the weights of age and fair share where no slurmdbd keeps accounts: Slurm ignores them there.
+
+    Args:
+        settings: of the cluster, by their names in lower letters.
+    """
+    told = settings.get("accountingstoragetype", "").lower()
+    whole = any(name in settings for name in ("slurmctldhost", "controlmachine"))  # and not some lines of a file
+    if told.endswith("slurmdbd") or "accountingstorageenforce" in settings or not (told or whole):
+        return
+    for name in list(scheduling):
+        if name.lower() in ("priorityweightage", "priorityweightfairshare") and scheduling[name]:
+            scheduling[name] = 0
+            report.note(f"{name}: Slurm ignores it where AccountingStorageType is not accounting_storage/slurmdbd")
 
 
 def _parameters(text: str) -> dict[str, Any]:

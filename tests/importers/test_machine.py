@@ -314,3 +314,21 @@ def test_a_node_of_a_platform_holds_the_jobs_that_it_held(tmp_path):
     write_trace(store, tmp_path / "jobs.csv", None)
     workload = read_jobs_csv(tmp_path / "jobs.csv", reference_flops=1e9)
     assert workload.memory[0] * 36 == needed
+
+
+@pytest.mark.parametrize(
+    ("lines", "weight"),
+    [
+        ("AccountingStorageType=accounting_storage/slurmdbd", 1000),
+        ("AccountingStorageType=accounting_storage/none", 0),
+        ("SlurmctldHost=head", 0),  # a whole file that names no storage has none
+        ("SlurmctldHost=head\nAccountingStorageEnforce=limits", 1000),
+        ("", 1000),  # some lines of a file
+    ],
+)
+def test_weights_that_slurm_ignores_without_its_database_are_ignored(lines, weight, tmp_path):
+    text = f"{lines}\nPriorityWeightAge=1000\nPriorityWeightJobSize=500\nNodeName=n1 CPUs=4\n"
+    machine, report = conf(tmp_path, text)
+    assert machine.scheduling["PriorityWeightAge"] == weight
+    assert machine.scheduling["PriorityWeightJobSize"] == 500
+    assert any("PriorityWeightAge" in note for note in report.notes) == (weight == 0)

@@ -157,6 +157,17 @@ def test_restore_takes_the_factors_of_the_file_back(stands, capsys):
     assert len(stands.lines("set")) == 2 + 4  # all that wait or run
 
 
+def test_a_restore_of_a_timer_leaves_the_factors_of_a_watch_alone(stands):
+    file = FactorFile(stands.folder / "factors.json")
+    file.write({11: 4})
+    words = ["slurm", "restore", "--unless-watched", "--quiet", "--state", str(file.path)]
+    with file.locked():
+        assert main(words) == 0
+        assert stands.lines("set") == []
+    assert main(words) == 0
+    assert stands.lines("set") == ["update JobId=11 SiteFactor=0"]
+
+
 def test_status_tells_what_is_set(stands, capsys):
     path = stands.folder / "factors.json"
     assert main(["slurm", "status", "--state", str(path)]) == 0

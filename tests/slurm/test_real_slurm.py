@@ -153,7 +153,7 @@ def test_slurm_outlives_ten_kills_of_the_watch_and_all_factors_go_back_to_0():
             watch.process.communicate()
             found_set += bool(slurm.factors())
             if n % 2:
-                done = watch.restore()
+                done = watch.restore("--unless-watched")  # as a timer does when both are gone
                 assert done.returncode == 0, done.stderr
             else:
                 wait_until(lambda watch=watch: watch.guard() is None, "the guard puts factors back")

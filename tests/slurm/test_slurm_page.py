@@ -60,3 +60,13 @@ def test_the_unit_runs_commands_that_there_are():
     watch, restore = [parser().parse_args(shlex.split(words)) for words in commands]
     assert not watch.apply
     assert watch.state == restore.state
+
+
+def test_the_timer_restores_the_file_of_the_watch_and_leaves_a_watch_alone():
+    units = [(ROOT / "systemd" / f"hdeeprm-like-slurm{name}.service").read_text() for name in ("", "-restore")]
+    watch, restore = [
+        parser().parse_args(shlex.split(re.search(r"^ExecStart=\S+/hdeeprm-like (.*)$", unit, re.MULTILINE)[1]))
+        for unit in units
+    ]
+    assert restore.unless_watched
+    assert restore.state == watch.state

@@ -17,6 +17,8 @@ from hdeeprm_like.types import Floats, Ints, Records
 MOST_RESERVATIONS = 1000  # reservations at once; further ones are skipped
 MOST_ENTRIES, LEAST_DATES = 2**17, 64  # of NodeProfile: dates times nodes, and dates; they bound its memory
 
+END_LATENCY = "end_latency"  # setting of a platform: s, part of each run time, that nodes need when a job has ended
+TICK = "tick"  # setting of a platform: s between two looks of Slurm's main scheduler, a bit more than the 1 s it sleeps
 OWN_PRIORITIES = "own_priorities"  # platform setting: whether multifactor uses its weights in every mode
 
 NODE_STATE = np.dtype(
@@ -106,6 +108,21 @@ SLURM = np.dtype(
         ("behind", "i8"),  # 1 if it had more to change than it may at once
         ("users", "i8"),  # users in the tree of shares
         ("root", "i8"),  # 1 if one of these is root
+        ("linger", "f8"),  # s for which the nodes of a job that has ended are completing,
+        ("tick", "f8"),  # s between two looks of a thread that waits for something to do
+        ("wait", "f8"),  # s after its end for which Slurm waits for it, CompleteWait,
+        ("leaving", "i8"),  # used entries of SlurmRows.leaving,
+        ("avoid", "i8"),  # 1 while jobs are kept off completing nodes,
+        ("at_once", "i8"),  # 1 where the main scheduler looks as soon as a job has completed,
+        ("ended", "i8"),  # and jobs that had when it looked so last
+        ("gap", "f8"),  # s between two passes of the main scheduler at least, sched_min_interval
+        ("last_main", "f8"),  # s, when it ended the last one,
+        ("due", "i8"),  # and the pass that is due: 0 for none, DEEP or FULL
+        ("called", "f8"),  # s, when Slurm was last called here,
+        ("emptied", "i8"),  # 1 if nothing waited then any more,
+        ("noted", "i8"),  # and changes of the cluster until then
+        ("most_starts", "i8"),  # sched_max_job_start, 0 for no limit
+        ("most_filled", "i8"),  # bf_max_job_start, 0 for no limit
     ],
     align=True,
 )
@@ -132,6 +149,8 @@ class SlurmRows(Bundle):
         priority: (J,) as last computed. site: (J,) the site factors set by a watch.
         wanted: (J,) scratch: wanted factors, by place in the watch's order. lasts, ends, before, kept: (D,) scratch:
         of the longest part of an order whose site factors may stay; D is the most jobs with a factor.
+        works: (J,) s that each job runs before it ends. leaving: (J,) jobs that have ended on nodes that are
+        completing. completing: (W,) bits, these nodes.
         main_dates, backfill_dates: s, looks of its threads if the jobs are recorded ones; empty if unknown.
         owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
     """
@@ -147,6 +166,9 @@ class SlurmRows(Bundle):
     ends: Ints
     before: Ints
     kept: Ints
+    works: Floats
+    leaving: Ints
+    completing: Ints
     main_dates: Floats
     backfill_dates: Floats
     owners: Records
@@ -261,7 +283,8 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     quality = np.array([number(ranks.get(name), 0.0) / most if most > 0 else 0.0 for name in demands.qos])
     fixed = weight("JobSize") * size + weight("Partition") * part[of_job] + weight("QOS") * quality
     fixed += tres(platform, jobs, sets, settings.get("PriorityWeightTRES") or {}) - demands.nice
-    params["looked_at"] = -1.0
+    params["looked_at"], params["last_main"] = -1.0, -np.inf
+    write_completion(params, settings, parameters)
     return SlurmRows(
         params=params,
         owner=owner,
@@ -269,6 +292,9 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
         tier=partitions.tiers[of_job],
         priority=np.zeros(len(jobs)),
         **watch_rows(len(jobs)),
+        works=jobs.delay - params["linger"],
+        leaving=np.zeros(len(jobs), np.int64),
+        completing=np.zeros(sets.member_bits.shape[1], np.int64),
         main_dates=np.array(settings.get("main_dates") or (), np.float64),
         backfill_dates=np.array(settings.get("backfill_dates") or (), np.float64),
         owners=owners,
@@ -276,6 +302,18 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
         order=np.arange(len(owners)),
         account_order=np.arange(len(accounts)),
     )
+
+
+def write_completion(params: Records, settings: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    """Write what happens when a job has ended, and how much the two schedulers may do in one pass."""
+    params["tick"] = number(settings.get(TICK), 1.0)
+    params["linger"] = max(number(settings.get(END_LATENCY), 0.0), 0.0)
+    params["wait"] = number(settings.get("CompleteWait"), 0.0)
+    deferred = any(str(name).startswith("defer") for name in parameters)
+    params["at_once"] = bool(settings.get("Epilog")) and not deferred
+    params["gap"] = max(number(parameters.get("sched_min_interval"), 2.0), 0.0) * 1e-6
+    params["most_starts"] = number(parameters.get("sched_max_job_start"), 0.0)
+    params["most_filled"] = number(parameters.get("bf_max_job_start"), 0.0)
 
 
 def watch_rows(jobs: int) -> dict[str, Ints]:
@@ -295,6 +333,9 @@ def no_slurm_rows() -> SlurmRows:
         tier=numbers,
         priority=numbers,
         **watch_rows(0),
+        works=numbers,
+        leaving=np.zeros(0, np.int64),
+        completing=np.zeros(0, np.int64),
         main_dates=numbers,
         backfill_dates=numbers,
         owners=none,

@@ -18,15 +18,29 @@ def look_now(tables: Tables, plans: Plans) -> None:
     copy_entries(plans.node_cores, 0, sets.cores, 0, count)
     copy_entries(plans.node_memory, 0, sets.memory, 0, count)
     copy_entries(plans.node_gpus, 0, sets.gpus, 0, count)
+    free_leaving(tables, plans)
     for s in range(len(nodes.free)):
         free, idle = 0, 0
         for n in range(count):
             if sets.members[s, n] == 1:
-                free += sets.cores[n]
-                if sets.cores[n] == tables.nodes[n].cores:
-                    idle += sets.cores[n]
+                free += plans.node_cores[n]
+                if plans.node_cores[n] == tables.nodes[n].cores:
+                    idle += plans.node_cores[n]
         nodes.free[s], nodes.idle[s] = free, idle
     nodes.state[0].releases = -1
+
+
+@inlined
+def free_leaving(tables: Tables, plans: Plans) -> None:
+    """Count what jobs have that ended on nodes that are completing as free: for Slurm it is, but for the nodes."""
+    sets, leaving = tables.node_sets, plans.slurm.leaving
+    for i in range(plans.slurm.params[0].leaving):
+        job, demand = tables.jobs[leaving[i]], sets.demands[leaving[i]]
+        for hold in range(demand.first_hold, demand.first_hold + demand.held):
+            n, cores = sets.hold_node[hold], sets.hold_cores[hold]
+            plans.node_cores[n] += cores
+            plans.node_memory[n] += cores * job.memory
+            plans.node_gpus[n] += cores * job.gpus + demand.gpus
 
 
 @inlined
@@ -48,6 +62,9 @@ def allow_until(tables: Tables, plans: Plans, j: int, begin: float, end: float) 
         if nodes.begins[r] < end and nodes.ends[r] > begin:
             for w in range(words):
                 nodes.bits[w] &= ~nodes.reserved[r, w]
+    if plans.slurm.params[0].avoid == 1:
+        for w in range(words):
+            nodes.bits[w] &= ~plans.slurm.completing[w]
     for n in range(len(tables.nodes)):
         sets.allowed[n] = (nodes.bits[n >> 6] >> (n & 63)) & 1
 

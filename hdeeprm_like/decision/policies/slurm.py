@@ -13,6 +13,11 @@ The start of a job is found as in ``select/cons_tres``: the running jobs are rem
 limits, not one by one but all that end within 30 s, then 60 s and so on, so that late dates are found in few tries,
 and too late. ``select/linear`` removes them one by one. All these dates are whole seconds.
 
+A job that has ended leaves its nodes *completing* until Slurm has cleaned them up, which an epilog makes long. Its
+cores count as free at once, but the main scheduler starts nothing on such a node, and a job that backfill would start
+on one is put off by a second, with a reservation. The end of an epilog makes the main scheduler look at once, unless it
+is to defer.
+
 If another order than Slurm's own is used, a watch raises priorities by it, see `site_factors`. A job that it
 changes makes both schedulers look again, as in a real Slurm.
 
@@ -29,10 +34,23 @@ from hdeeprm_like.decision.policies.node_plans import (
     release,
     reserve_picked,
     runs_into,
+    write_picked,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, look_now, start_on_allowed
 from hdeeprm_like.decision.policies.site_factors import sort_by_order, watch_look, watch_queue
+from hdeeprm_like.decision.policies.slurm_looks import (
+    FULL,
+    JUST,
+    TICK,
+    ask_main,
+    backfill_look,
+    catch_up,
+    has_ended,
+    leave_nodes,
+    next_wake,
+    waits_for_nodes,
+)
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
@@ -40,10 +58,8 @@ from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
 from hdeeprm_like.engine.tables import NOTHING, Tables
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.types import Ints
 
-JUST = 1e-5  # s within which two dates count as equal
-TICK = 1.0  # s between two looks of a thread that waits for something to do
 FIRST_SPAN = 30.0  # s, first span; jobs that end within one span are removed together
 MOST_TAKEN = 201  # most jobs removed together
 KILL_WAIT = 30.0  # s, Slurm's KillWait, after which a job over its limit is expected to be gone
@@ -61,59 +77,28 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         sort_by_order(tables, plans, k)
     if watch_look(tables, plans, k) <= clock.now + JUST:
         watch_queue(tables, plans, k)
-    asked = clock.submitted + clock.completed
-    full = clock.now >= rows.next_full
-    if full:
-        rows.next_full += rows.full * np.ceil((clock.now - rows.next_full) / rows.full + 1e-9)
+    leave_nodes(tables, plans, k)
+    catch_up(tables, plans)
+    ask_main(plans, clock.now, clock.submitted, clock.completed)
     known = len(plans.slurm.main_dates) > 0
-    if (full and not known) or main_look(plans, clock.now, asked) <= clock.now + JUST:
-        look_now(tables, plans)
-        rows.main_seen, rows.reordered = asked, 0
-        rows.next_main = clock.now + (2.0 * JUST if known else rows.delay)
-        start_by_priority(tables, plans, k, clock.waiting if full else rows.depth + 1)
-    if backfill_look(plans, clock.now, clock.changes) <= clock.now + JUST:
-        look_now(tables, plans)
-        rows.seen = clock.changes
-        rows.next_backfill = clock.now + (2.0 * JUST if known else rows.interval)
-        backfill_like_slurm(tables, plans, k)
+    if rows.due > 0 and clock.now >= rows.last_main + rows.gap - JUST:
+        rows.last_main = clock.now
+        if not waits_for_nodes(tables, plans):
+            look_now(tables, plans)
+            start_by_priority(tables, plans, k, clock.waiting if rows.due == FULL else rows.depth + 1)
+        rows.due = 0
+    changes = clock.changes + clock.completed + rows.leaving
+    if backfill_look(plans, clock.now, changes) <= clock.now + JUST:
+        if waits_for_nodes(tables, plans):
+            rows.next_backfill = clock.now + TICK
+        else:
+            look_now(tables, plans)
+            rows.seen = changes
+            rows.next_backfill = clock.now + (2.0 * JUST if known else rows.interval)
+            backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
-        soon = min(main_look(plans, clock.now, asked), backfill_look(plans, clock.now, clock.changes))
-        if asked != rows.main_seen or rows.reordered == 1:
-            soon = min(soon, rows.next_full)
-        if by_priority and (rows.age > 0.0 or rows.fair > 0.0):
-            soon = min(soon, rows.next_period)
-        soon = min(soon, watch_look(tables, plans, k))
-        clock.wake_at = min(clock.wake_at, soon)
-
-
-@inlined
-def main_look(plans: Plans, now: float, asked: int) -> float:
-    """Return the next look of the main scheduler, from now on."""
-    rows = plans.slurm.params[0]
-    return next_look(plans.slurm.main_dates, now, rows.next_main, rows.main_phase, asked != rows.main_seen)
-
-
-@inlined
-def backfill_look(plans: Plans, now: float, changes: int) -> float:
-    """Return the next look of backfill, from now on."""
-    rows = plans.slurm.params[0]
-    return next_look(plans.slurm.backfill_dates, now, rows.next_backfill, rows.next_backfill, changes != rows.seen)
-
-
-@inlined
-def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: bool) -> float:
-    """Return the next look of one of Slurm's threads, from now on: at recorded dates, or when it wakes up.
-
-    Args:
-        dates: s, its recorded looks, if the jobs are recorded ones; else empty. After the last one it wakes by itself.
-        earliest: s, it does not wake before. phase: s, it wakes at whole seconds after this.
-        wanted: whether it then has something to do.
-    """
-    if len(dates) > 0:
-        place = np.searchsorted(dates, max(now, earliest) - JUST)
-        if place < len(dates):
-            return float(dates[place])
-    return float(phase + TICK * np.ceil((max(now, earliest) - phase - JUST) / TICK)) if wanted else np.inf
+        clock.wake_at = min(clock.wake_at, next_wake(tables, plans, k, by_priority))
+    rows.called, rows.emptied, rows.noted = clock.now, clock.waiting == 0, clock.changes
 
 
 @compiled
@@ -123,15 +108,22 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
     Args:
         most: number of jobs to examine.
     """
+    rows, started = plans.slurm.params[0], 0
     forget_reservations(tables, plans)
     count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
     last = last_with_cores(tables, plans, count)
     for i in range(last + 1):
+        if 0 < rows.most_starts <= started:
+            break
         j = plans.queue[i]
         demand = tables.node_sets.demands[j]
         if plans.node_plans.taken[demand.partition] == 1:
             continue
-        if has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING:
+        rows.avoid = rows.leaving > 0
+        starts = has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING
+        rows.avoid = 0
+        if starts:
+            started += 1
             continue
         allow_until(tables, plans, j, 0.0, np.inf)
         if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
@@ -170,9 +162,9 @@ def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     for u in range(len(owners)):
         owners[u].tested = 0
     count = copy_jobs(tables.waiting, plan.list, plans.queue)
-    tried, last = 0, last_with_cores(tables, plans, count)
+    tried, last, before = 0, last_with_cores(tables, plans, count), tables.clock[0].running
     for i in range(last + 1):
-        if tried >= rows.most:
+        if tried >= rows.most or 0 < rows.most_filled <= tables.clock[0].running - before:
             break
         j = plans.queue[i]
         owner = owners[plans.slurm.owner[j]]
@@ -203,6 +195,8 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
             latest = min(later, now + rows.window)  # beyond these, a later date has the same outcome
             if room_from <= latest:
                 start = max(soonest_by_spans(tables, plans, k, j, now, latest), begin)
+        if start <= now and touches_completing(tables, plans):
+            start, later = now + 1.0, np.inf
         if start <= now:
             start_on_allowed(tables, plans, j)
             if tables.node_sets.demands[j].exclusive == 1:
@@ -219,6 +213,18 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
             continue
         reserve_picked(tables, plans, first, max(end, first + rows.resolution))
         return tried
+
+
+@inlined
+def touches_completing(tables: Tables, plans: Plans) -> bool:
+    """Tell whether a picked node is completing; a job that would start there waits for a second at least."""
+    if plans.slurm.params[0].leaving == 0:
+        return False
+    write_picked(tables, plans)
+    found = 0
+    for w in range(len(plans.node_plans.bits)):
+        found |= plans.node_plans.bits[w] & plans.slurm.completing[w]
+    return bool(found != 0)
 
 
 @compiled
@@ -286,7 +292,14 @@ def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
     """Write the running jobs by the end of their limits, then by row, and these ends, unless still valid."""
     if plans.node_plans.state[0].releases >= 0:
         return
-    count = copy_jobs(tables.running, plans.plans[k].ends, plans.releases)
+    count, left = copy_jobs(tables.running, plans.plans[k].ends, plans.releases), 0
+    for place in range(count):
+        j = plans.releases[place]
+        if plans.slurm.params[0].leaving > 0 and has_ended(tables, plans, j):
+            continue
+        plans.releases[left] = j
+        left += 1
+    count = left
     for i in range(count):
         j = plans.releases[i]
         end = whole_second(tables, tables.jobs[j].start) + planned_time(tables, plans, k, j)

@@ -17,11 +17,13 @@ from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import null_for_nan
 from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
+from hdeeprm_like.studies.whatif.calibration import Calibration, calibrate
 from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.fidelity import Fidelity, fidelity_of
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.mechanism import NOW, asked_for
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
+from hdeeprm_like.studies.whatif.overheads import USUAL
 from hdeeprm_like.types import Bools, Floats, Ints
 
 WEEK = 7 * 86400.0  # s
@@ -37,7 +39,8 @@ class Answer:
     """The whole answer.
 
     Attributes:
-        fidelity: how well the model reproduces the log; None if the log has no waits.
+        fidelity: how well the model retells the log, or what of it is held out of a calibration; None where
+            the log tells no waits.
         rows: figures of each outcome, that of now first; `mechanism` lists the parts that they belong to.
         groups: of each by partition, account, size and hour. people: who wins and loses.
         jobs: that are compared. never: those that could not run, by outcome. blocks: of time.
@@ -51,6 +54,7 @@ class Answer:
     blocks: int
     never: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True)
@@ -91,18 +95,22 @@ def answer(
     changes: Sequence[Change],
     interval: float = WATCH_INTERVAL,
     factor: int = WATCH_FACTOR,
+    calibrated: bool = False,
 ) -> Answer:
     """Simulate all, and compare.
 
     Args:
         now: the policy of the machine now. policies: others. changes: tried with the policy of now.
         interval, factor: of the watch of a Slurm, for policies that do not set their own.
+        calibrated: whether overheads of the Slurm are fitted to the first part of the log, and graded on the rest.
 
     Raises:
-        OptionsError: a policy is not known. WorkloadError: no job could run.
+        OptionsError: a policy is not known, or there is nothing to calibrate. WorkloadError: no job could run.
     """
     asked = asked_for(now, policies, changes, interval, factor)  # refuses a wrong name at once
-    outcomes = [simulate(machine, log, one.policy, one.change) for one in asked]
+    fitted = calibrate(machine, log, asked[0].policy) if calibrated else None
+    overheads = USUAL if fitted is None else fitted.overheads
+    outcomes = [simulate(machine, log, one.policy, one.change, overheads) for one in asked]
     ran = np.isfinite(np.array([outcome.finish for outcome in outcomes])).all(axis=0)
     if not ran.any():
         raise WorkloadError("no job of the log could run on this machine")
@@ -117,7 +125,7 @@ def answer(
         row |= {f"beside_{end}": value for end, value in zip(ENDS, found, strict=True)}
     groups, users = groups_of(log), Grouping.of([user or "unknown" for user in log.words["User"]])
     return Answer(
-        fidelity=fidelity_of(log, outcomes[0]),
+        fidelity=fidelity_of(log, outcomes[0], None if fitted is None else fitted.held),
         rows=rows,
         groups=[
             line
@@ -129,7 +137,8 @@ def answer(
         jobs=int(ran.sum()),
         blocks=int(blocks.max()) + 1,
         never=never,
-        notes=log.notes,
+        notes=(*log.notes, *(() if fitted is None else fitted.lines())),
+        calibration=fitted,
     )
 
 
@@ -226,6 +235,7 @@ def as_tables(found: Answer) -> dict[str, Any]:
         "blocks": found.blocks,
         "never_ran": found.never,
         "notes": list(found.notes),
+        "calibration": None if found.calibration is None else found.calibration.as_json(),
         "fidelity": None if found.fidelity is None else found.fidelity.as_json(),
         "outcomes": [null_for_nan(row) for row in found.rows],
     }

@@ -12,7 +12,7 @@ import numpy as np
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.outcome import Outcome
-from hdeeprm_like.types import Floats
+from hdeeprm_like.types import Bools, Floats
 
 GRADES = "ABCD"
 WAIT_ERRORS = (0.10, 0.25, 0.50)  # of the mean wait, up to which the grade is A, B, C
@@ -105,9 +105,14 @@ def _relative(real: float, model: float) -> float:
     return 0.0 if error <= SHORT else error / max(real, 1e-9)
 
 
-def fidelity_of(log: Log, now: Outcome) -> Fidelity | None:
-    """Return how well the simulation of now reproduces a log; None where the log records no waits."""
-    known = np.isfinite(log.wait) & np.isfinite(now.wait) & (log.wait >= 0.0)
+def fidelity_of(log: Log, now: Outcome, rows: Bools | None = None) -> Fidelity | None:
+    """Return how well the simulation of now reproduces a log; None where the log records no waits.
+
+    Args:
+        rows: (J,) the jobs that count; all where there is none.
+    """
+    counted = np.ones(len(log.wait), np.bool_) if rows is None else rows
+    known = counted & np.isfinite(log.wait) & np.isfinite(now.wait) & (log.wait >= 0.0)
     if known.sum() < 2:
         return None
     real, model = log.wait[known], now.wait[known]
@@ -118,7 +123,7 @@ def fidelity_of(log: Log, now: Outcome) -> Fidelity | None:
 
     return Fidelity(
         jobs=int(known.sum()),
-        left_out=int((~known).sum()),
+        left_out=int((counted & ~known).sum()),
         wait=(float(real.mean()), float(model.mean())),
         median=(float(np.median(real)), float(np.median(model))),
         p95=(float(np.percentile(real, 95)), float(np.percentile(model, 95))),

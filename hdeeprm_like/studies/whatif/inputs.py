@@ -164,7 +164,19 @@ def with_demands(log: Log, machine: Platform) -> Log:
     demands = demands_from_words(log.words, len(log.jobs))
     if not machine.node_gpus.any():
         demands = replace(demands, gpus_per_node=np.zeros(len(log.jobs)))
-    return replace(log, jobs=replace(log.jobs, demands=demands))
+    if NODES in log.words:  # where jobs get whole nodes, they ran on as many as they asked for
+        whole = partitions.exclusive[[partitions.number_of(name) for name in log.words["Partition"]]]
+        demands = replace(demands, nodes=np.where(whole, numbers_in(log.words[NODES]).astype(np.int64), demands.nodes))
+    jobs = replace(log.jobs, demands=demands)
+    if not shares_memory(partitions):
+        jobs = replace(jobs, memory=np.zeros(len(jobs)))
+    return replace(log, jobs=jobs)
+
+
+def shares_memory(partitions: Partitions) -> bool:
+    """Tell whether Slurm hands out memory; where it does not, a log shows all of a node's as that of each job."""
+    told = partitions.settings.get("SelectTypeParameters")
+    return told is None or "memory" in str(told).lower()
 
 
 def in_one_partition(machine: Platform) -> Platform:

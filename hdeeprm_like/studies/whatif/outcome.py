@@ -9,12 +9,13 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import OWN, WATCHED, Baseline
-from hdeeprm_like.decision.policies.node_rows import OWN_PRIORITIES
+from hdeeprm_like.decision.policies.node_rows import END_LATENCY, OWN_PRIORITIES
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.whatif.changes import Change, with_nodes
 from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition
+from hdeeprm_like.studies.whatif.overheads import USUAL, Overheads
 from hdeeprm_like.types import Floats, Ints
 
 MOST_SINGLE_NODES = 4096  # cores of a pool that may be nodes of their own
@@ -49,8 +50,13 @@ class Outcome:
         return self.start - self.submit
 
 
-def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | None = None) -> Outcome:
+def simulate(
+    machine: Platform, log: Log, policy: Baseline, change: Change | None = None, overheads: Overheads = USUAL
+) -> Outcome:
     """Return what becomes of a log under a policy and a change.
+
+    Args:
+        overheads: of the machine, where it is a Slurm.
 
     Raises:
         OptionsError: the policy needs nodes, and the machine is a large pool of cores.
@@ -59,9 +65,13 @@ def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | Non
         machine, log = change.of_machine(machine), change.of_log(log)
     if policy.mode == "slurm" and machine.partitions is None:
         machine, log = _for_slurm(machine, policy), asking_for_all(log)
+    if machine.partitions is not None:
+        machine = overheads.of_machine(machine)
     if policy.order == OWN and policy.mode != WATCHED and machine.partitions is not None:
         machine = _with_own_priorities(machine.partitions, machine)
-    jobs = log.jobs
+    settings = {} if machine.partitions is None else machine.partitions.settings
+    linger = float(settings.get(END_LATENCY, 0.0))
+    jobs = replace(log.jobs, delay=log.jobs.delay + linger)
     named = not countable(machine, jobs)
     simulator = run_to_end(machine, jobs, PolicyActions([policy]), "textbook", named=named, epoch=log.epoch)
     tasks, rows = simulator.simulation.tasks, simulator.state.tables.jobs
@@ -73,7 +83,7 @@ def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | Non
         energy=simulator.state.joules,
         submit=jobs.submit,
         start=np.where(ran, tasks["start"], np.nan),
-        finish=np.where(ran, tasks["finish"], np.nan),
+        finish=np.where(ran, tasks["finish"] - linger, np.nan),
         size=rows["size"][: len(jobs)].astype(np.int64),
     )
 

@@ -1,0 +1,231 @@
+"""Fits the overheads of a Slurm to the first part of a log, and grades the model on the rest.
+
+Three numbers are fitted: the *end latency*, for which the nodes of a job are not clean yet, and the phases at which
+backfill and the main scheduler's full pass come first. A Slurm logs as the start of a job the date at which it decides,
+so the latency of a launch is part of the run times of a log already.
+
+A queue is as chaotic as the weather: a look that comes a tenth of a second later changes what follows. So an end
+latency is judged by several phases at once, and a phase only beside the best latency.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.studies.whatif.inputs import Log
+from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
+from hdeeprm_like.studies.whatif.overheads import USUAL, Overheads, usual_latency
+from hdeeprm_like.types import Bools, Floats
+
+FITTED = 0.5  # share of the jobs, the first ones, that overheads are fitted to
+FEWEST = 20  # jobs that have to be left on either side
+MOST = 4000  # jobs that are simulated in each trial, the first ones
+LATENCIES = (
+    0.0,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.05,
+    2.05,
+    3.05,
+    4.05,
+    5.05,
+    6.05,
+    8.05,
+    10.05,
+    15.05,
+    20.05,
+    30.05,
+    60.05,
+)  # s
+NEARER = (-0.5, -0.25, -0.03, 0.03, 0.07, 0.25, 0.5)  # s beside the best of these
+PHASES, MORE_PHASES = 5, 16  # of backfill, that are tried for each latency, and for the best one
+FULL_PHASES = 6  # of the main scheduler's full pass
+FRACTION = 0.43  # s, of the second, where backfill looks; the main scheduler looks at whole ones
+LEAST_GAIN = 0.02  # share of the error by which a longer latency must be better
+
+
+@dataclass(frozen=True)
+class Part:
+    """How a part of a log is retold.
+
+    Attributes:
+        jobs: compared. wait, median: s, pairs of what is recorded and what is simulated.
+        order: Kendall's tau of the starts. within: share of the starts within *interval* s of the recorded ones.
+    """
+
+    jobs: int
+    wait: tuple[float, float]
+    median: tuple[float, float]
+    order: float
+    within: float
+    interval: float
+
+    def text(self) -> str:
+        """Tell it in a line."""
+        return (
+            f"{self.jobs:,} jobs, mean wait {_error(self.wait)}, median {_error(self.median)}, "
+            f"order of the starts {self.order:.2f}, {100 * self.within:.0f} % of the starts within {self.interval:g} s"
+        )
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was fitted, and how well the parts of the log are retold with it.
+
+    Attributes:
+        fitted: the first part of the log. rest: the other one, which nothing was fitted to. before: the same with what
+            is usual. held: (J,) the jobs of the rest.
+    """
+
+    overheads: Overheads
+    fitted: Part
+    rest: Part
+    before: Part
+    held: Bools
+
+    def lines(self) -> list[str]:
+        """Tell it."""
+        found = self.overheads
+        phase = "as usual" if found.backfill_phase is None else f"{found.backfill_phase:.1f} s after the first job"
+        return [
+            f"calibrated: nodes take other jobs {found.end_latency:.2f} s after one ended; backfill looks {phase}",
+            f"the first part, which this was fitted to: {self.fitted.text()}",
+            f"the rest, held out: {self.rest.text()}",
+            f"the rest before the calibration: {self.before.text()}",
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        parts = {name: asdict(getattr(self, name)) for name in ("fitted", "rest", "before")}
+        return {"overheads": asdict(self.overheads), **parts}
+
+
+def calibrate(machine: Platform, log: Log, now: Baseline) -> Calibration:
+    """Fit the overheads of the machine of now to the first part of a log.
+
+    Raises:
+        OptionsError: the policy of now is no Slurm, or there are too few jobs.
+    """
+    if now.mode != "slurm" or machine.partitions is None:
+        raise OptionsError(
+            "whatif: --calibrate: needs a Slurm: --now multifactor+slurm and a --machine with partitions"
+        )
+    known = np.isfinite(log.wait) & (log.wait >= 0.0)
+    count = int(known.sum() * FITTED)
+    if count < FEWEST:
+        raise OptionsError(
+            f"whatif: --calibrate: {int(known.sum()):,} jobs have a recorded wait; {2 * FEWEST} are needed"
+        )
+    first = known & (np.cumsum(known) <= count)
+    found = _Trials(machine, log, now, first).best()
+    after, usual = (simulate(machine, log, now, overheads=one) for one in (found, USUAL))
+    interval, held = interval_of(machine), known & ~first
+    fitted, rest = (part_of(log, after, rows, interval) for rows in (first, held))
+    return Calibration(found, fitted, rest, part_of(log, usual, held, interval), held)
+
+
+def interval_of(machine: Platform) -> float:
+    """Return bf_interval, in s."""
+    assert machine.partitions is not None
+    told = (machine.partitions.settings.get("SchedulerParameters") or {}).get("bf_interval", 30.0)
+    return float(told) if isinstance(told, int | float) and told > 0 else 30.0
+
+
+class _Trials:
+    """Simulates the beginning of a log with some overheads after the others.
+
+    Attributes:
+        log: as much as is simulated. first: (J,) jobs that count.
+    """
+
+    def __init__(self, machine: Platform, log: Log, now: Baseline, first: Bools) -> None:
+        few = np.arange(min(len(log.jobs), MOST))
+        self.machine, self.log, self.now = machine, log.take(few), now
+        self.first = first[few]
+        self.interval = interval_of(machine)
+        assert machine.partitions is not None
+        self.usual = usual_latency(machine.partitions.settings)
+
+    def best(self) -> Overheads:
+        """Return the overheads with the least error."""
+        phases = [self._phase(n, PHASES) for n in range(PHASES)]
+        tried: dict[float, float] = {}
+
+        def judge(latency: float) -> float:
+            if latency not in tried:
+                tried[latency] = self._error(latency, phases)
+            return tried[latency]
+
+        chosen = min(LATENCIES, key=lambda one: judge(one) * (1.0 + LEAST_GAIN * (one != self.usual)))
+        for step in NEARER if chosen >= 0.5 else ():
+            judge(chosen + step)
+        latency = min(tried, key=lambda one: (tried[one], one))
+        if latency not in (chosen, *(chosen + step for step in NEARER)):
+            latency = chosen
+        more = [Overheads(latency, 0.0, self._phase(n, MORE_PHASES)) for n in range(MORE_PHASES)]
+        best = min(more, key=lambda one: self._apart([one])[0])
+        full = self._full_interval()
+        others = [replace(best, first_full=full * n / FULL_PHASES + FRACTION) for n in range(FULL_PHASES)]
+        return min((best, *others), key=lambda one: self._apart([one])[0])
+
+    def _phase(self, n: int, of: int) -> float:
+        return float(np.floor(self.interval * n / of)) + (FRACTION if n % 2 == 0 else 1.0 - FRACTION)
+
+    def _full_interval(self) -> float:
+        assert self.machine.partitions is not None
+        told = (self.machine.partitions.settings.get("SchedulerParameters") or {}).get("sched_interval", 60.0)
+        return float(told) if isinstance(told, int | float) and told > 0 else 60.0
+
+    def _error(self, latency: float, phases: Sequence[float]) -> float:
+        """Return how far starts are apart at the mean of some phases, and how far the mean wait is."""
+        apart, waits = self._apart([Overheads(latency, 0.0, phase) for phase in phases])
+        return apart + abs(waits - float(self.log.wait[self.first].mean()))
+
+    def _apart(self, some: Sequence[Overheads]) -> tuple[float, float]:
+        """Return the mean distance of starts from the recorded ones, in s, and the mean wait."""
+        apart, waits = [], []
+        for one in some:
+            wait = simulate(self.machine, self.log, self.now, overheads=one).wait[self.first]
+            ran = np.isfinite(wait)
+            apart.append(float(np.abs(wait - self.log.wait[self.first])[ran].mean()))
+            waits.append(float(wait[ran].mean()))
+        return float(np.mean(apart)), float(np.mean(waits))
+
+
+def part_of(log: Log, outcome: Outcome, rows: Bools, interval: float) -> Part:
+    """Return how some jobs of a log are retold."""
+    rows = rows & np.isfinite(outcome.wait)
+    real, model, submit = log.wait[rows], outcome.wait[rows], log.jobs.submit[rows]
+    return Part(
+        jobs=int(rows.sum()),
+        wait=(float(real.mean()), float(model.mean())),
+        median=(float(np.median(real)), float(np.median(model))),
+        order=tau(submit + real, submit + model),
+        within=float((np.abs(real - model) <= interval).mean()),
+        interval=interval,
+    )
+
+
+def tau(one: Floats, other: Floats) -> float:
+    """Return Kendall's tau-b of two columns, the first 3,000 of each; 1 where both are constant."""
+    one, other = one[:3000], other[:3000]
+    agree, pairs, others = 0.0, 0.0, 0.0
+    for i in range(1, len(one)):
+        before, after = np.sign(one[:i] - one[i]), np.sign(other[:i] - other[i])
+        agree += float((before * after).sum())
+        pairs += float(np.abs(before).sum())
+        others += float(np.abs(after).sum())
+    return agree / float(np.sqrt(pairs * others)) if pairs * others > 0.0 else 1.0
+
+
+def _error(pair: tuple[float, float]) -> str:
+    real, model = pair
+    return f"{100 * (model / real - 1):+.0f} %" if real > 0 else f"{model:.0f} s in place of {real:.0f} s"

@@ -1,0 +1,73 @@
+"""Calibrated overheads of a Slurm, on the recordings of `golden/slurm/mechanism`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.studies.whatif.calibration import calibrate, tau
+from hdeeprm_like.studies.whatif.inputs import load_log, load_machine
+
+RECORDED = Path(__file__).parent.parent / "golden" / "slurm" / "mechanism"
+NOW = baseline("multifactor+slurm")
+HELD_OUT = ("kept_plain", "kept_epilog", "kept_small")  # no part of the model was made with these
+
+
+def recorded(name, folder):
+    """The machine and the log of a recording, as an administrator would import them."""
+    platform, jobs = folder / "platform.json", folder / "jobs.csv"
+    assert not main(["import", "slurm-conf", str(RECORDED / name / "slurm.conf"), "-o", str(platform), "--quiet"])
+    log = ["import", "jobcomp", str(RECORDED / name / "jobcomp.txt.gz"), "-o", str(jobs)]
+    assert not main([*log, "--platform", str(platform), "--quiet"])
+    machine = load_machine(platform)
+    return machine, load_log(jobs, machine)
+
+
+# plays a recorded queue a hundred times
+@pytest.mark.more
+@pytest.mark.parametrize("name", HELD_OUT)
+def test_the_half_of_a_log_that_nothing_was_fitted_to_is_retold(name, tmp_path):
+    rest = calibrate(*recorded(name, tmp_path), NOW).rest
+    (wait, model), (median, of_model) = rest.wait, rest.median
+    assert abs(model / wait - 1) <= 0.07
+    assert abs(of_model / median - 1) <= 0.15
+    assert rest.order >= 0.95
+    assert rest.within >= 0.8
+
+
+# plays a recorded queue a hundred times
+@pytest.mark.more
+def test_an_epilog_is_found_in_the_log(tmp_path):
+    found = calibrate(*recorded("epilog", tmp_path), NOW)  # it sleeps for 3 s
+    assert found.overheads.end_latency == pytest.approx(3.1, abs=0.4)
+    error = [abs(part.wait[1] / part.wait[0] - 1) for part in (found.before, found.rest)]
+    assert error[0] > 0.2
+    assert error[1] < 0.07
+
+
+def test_memory_that_slurm_does_not_hand_out_keeps_no_job_waiting(tmp_path):
+    _, log = recorded("quick", tmp_path)  # CR_Core; the log shows each job with all memory of a node
+    assert not log.jobs.memory.any()
+    _, log = recorded("plain", tmp_path)  # CR_Core_Memory
+    assert log.jobs.memory.all()
+
+
+def test_a_job_of_whole_nodes_asks_for_as_many_as_it_had(tmp_path):
+    _, log = recorded("whole", tmp_path)
+    assert set(log.jobs.demands.nodes.tolist()) == {1, 2, 3, 5}
+
+
+def test_a_policy_that_is_no_slurm_cannot_be_calibrated(tmp_path):
+    with pytest.raises(OptionsError, match="needs a Slurm"):
+        calibrate(*recorded("plain", tmp_path), baseline("fcfs+easy"))
+
+
+def test_taus():
+    rising = np.arange(5.0)
+    assert tau(rising, rising) == 1.0
+    assert tau(rising, -rising) == -1.0
+    assert tau(rising, np.array([0.0, 1.0, 2.0, 4.0, 3.0])) == pytest.approx(0.8)
+    assert tau(np.ones(3), np.ones(3)) == 1.0
