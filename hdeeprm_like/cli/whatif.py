@@ -83,7 +83,8 @@ def tell(found: "Answer", folder: Path) -> None:
     """Print what was found."""
     from hdeeprm_like.studies.whatif.fidelity import MEANING
     from hdeeprm_like.studies.whatif.mechanism import ALONE, APART, beside_now, in_place_of_slurm
-    from hdeeprm_like.studies.whatif.report import REPORT, duration, interval, sentence
+    from hdeeprm_like.studies.whatif.report import REPORT
+    from hdeeprm_like.studies.whatif.wording import duration, interval, sentence
 
     told = found.fidelity
     if told is not None:
