@@ -55,7 +55,10 @@ def add_whatif(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="CHANGE",
-        help="another machine or load under the policy of now: nodes=+10%%, nodes=-16, load=1.2; may be given again",
+        help="another machine, load or configuration under the policy of now, as nodes=+10%%, load=1.2, "
+        "requests=+50%%, power=-10%%, bf_interval=60, PriorityWeightAge=5000, partition:debug.MaxTime=1:00:00, "
+        "account:physics.GrpTRES=cpu=64, user:*.MaxJobs=4, maint:all=FROM/TO, drain:8=FROM/TO; several with ; between "
+        "them are changed together; may be given again. Preemption is not modelled",
     )
     added.add_argument("--output", "-o", type=Path, required=True, metavar="DIR", help="where the answer is written")
 

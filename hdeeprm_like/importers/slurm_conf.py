@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.partitions_json import MODELLED
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.machine import Machine, Node, Partition, expand, gpus_of, less_reserved
 from hdeeprm_like.importers.report import Report
@@ -35,10 +36,6 @@ SCHEDULING = re.compile(
     r"priority\w*|sched\w*|preempt\w*|select\w*|defmem\w*|maxmem\w*|defcpu\w*|overtimelimit|killwait|maxarraysize|"
     r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|accountingstorageenforce|jobrequeue|batchstarttimeout|licenses",
     re.IGNORECASE,
-)
-MODELLED = (  # of SchedulerParameters, what policies with +slurm read
-    *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test", "bf_max_job_user", "bf_window_linear"),
-    *("batch_sched_delay", "sched_interval", "default_queue_depth"),
 )
 SPANS = {"prioritymaxage", "prioritydecayhalflife", "prioritycalcperiod"}
 

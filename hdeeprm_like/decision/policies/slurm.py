@@ -33,6 +33,13 @@ from hdeeprm_like.decision.policies.node_plans import (
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, look_now, start_on_allowed
 from hdeeprm_like.decision.policies.site_factors import sort_by_order, watch_look, watch_queue
+from hdeeprm_like.decision.policies.slurm_limits import (
+    close_windows,
+    held_by_window,
+    next_window,
+    over_limit,
+    pass_windows,
+)
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
@@ -61,6 +68,7 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         sort_by_order(tables, plans, k)
     if watch_look(tables, plans, k) <= clock.now + JUST:
         watch_queue(tables, plans, k)
+    pass_windows(tables, plans)
     asked = clock.submitted + clock.completed
     full = clock.now >= rows.next_full
     if full:
@@ -82,7 +90,7 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
             soon = min(soon, rows.next_full)
         if by_priority and (rows.age > 0.0 or rows.fair > 0.0):
             soon = min(soon, rows.next_period)
-        soon = min(soon, watch_look(tables, plans, k))
+        soon = min(soon, watch_look(tables, plans, k), next_window(plans, rows.windows_seen))
         clock.wake_at = min(clock.wake_at, soon)
 
 
@@ -124,6 +132,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         most: jobs that it looks at.
     """
     forget_reservations(tables, plans)
+    close_windows(tables, plans)
     count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
     last = last_with_cores(tables, plans, count)
     for i in range(last + 1):
@@ -131,9 +140,12 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         demand = tables.node_sets.demands[j]
         if plans.node_plans.taken[demand.partition] == 1:
             continue
+        if over_limit(tables, plans, j) or held_by_window(tables, plans, k, j):
+            continue
         if has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING:
             continue
-        allow_until(tables, plans, j, 0.0, np.inf)
+        now = tables.clock[0].now
+        allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
         if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
             continue
         plans.node_plans.taken[demand.partition] = 1
@@ -166,6 +178,7 @@ def multiple(tables: Tables, time: float, step: float) -> float:
 def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs in order that run into no reservation, and reserve nodes for those that cannot start."""
     forget_reservations(tables, plans)
+    close_windows(tables, plans)
     plan, rows, owners = plans.plans[k], plans.slurm.params[0], plans.slurm.owners
     for u in range(len(owners)):
         owners[u].tested = 0
@@ -175,6 +188,8 @@ def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         if tried >= rows.most:
             break
         j = plans.queue[i]
+        if over_limit(tables, plans, j):
+            continue
         owner = owners[plans.slurm.owner[j]]
         owner.tested += 1
         if rows.most_of_user > 0 and owner.tested > rows.most_of_user:

@@ -21,7 +21,7 @@ from hdeeprm_like.studies.whatif.fidelity import Fidelity, fidelity_of
 from hdeeprm_like.studies.whatif.groups import UNKNOWN, Grouping, by, groups_of, wins_and_losses
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.mechanism import NOW, asked_for
-from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
+from hdeeprm_like.studies.whatif.outcome import Outcome, prepared, simulate
 from hdeeprm_like.studies.whatif.over_time import OverTime, over_time
 from hdeeprm_like.types import Bools, Floats, Ints
 
@@ -99,6 +99,9 @@ def answer(
         OptionsError: a policy is not known. WorkloadError: no job could run.
     """
     asked = asked_for(now, policies, changes, interval, factor)  # a wrong name is told at once
+    for one in asked:
+        if one.change is not None:
+            prepared(machine, log, one.policy, one.change)  # so is a change that this machine cannot have
     outcomes = [simulate(machine, log, one.policy, one.change) for one in asked]
     ran = np.isfinite(np.array([outcome.finish for outcome in outcomes])).all(axis=0)
     if not ran.any():
@@ -127,7 +130,7 @@ def answer(
         jobs=compared,
         blocks=int(blocks.max()) + 1,
         never=never,
-        notes=log.notes,
+        notes=(*log.notes, *(note for one in outcomes for note in one.notes)),
         subject=subject_of(machine, log, compared),
         over_time=tuple(over_time(outcomes, ran)),
     )

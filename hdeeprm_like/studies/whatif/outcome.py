@@ -13,8 +13,10 @@ from hdeeprm_like.decision.policies.node_rows import OWN_PRIORITIES
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.schedules import run_to_end
-from hdeeprm_like.studies.whatif.changes import Change, with_nodes
+from hdeeprm_like.studies.whatif.changes import Change
+from hdeeprm_like.studies.whatif.configuration import with_power_cap, with_settings
 from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition
+from hdeeprm_like.studies.whatif.nodes import with_nodes
 from hdeeprm_like.types import Floats, Ints
 
 MOST_SINGLE_NODES = 4096  # cores of a pool that may be nodes of their own
@@ -26,7 +28,7 @@ class Outcome:
 
     Attributes:
         policy, change: names; no change is an empty one. cores: of the machine. energy: J.
-        submit, start, finish: s. size: cores that each had.
+        submit, start, finish: s. size: cores that each had. notes: what a change did to the log.
     """
 
     policy: str
@@ -37,6 +39,7 @@ class Outcome:
     start: Floats
     finish: Floats
     size: Ints
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -53,12 +56,10 @@ def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | Non
     """Return what becomes of a log under a policy and a change.
 
     Raises:
-        OptionsError: the policy needs nodes, and the machine is a large pool of cores.
+        OptionsError: the policy needs nodes, and the machine is a large pool of cores; or the change makes no sense.
     """
-    if change is not None:
-        machine, log = change.of_machine(machine), change.of_log(log)
-    if policy.mode == "slurm" and machine.partitions is None:
-        machine, log = _for_slurm(machine, policy), asking_for_all(log)
+    known = log.notes
+    machine, log = prepared(machine, log, policy, change)
     if policy.order == OWN and policy.mode != WATCHED and machine.partitions is not None:
         machine = _with_own_priorities(machine.partitions, machine)
     jobs = log.jobs
@@ -75,7 +76,27 @@ def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | Non
         start=np.where(ran, tasks["start"], np.nan),
         finish=np.where(ran, tasks["finish"], np.nan),
         size=rows["size"][: len(jobs)].astype(np.int64),
+        notes=log.notes[len(known) :],
     )
+
+
+def prepared(machine: Platform, log: Log, policy: Baseline, change: Change | None) -> tuple[Platform, Log]:
+    """Return the machine and the log after a change, as a policy needs them.
+
+    Raises:
+        OptionsError: the policy needs nodes, and the machine is a large pool of cores; or the change makes no sense for
+            this machine, this log or this policy.
+        WorkloadError: the change names a partition that there is not.
+    """
+    if change is not None:
+        if change.needs_slurm and policy.mode != WATCHED:
+            raise OptionsError(f"change {change.name[:80]!r}: is one of a Slurm, and {policy.name} is none; see --now")
+        machine, log = change.of_machine(machine), change.of_log(log, machine)
+    if policy.mode == WATCHED and machine.partitions is None:
+        machine, log = _for_slurm(machine, policy), asking_for_all(log)
+    if change is not None and change.power is not None and policy.mode != WATCHED:
+        machine = with_power_cap(machine, change)
+    return (with_settings(machine, log, change) if policy.mode == WATCHED else machine), log
 
 
 def _with_own_priorities(partitions: Partitions, machine: Platform) -> Platform:
