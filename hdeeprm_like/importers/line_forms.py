@@ -18,6 +18,7 @@ PBS_SETTING = re.compile(r"(\S+?)=(\"[^\"]*\"|\S*)")
 SIZE = re.compile(r"(\d+)([kmgtp]?)[bw]?", re.IGNORECASE)
 KB = {"": 1.0 / 1024.0, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p": 1024.0**4}
 PBS_ENDS = {"0": "COMPLETED", "-29": "TIMEOUT", "271": "CANCELLED", "265": "CANCELLED"}  # by the status of the job
+PBS_NO_PROJECT = "_pbs_project_default"
 PROCESSORS = re.compile(r"(?:(\d+)|[^:+\s]+)((?::[^:+\s]+)*)")  # a part of Torque's nodes=2:ppn=8+n7:ppn=4
 LSF_PART = re.compile(r"\"((?:[^\"]|\"\")*)\"|(\S+)")
 LSF_FIRST = (
@@ -56,6 +57,8 @@ def pbs_records(lines: TextIO, report: Report) -> Iterator[Record]:
             "memory": _kilobytes(found.get("Resource_List.mem", "")),
             "used_memory": _each(_kilobytes(found.get("resources_used.mem", "")), int(cpus) if cpus.isdecimal() else 0),
         }
+        if found.get("project") == PBS_NO_PROJECT:
+            del found["project"]
         yield number, found | made
 
 

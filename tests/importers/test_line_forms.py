@@ -1,6 +1,7 @@
 """Logs of PBS, Torque, LSF, Kueue and Volcano: records of a few jobs whose values are known."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,56 +14,9 @@ from hdeeprm_like.importers.table import read_map, read_table
 
 T = 1772439000  # 2026-03-02T08:10Z
 
-PBS = f"""03/02/2026 08:10:00;Q;12.head;queue=batch
-03/02/2026 08:12:00;S;12.head;user=ada group=physics
-03/02/2026 09:12:00;E;12.head;user=ada group=physics project=_pbs_project_default jobname=run queue=batch ctime={T} \
-qtime={T} etime={T + 60} start={T + 120} exec_host=n1/0*8+n2/0*8 Resource_List.mem=32gb Resource_List.ncpus=16 \
-Resource_List.nodect=2 Resource_List.ngpus=4 Resource_List.walltime=02:00:00 session=1 end={T + 3720} Exit_status=0 \
-resources_used.cput=15:00:00 resources_used.mem=16777216kb resources_used.walltime=01:00:00
-03/02/2026 09:20:00;D;13.head;requestor=ada@head
-03/02/2026 09:30:00;E;14[3].head;user=bob group=chem jobname=a queue=long qtime={T + 10} start={T + 20} end={T + 320} \
-Resource_List.nodes=2:ppn=8:gpus=1+n7:ppn=4 Resource_List.walltime=300 Exit_status=271
-a line that is cut
-"""
-
-
-def fields(*texts):
-    return " ".join(f'"{text}"' if isinstance(text, str) else str(text) for text in texts)
-
-
-def finished(job, submit, start, end, status, hosts, tail, index=0, begin=0, name="run"):
-    """A record of lsb.acct."""
-    first = (
-        "JOB_FINISH",
-        "10.1",
-        end,
-        job,
-        500,
-        33816578,
-        4,
-        submit,
-        begin,
-        0,
-        start,
-        "ada",
-        "normal",
-        "rusage[mem=4]",
-    )
-    command = ("", "", "head", "/home/ada", "", "out", "", "1772.4", 0, len(hosts), *hosts, status, 60.0, name)
-    use = ('sh -c ""x""'.replace('""', '""'), *[0.5] * 19)
-    last = ("", "physics", 0, 4, "", "", index, 8000, 9000, "", "", "", "gold", 0, "", 0, "", -1, "", "", "", "", -1)
-    return fields(*first, *command, *use, *last, "", "", 1024, "", -1, "", "", *tail)
-
-
-def lsf_log():
-    """Four jobs, of which one never started, and a record that is cut off; the use of hosts is that of LSF 9 and 10."""
-    lines = [
-        finished(7, T, T + 100, T + 700, 64, ["n1", "n1", "n2", "n2"], [0, 1, "n1", 1, 2, 3, 4, 0, 3600, 5, "sel"]),
-        finished(8, T, T + 50, T + 90, 32, ["4*n3"], [1, "k", "v", 1, "n3", 1, 2, 3, 4, 5, 0, 1800, 5, "sel"], index=2),
-        finished(9, T, 0, T + 5, 32, [], []),
-        finished(10, T, T + 9, T + 12, 64, ["n1"], [0, 0, 0, -1, 5, "sel"], begin=T + 4, name='a ""b"" c'),
-    ]
-    return "\n".join([*lines, '"EVENT_ADRSV_FINISH" "10.1" 5', lines[0][:200]]) + "\n"
+GOLDEN = Path(__file__).parent.parent / "golden" / "logs"
+PBS = (GOLDEN / "pbs.txt").read_text()  # a job of PBS, a task of Torque, and other records
+LSF = (GOLDEN / "lsb.acct").read_text()  # four jobs, one of which never started, an event, and a record that is cut off
 
 
 def read(folder, text, map_name, name="log"):
@@ -84,15 +38,15 @@ def test_the_accounting_of_pbs_and_of_torque(tmp_path):
     assert trace.memory.tolist() == [-1, 16 * 1024**2 / 16]
     assert [one["GPUs"] for one in extra] == ["2", "4"]
     assert [one["Nodes"] for one in extra] == ["", "2"]
-    assert [(one["User"], one["Partition"], one["State"]) for one in extra] == [
-        *[("bob", "long", "CANCELLED"), ("ada", "batch", "COMPLETED")]
+    assert [(one["User"], one["Account"], one["Partition"], one["State"]) for one in extra] == [
+        *[("bob", "chem", "long", "CANCELLED"), ("ada", "physics", "batch", "COMPLETED")]
     ]
     assert dict(report.dropped) == {"lines that are no record of PBS": 1}
     assert report.kept + report.dropped.total() == report.records == 3
 
 
 def test_lsb_acct_of_lsf_nine_and_ten(tmp_path):
-    trace, extra, report = read(tmp_path, lsf_log(), "lsf")
+    trace, extra, report = read(tmp_path, LSF, "lsf")
     assert [one["JobID"] for one in extra] == ["7", "", "10"]  # a task of an array has no number of its own here
     assert trace.submit.tolist() == [0, 0, 4]
     assert trace.wait.tolist() == [100, 50, 5]

@@ -17,7 +17,7 @@ from hdeeprm_like.studies.whatif.groups import Grouping, wins_and_losses
 from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
 from hdeeprm_like.studies.whatif.over_time import mean_count
-from hdeeprm_like.studies.whatif.wording import losers, sentence, users_sentence
+from hdeeprm_like.studies.whatif.wording import losers, percent, sentence, users_sentence
 
 JOBS = [  # submit, wait, run, cores
     (0, 0, 100, 4),
@@ -242,6 +242,11 @@ def test_the_intervals_of_the_waits_hold_them_and_one_block_has_none():
 @pytest.mark.parametrize(("most", "step"), [(3.0, 1), (40.0, 10), (3600.0, 1200), (4e5, 172800), (4e8, 172800000)])
 def test_an_axis_of_times_has_four_marks_at_most(most, step):
     assert step_for(most) == step
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(0.69, "-31 %"), (0.999, "+0 %"), (1.5, "+50 %"), (776.2, "776-fold")])
+def test_ratios_are_percents_unless_they_are_large(ratio, text):
+    assert percent(ratio) == text
 
 
 def test_a_figure_and_its_unit_stay_on_one_line():

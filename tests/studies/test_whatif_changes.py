@@ -161,13 +161,14 @@ def test_another_default_time_is_that_of_the_jobs_that_have_it_now():
 
 
 @pytest.mark.parametrize(
-    ("text", "second"), [(None, 3000), ("requests=exact", 2), ("requests=-50%", 2), ("requests=+50%", 3000), ("requests=x2", 2)]
+    ("text", "expected"),
+    [(None, 4000), ("requests=exact", 2), ("requests=-50%", 2), ("requests=+50%", 4000), ("requests=x2", 2)],
 )
-def test_who_asks_for_less_time_is_backfilled(text, second):
+def test_who_asks_for_less_time_is_backfilled(text, expected):
     """A hole of 3000 s; the last job runs for 1400 and asks for 3200."""
     what = log((0, 3000, 3), (1, 1000, 4), (2, 1400, 1, {"estimate": 3200}))
     found = starts(machine(), what, text)
-    assert same(found[2:], [second + 1000 if second == 3000 else second])
+    assert same(found[2:], [expected])
 
 
 @pytest.mark.parametrize(("text", "first"), [(None, 1), ("PriorityWeightJobSize=100000", 2)])
@@ -296,10 +297,11 @@ def test_mistakes_are_refused_in_one_line_that_names_the_nearest_key(text, told)
     [
         ("partition:debugg.MaxTime=5", "did you mean 'debug'?"),
         ("partition:debugg.PriorityTier=5", "did you mean 'debug'?"),
-        ("maint:debugg=1-00/2-00", "did you mean 'debug'?"),
-        ("maint:9=1-00/2-00", "the machine has 4 nodes, not 9"),
-        ("drain:0=1-00/2-00", "the machine has 4 nodes, not 0"),
+        ("maint:debugg=0:10:00/2-00", "did you mean 'debug'?"),
+        ("maint:9=0:10:00/2-00", "the machine has 4 nodes, not 9"),
+        ("drain:0=0:10:00/2-00", "the machine has 4 nodes, not 0"),
         ("maint:all=2026-03-02T08:00/2026-03-02T09:00", "the log has no dates"),
+        ("maint:all=1-00/2-00", "lies outside the log, whose last job may end 0.0 days after its first one came"),
         ("user:adda.MaxJobs=5", "no job of the log has it; did you mean 'ada'?"),
         ("account:phys.Fairshare=5", "did you mean 'physics'?"),
         ("partition:debug.DefaultTime=5", "which jobs have it is not known"),

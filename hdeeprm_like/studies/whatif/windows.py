@@ -38,13 +38,16 @@ class Closing:
         """Return it on the clock of a log and the nodes of a machine.
 
         Raises:
-            OptionsError: the machine has no such nodes, or the log no dates.
+            OptionsError: the machine has no such nodes, or the log no such dates.
             WorkloadError: it has no such partition.
         """
         if self.dated and log.epoch < FIRST_DATE:
             raise OptionsError(f"{self.where}: the log has no dates; write times since its first job, as 1-00:00:00")
         origin = log.epoch if self.dated else float(log.jobs.submit[0])
         begin, end = (time - log.epoch if self.dated else time + origin for time in (self.begin, self.end))
+        last = float((log.jobs.submit + log.jobs.requested_time).max())
+        if end <= float(log.jobs.submit[0]) or begin > last:
+            raise OptionsError(f"{self.where}: lies outside the log, {_span(log, last)}")
         nodes = self._rows(machine)
         if self.known:
             return Window(known=-math.inf, begin=begin, end=end, gone=end, nodes=nodes)
@@ -66,6 +69,16 @@ class Closing:
         for rows, share in zip(kinds, shares.tolist(), strict=True):
             chosen[rows[:share]] = True
         return chosen
+
+
+def _span(log: Log, last: float) -> str:
+    """Return from when until when the jobs of a log may run."""
+    if log.epoch < FIRST_DATE:
+        return (
+            f"whose last job may end {(last - float(log.jobs.submit[0])) / 86400.0:.1f} days after its first one came"
+        )
+    dates = (datetime.fromtimestamp(log.epoch + time, UTC) for time in (float(log.jobs.submit[0]), last))
+    return "whose jobs may run from {:%Y-%m-%dT%H:%M} to {:%Y-%m-%dT%H:%M}".format(*dates)
 
 
 def closing_meant(kind: str, nodes: str, dates: str, where: str) -> Closing:

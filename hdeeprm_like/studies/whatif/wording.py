@@ -8,6 +8,7 @@ from hdeeprm_like.studies.whatif.groups import UNKNOWN
 from hdeeprm_like.studies.whatif.mechanism import ALONE, IN_PLACE, MECHANISM, OTHER
 
 MOST_NAMED = 3  # users by name
+MANY_FOLD = 11.0  # ratios from which on percents are hard to read
 
 
 def duration(seconds: float) -> str:
@@ -23,8 +24,10 @@ def duration(seconds: float) -> str:
 
 
 def percent(ratio: float) -> str:
-    """Return how much more or less a ratio is: ``-31 %``."""
-    return "not known" if ratio != ratio else f"{round(100 * (ratio - 1)):+} %"
+    """Return how much more or less a ratio is: ``-31 %``; large ones as ``25-fold``."""
+    if ratio != ratio:
+        return "not known"
+    return f"{ratio:.0f}-fold" if ratio >= MANY_FOLD else f"{round(100 * (ratio - 1)):+} %"
 
 
 def interval(row: Mapping[str, Any], name: str) -> str:
@@ -75,10 +78,14 @@ def users_sentence(found: Answer, name: str) -> str:
     lose, users = users_who_lose(found, name), sum(line["name"] == name for line in found.people)
     if not lose:
         return f"none of {users:,} users has a size of jobs that waits longer on average"
-    named = [f"{line['group']} (by {duration(line['worst_longer'])}, {line['worst_size']})" for line in lose]
+    named = [
+        f"{'user ' * who.isdigit()}{who} (by {duration(line['worst_longer'])}, {line['worst_size']})"
+        for line in lose[:MOST_NAMED]
+        for who in (line["group"],)
+    ]
     more = f" and {len(lose) - MOST_NAMED:,} more" if len(lose) > MOST_NAMED else ""
     return f"{len(lose):,} of {users:,} users have a size of jobs that waits longer on average: " + (
-        ", ".join(named[:MOST_NAMED]) + more
+        ", ".join(named) + more
     )
 
 
