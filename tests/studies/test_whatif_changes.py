@@ -89,11 +89,21 @@ FOUR = [(0, 4000, 1, {"user": "ada", "account": "physics", "qos": "normal"}) for
         ("partition:batch.MaxJobsPerUser=2", [0, 0, 4000, 4000]),
         ("user:ada.MaxJobs=-1", [0, 0, 0, 0]),
         ("power=-10%; user:ada.MaxJobs=2", [0, 0, 4000, 4000]),
-        ("account:physics.GrpTRES=cpu=0", [np.nan] * 4),
     ],
 )
 def test_jobs_beyond_a_limit_wait_for_one_of_theirs_to_end(text, expected):
     assert same(starts(machine(), log(*FOUR), text), expected)
+
+
+def test_a_job_that_exceeds_a_limit_alone_never_runs_and_the_others_do():
+    """Priorities that age are computed for ever; the run ends nevertheless."""
+    physics = {"account": "physics"}
+    what = log((0, 4000, 1, physics), (1, 4000, 3, physics), (2, 4000, 2, physics))
+    found = simulate(machine(PriorityWeightAge=1000), what, SLURM, change_named("account:physics.GrpTRES=cpu=2"))
+    assert same(found.start, [0, np.nan, 4000])
+    assert found.size.tolist() == [1, 3, 2]
+    with pytest.raises(HDeepRMError, match="none could run"):
+        starts(machine(), what, "account:physics.GrpTRES=cpu=0")
 
 
 def test_a_limit_holds_back_nobody_else():

@@ -7,6 +7,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.decision.policies.limit_rows import JobLimits
+from hdeeprm_like.decision.policies.slurm_limits import TINY
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.slurm_keys import LIMITS, OF, meant, value_of
@@ -62,6 +63,21 @@ def job_limits(entries: Limits, log: Log, partitions: Partitions) -> JobLimits:
         limit=np.concatenate([none, *limits]),
         amount=np.concatenate([np.zeros(0), *amounts]),
     )
+
+
+def beyond(limits: JobLimits, jobs: int) -> Bools:
+    """Return (J,) which jobs exceed a limit alone, so that they never start."""
+    found = np.zeros(jobs, np.bool_)
+    found[limits.job[limits.amount > limits.most[limits.limit] * (1.0 + TINY)]] = True
+    return found
+
+
+def of_some(limits: JobLimits, rows: Ints, jobs: int) -> JobLimits:
+    """Return the limits of some of the jobs, which are numbered anew."""
+    numbers = np.full(jobs, -1)
+    numbers[rows] = np.arange(len(rows))
+    own = numbers[limits.job] >= 0
+    return JobLimits(limits.most, numbers[limits.job[own]], limits.limit[own], limits.amount[own])
 
 
 def _groups(kind: str, name: str, key: str, log: Log, partitions: Partitions) -> tuple[Bools, Ints]:

@@ -9,13 +9,15 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import OWN, WATCHED, Baseline
+from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
 from hdeeprm_like.decision.policies.node_rows import OWN_PRIORITIES
 from hdeeprm_like.engine.job_rows import countable
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.configuration import with_power_cap, with_settings
 from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition
+from hdeeprm_like.studies.whatif.job_limits import beyond, of_some
 from hdeeprm_like.studies.whatif.nodes import with_nodes
 from hdeeprm_like.types import Floats, Ints
 
@@ -62,20 +64,27 @@ def simulate(machine: Platform, log: Log, policy: Baseline, change: Change | Non
     machine, log = prepared(machine, log, policy, change)
     if policy.order == OWN and policy.mode != WATCHED and machine.partitions is not None:
         machine = _with_own_priorities(machine.partitions, machine)
+    whole = log.jobs
+    machine, log, rows_of_log = without_stuck_jobs(machine, log)
     jobs = log.jobs
     named = not countable(machine, jobs)
     simulator = run_to_end(machine, jobs, PolicyActions([policy]), "textbook", named=named, epoch=log.epoch)
     tasks, rows = simulator.simulation.tasks, simulator.state.tables.jobs
     ran = np.isfinite(tasks["finish"])
+    start, finish = (np.full(len(whole), np.nan) for _ in range(2))
+    start[rows_of_log] = np.where(ran, tasks["start"], np.nan)
+    finish[rows_of_log] = np.where(ran, tasks["finish"], np.nan)
+    size = whole.size.astype(np.int64)
+    size[rows_of_log] = rows["size"][: len(jobs)]
     return Outcome(
         policy=policy.name,
         change="" if change is None else change.name,
         cores=machine.cores,
         energy=simulator.state.joules,
-        submit=jobs.submit,
-        start=np.where(ran, tasks["start"], np.nan),
-        finish=np.where(ran, tasks["finish"], np.nan),
-        size=rows["size"][: len(jobs)].astype(np.int64),
+        submit=whole.submit,
+        start=start,
+        finish=finish,
+        size=size,
         notes=log.notes[len(known) :],
     )
 
@@ -97,6 +106,27 @@ def prepared(machine: Platform, log: Log, policy: Baseline, change: Change | Non
     if change is not None and change.power is not None and policy.mode != WATCHED:
         machine = with_power_cap(machine, change)
     return (with_settings(machine, log, change) if policy.mode == WATCHED else machine), log
+
+
+def without_stuck_jobs(machine: Platform, log: Log) -> tuple[Platform, Log, Ints]:
+    """Return a machine and a log without the jobs that exceed a limit alone, and which jobs those of it are.
+
+    Slurm passes over them for ever; the simulation would not end.
+
+    Raises:
+        WorkloadError: there is no other job.
+    """
+    jobs, partitions = len(log.jobs), machine.partitions
+    limits = None if partitions is None else partitions.settings.get(JOB_LIMITS)
+    stuck = np.zeros(jobs, np.bool_) if limits is None else beyond(limits, jobs)
+    rows = np.flatnonzero(~stuck)
+    if len(rows) == jobs:
+        return machine, log, rows
+    if len(rows) == 0:
+        raise WorkloadError("every job of the log exceeds a limit alone, so none could run")
+    assert partitions is not None
+    settings = {**partitions.settings, JOB_LIMITS: of_some(limits, rows, jobs)}
+    return replace(machine, partitions=replace(partitions, settings=settings)), log.take(rows), rows
 
 
 def _with_own_priorities(partitions: Partitions, machine: Platform) -> Platform:
