@@ -4,21 +4,13 @@ Each waiting job in the slots is a row; layers of attention let every row look a
 rows of those jobs that may start are scored, and waiting by a row of its own. As in the kernel network the weights
 are shared by all jobs, so there is no window to speak of: give as many slots as jobs may ever wait.
 
-| option | default | meaning |
-|---|---|---|
-| ``hidden`` | 32 | numbers that a job is described by between the layers |
-| ``heads`` | 4 | of attention in each layer |
-| ``layers`` | 1 | of attention |
-| ``waiting_bias`` | -1.0 | how much waiting is liked at first beside starting a job |
-
 The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
 
 Source: section 6.3 of the dissertation names attention over all jobs as what should follow the window; Vaswani et al.,
 "Attention is all you need", 2017.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +18,8 @@ from torch.nn import functional
 
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.agent_options import COUNT, Option
+from hdeeprm_like.learning.agent_options import COUNT
+from hdeeprm_like.learning.ppo_options import Activation
 from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
 from hdeeprm_like.learning.slots import Rows
 
@@ -53,20 +46,19 @@ class Layer(nn.Module):
 
 
 class Attention(SlotPPO):
-    """PPO with attention between all jobs in the slots, with the options in the table of this module."""
+    """PPO with attention between all jobs in the slots; the parameters of the constructor are the options."""
 
-    OPTIONS: ClassVar[Mapping[str, Option]] = {**SlotPPO.OPTIONS, "heads": COUNT, "layers": COUNT}
     shows_all = True
 
     def __init__(
         self,
         gamma: float,
         layout: Layout,
-        hidden: int = 32,
-        heads: int = 4,
-        layers: int = 1,
-        waiting_bias: float = -1.0,
-        activation: str = "tanh",
+        hidden: Annotated[int, COUNT, "numbers that describe a job between the layers"] = 32,
+        heads: Annotated[int, COUNT, "heads of attention in each layer"] = 4,
+        layers: Annotated[int, COUNT, "layers of attention"] = 1,
+        waiting_bias: Annotated[float, "bias of waiting before training, beside 0 for a job"] = -1.0,
+        activation: Activation = "tanh",
         **ppo: Any,
     ) -> None:
         if hidden % heads:

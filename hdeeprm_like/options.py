@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, names_own
 from hdeeprm_like.decision.pair_names import (
     JOB_POLICY_NAMES,
@@ -27,36 +28,6 @@ from hdeeprm_like.option_sections import Section, TraceOptions, TrainingSection,
 
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
 
-OBJECTIVE_NAMES = (
-    "avg_job_slowdown",
-    "avg_job_completion",
-    "avg_completion_time",
-    "avg_utilization",
-    "makespan",
-    "energy_consumption",
-    "edp",
-    "window_slowdown",
-    "unused_cores",
-    "queue_length",
-    "queue_wait",
-    "avg_wait",
-    "wait",
-    "bounded_slowdown",
-    "execution_slowdown",
-    "window_execution_slowdown",
-    "used_cores",
-)
-OBSERVATION_NAMES = ("normal", "small", "minimal", "image", "deeprm", "compact", "horizon", "backfilling", "machines")
-ACTION_NAMES = ("policies", "jobs", "machines")
-
-Mode = Literal["sample", "integral", "change", "waits", "discounted", "end"]
-Preset = Literal[
-    "HDeepRM", "PolicySelect", "DeepRM", "CompactRM", "SMDP", "DeepBackfilling", "SchedInspector", "JobMachine"
-]
-QueueOrder = Literal[
-    "fcfs", "lcfs", "sjf", "smallest", "ljf", "saf", "laf", "f1", "f2", "f3", "f4", "wfp3_published", "unicep_published"
-]
-
 
 class ActionOptions(Section):
     """What an agent can do: apply policy pairs (thesis 3.2.3.2), or choose jobs of the window, and nodes for them."""
@@ -64,7 +35,7 @@ class ActionOptions(Section):
     kind: str | None = Field(
         None,
         description="Policies, jobs or machines; one of your own is named 'file.py:attribute'.",
-        examples=list(ACTION_NAMES),
+        examples=list(specs.ACTIONS),
     )
     selection: list[dict[str, list[str]]] = Field(
         [],
@@ -87,7 +58,7 @@ class ActionOptions(Section):
     def known_kind(cls, kind: str | None) -> str | None:
         """Refuse action spaces that do not exist."""
         if kind is not None:
-            check_part(kind, ACTION_NAMES)
+            check_part(kind, tuple(specs.ACTIONS))
         return kind
 
     @field_validator("core_policy")
@@ -142,8 +113,10 @@ class WindowOptions(Section):
 
     head: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the first jobs of the queue.")
     tail: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the last jobs of the queue.")
-    order: QueueOrder | None = Field(None, description="Of the queue that fills the slots; that of arrival if missing.")
-    opens: Literal["waiting", "fitting", "ticks"] | None = Field(
+    order: specs.QueueOrder | None = Field(
+        None, description="Of the queue that fills the slots; that of arrival if missing."
+    )
+    opens: specs.Opens | None = Field(
         None, description="When the agent is asked: jobs wait, a job of the window fits, or at every time step."
     )
     step: Annotated[float, Field(ge=0)] | None = Field(
@@ -155,14 +128,14 @@ class WindowOptions(Section):
 class EnvOptions(Section):
     """What the agent sees, may do and is rewarded for (thesis 3.2.3, 3.2.4); what is missing is the preset's."""
 
-    preset: Preset = Field("HDeepRM", description="A published decision space.")
+    preset: specs.Preset = Field("HDeepRM", description="A published decision space.")
     objective: str | dict[str, float] | None = Field(
         None,
         description="What the reward optimizes, or several with weights; your own are named 'file.py:attribute'. "
         "Cost and CO2 hold a file of values over time: 'cost:tariff.csv', 'carbon:intensity.csv'.",
-        examples=list(OBJECTIVE_NAMES),
+        examples=list(specs.OBJECTIVES),
     )
-    reward: Mode | None = Field(
+    reward: specs.Mode | None = Field(
         None,
         description="How the objective becomes a reward: as it is right after a decision, added up until the next, ...",
     )
@@ -174,7 +147,7 @@ class EnvOptions(Section):
     observation: str | None = Field(
         None,
         description="What the agent sees; an observation of your own is named 'file.py:attribute'.",
-        examples=list(OBSERVATION_NAMES),
+        examples=list(specs.OBSERVATIONS),
     )
     horizon: Annotated[int, Field(ge=1)] | None = Field(None, description="Time steps or events to look ahead.")
     backlog: Annotated[int, Field(ge=0)] | None = Field(None, description="Jobs outside the window in an image.")
@@ -200,7 +173,7 @@ class EnvOptions(Section):
             except OptionsError as error:
                 raise ValueError(str(error)) from None
             if named is None:
-                check_part(name, OBJECTIVE_NAMES)
+                check_part(name, tuple(specs.OBJECTIVES))
         return objective
 
     @field_validator("observation")
@@ -208,7 +181,7 @@ class EnvOptions(Section):
     def known_observation(cls, observation: str | None) -> str | None:
         """Refuse observations that do not exist."""
         if observation is not None:
-            check_part(observation, OBSERVATION_NAMES)
+            check_part(observation, tuple(specs.OBSERVATIONS))
         return observation
 
 

@@ -15,15 +15,14 @@ One's own are named ``module:attribute`` or ``file.py:attribute``; ``agents/own_
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
+from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, names_own
-from hdeeprm_like.decision.observations.view import KINDS
-from hdeeprm_like.decision.presets import Actions, Space, policy_named
+from hdeeprm_like.decision.presets import Space, policy_named
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
-from hdeeprm_like.decision.rewards import MODES, OBJECTIVES, Objective, Rated
-from hdeeprm_like.decision.window.arrays import OPENS
+from hdeeprm_like.decision.rewards import OBJECTIVES, Objective, Rated
 from hdeeprm_like.errors import OptionsError, did_you_mean, require_number
 from hdeeprm_like.plugins import find
 
@@ -50,10 +49,14 @@ def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = Non
         if "objectives" in found:
             raise OptionsError("objective and objectives say the same; give one of them")
         found["objectives"] = found.pop(OBJECTIVE)
-    for name, names in (("observation", KINDS), ("actions", get_args(Actions))):
+    for name, names in (("observation", specs.OBSERVATIONS), ("actions", specs.ACTIONS)):
         if isinstance(found.get(name), str):
             found[name] = find(found[name], {one: one for one in names}, name, folder)
-    for name, words in (("opens", OPENS), ("reward", MODES), ("core_policy", tuple(CORE_POLICIES))):
+    for name, words in (
+        ("opens", specs.DECISION_POINTS),
+        ("reward", specs.REWARD_MODES),
+        ("core_policy", CORE_POLICIES),
+    ):
         if name in found and found[name] not in words:
             raise OptionsError(f"{name} {found[name]!r:.80} is not known{did_you_mean(str(found[name]), words)}")
     for name in ("observation", "actions", "pairs"):

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hdeeprm_like.decision.mode_specs import MODES
 from hdeeprm_like.decision.score_files import (
     ZOO,
     ScoredPolicy,
@@ -57,25 +58,6 @@ __all__ = [
     "Baseline",
     "baseline",
 ]
-
-STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
-RESERVE, SLURM, BOUNDED = 10, 11, 12
-
-MODES = {
-    "strict": STRICT,
-    "greedy": GREEDY,
-    "commit": COMMIT,
-    "commitbackfill": COMMIT_BACKFILL,
-    "easy": EASY,
-    "easyfcfs": EASY_FCFS,
-    "easysjf": EASY_SJF,
-    "conservative": CONSERVATIVE,
-    "packing": PACKING,
-    "scored": SCORED,
-    "reserve": RESERVE,
-    "slurm": SLURM,
-    "bounded": BOUNDED,
-}
 
 RESERVED = (
     "reserve"  # the mode that has options: how many cores it keeps, and the longest request, in s, that may take them

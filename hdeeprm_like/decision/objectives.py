@@ -1,10 +1,11 @@
-"""Objectives in compiled code, by the numbers under which `decision.rewards` names them."""
+"""Objectives in compiled code; `decision.specs.OBJECTIVES` names them, and its order numbers them."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1
+from hdeeprm_like.decision.specs import code_of, objective_codes
 from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.statistics import bounded_slowdown_at, execution_time, pace_of
 from hdeeprm_like.decision.window.window import fill_slots
@@ -12,13 +13,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.tables import Tables
 
-SLOWDOWN, COMPLETION, UTILIZATION, MAKESPAN, ENERGY, EDP = 0, 1, 2, 3, 4, 5
-WINDOW_SLOWDOWN, UNUSED_CORES, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, USED_CORES = 6, 7, 8, 9, 10, 11
-EXECUTION_SLOWDOWN, WINDOW_EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN = 12, 13, 14
-NUMBER_OF_OBJECTIVES = 15
-OF_WINDOW = (WINDOW_SLOWDOWN, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, WINDOW_EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN)
-OF_EXECUTION = (EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN)
-AT_END = (AVG_WAIT, BOUNDED_SLOWDOWN)  # tell of the whole schedule; the others are 0 when all jobs are over
+NUMBER_OF_OBJECTIVES = len(objective_codes())
 
 
 @compiled
@@ -196,21 +191,7 @@ def avg_wait(tables: Tables, window: Window, ahead: float) -> float:
 
 
 VALUES: dict[int, Callable[[Tables, Window, float], float]] = {
-    SLOWDOWN: slowdown,
-    COMPLETION: completion,
-    UTILIZATION: utilization,
-    MAKESPAN: makespan,
-    ENERGY: energy,
-    EDP: energy_delay,
-    WINDOW_SLOWDOWN: window_slowdown,
-    UNUSED_CORES: unused_cores,
-    QUEUE_LENGTH: queue_length,
-    QUEUE_WAIT: share_of_longest_wait,
-    AVG_WAIT: avg_wait,
-    USED_CORES: used_cores,
-    EXECUTION_SLOWDOWN: execution_slowdown,
-    WINDOW_EXECUTION_SLOWDOWN: window_execution_slowdown,
-    BOUNDED_SLOWDOWN: bounded_slowdown,
+    number: code_of("objectives", code, f"objectives:{code}") for number, code in enumerate(objective_codes())
 }
 """The objectives by number."""
 

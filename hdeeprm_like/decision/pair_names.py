@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, holds_file, is_baseline, names_own
+from hdeeprm_like.decision.names import CORE_POLICY_NAMES, JOB_POLICIES, baseline, holds_file, is_baseline, names_own
 from hdeeprm_like.decision.rates import beside_rates
 from hdeeprm_like.decision.score_files import SCORED
 from hdeeprm_like.decision.tree_files import LEARNED, with_files
 from hdeeprm_like.errors import OptionsError, did_you_mean
 
-JOB_POLICY_NAMES = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
+JOB_POLICY_NAMES = tuple(JOB_POLICIES)
 
 Pair: TypeAlias = tuple[str, str]
 

@@ -6,12 +6,13 @@ of the five papers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions, name_of
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.layout import Layout, plain_layout
@@ -27,7 +28,7 @@ from hdeeprm_like.errors import OptionsError, did_you_mean, require_number, requ
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
 NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
-Actions: TypeAlias = Literal["policies", "jobs", "machines"]
+Actions: TypeAlias = specs.Actions
 
 # of the whole numbers of a `Space`
 LEAST = {"head": 0, "tail": 0, "placed": 0, "horizon": 1, "backlog": 0, "memory_units": 0}
@@ -246,79 +247,13 @@ class Space:
         return replace(plain, blocks=blocks, slots=system.window.slots, nodes=nodes)
 
 
-THIRD = 1.0 / 3.0
+def space_of(preset: specs.PresetSpec) -> Space:
+    """Return the decision space of a published one."""
+    found = dict(preset.fields)
+    if "objectives" in found:
+        found["objectives"] = {OBJECTIVES[name]: weight for name, weight in found["objectives"].items()}
+    return Space(**found)
 
-PRESETS: dict[str, Space] = {
-    "HDeepRM": Space(),
-    "PolicySelect": Space(
-        pairs=tuple((job, "high_gflops") for job in ("first", "shortest", "smallest")),
-        observation="minimal",
-        reward="integral",
-    ),
-    "DeepRM": Space(
-        actions="jobs",
-        head=10,
-        opens="ticks",
-        step=1.0,
-        observation="image",
-        memory_units=10,
-        reward="integral",
-    ),
-    "CompactRM": Space(
-        actions="jobs",
-        head=10,
-        opens="fitting",
-        step=1.0,
-        observation="compact",
-        objectives={OBJECTIVES["window_slowdown"]: 1.0},
-        reward="waits",
-    ),
-    "SMDP": Space(
-        actions="jobs",
-        head=128,
-        opens="fitting",
-        step=1.0,
-        observation="horizon",
-        horizon=60,
-        objectives={OBJECTIVES["window_slowdown"]: 1.0},
-        reward="discounted",
-    ),
-    "DeepBackfilling": Space(
-        actions="jobs",
-        head=10,
-        tail=10,
-        observation="backfilling",
-        objectives={OBJECTIVES[name]: THIRD for name in ("unused_cores", "queue_length", "queue_wait")},
-        reward="waits",
-    ),
-    "SchedInspector": Space(
-        actions="jobs",
-        head=1,
-        order="sjf",
-        opens="fitting",
-        observation="horizon",
-        wait=True,
-        objectives={OBJECTIVES["bounded_slowdown"]: 1.0},
-        reward="change",
-    ),
-    "JobMachine": Space(
-        actions="machines",
-        head=20,
-        opens="fitting",
-        observation="machines",
-        objectives={OBJECTIVES["avg_wait"]: 1.0 / 3600.0},
-    ),
-}
-"""The spaces of the papers, with their figures where these tell them; what SchedInspector sees is of our choice.
 
-| preset | source | slots | asked | sees | rewarded |
-|---|---|---|---|---|---|
-| HDeepRM | thesis 3.2.3 | - | jobs wait | normal | a sample of avg_job_slowdown |
-| PolicySelect | 003, section 2 (CuSH) | - | jobs wait | minimal | the integral of avg_job_slowdown |
-| DeepRM | 000, 4.4; 003, 4.1 | 10 | each step | image, 20 steps, cores and memory | the integral of avg_job_slowdown |
-| CompactRM | 003, 4.2 to 4.4 | 10 | a job fits | compact, 20 steps | a sample of window_slowdown on waiting |
-| SMDP | 000, 4.7, table 5.5 | 128 | a job fits | 60 events | window_slowdown, discounted |
-| DeepBackfilling | 001, II and III | 10 + 10 | jobs wait | cores | equation 2 on waiting |
-| SchedInspector | told in 001, V | 1 | the shortest job fits | 20 events, waits | changes of bounded_slowdown |
-| JobMachine | 004, II.E | 20 | a job fits | machines | a sample of avg_wait in h |
-"""
+PRESETS: dict[str, Space] = {name: space_of(preset) for name, preset in specs.PRESETS.items()}
+"""The spaces of the papers, as `decision.specs.PRESETS` lists them."""

@@ -3,83 +3,40 @@
 An objective is a function of the state, and more is better. Most are rates: what the cluster gains or loses each
 second in its present state, so that their integral over the run is the metric to optimize, up to a constant.
 
-| objective | value | source |
-|---|---|---|
-| ``avg_job_slowdown`` | minus the sum of 1 / requested time over the jobs in the system, in 1/s | thesis 3.2.4 |
-| ``avg_job_completion`` | minus the number of jobs in the system; also ``avg_completion_time`` | thesis 3.2.4 |
-| ``avg_utilization`` | number of cores that serve jobs | thesis 3.2.4 |
-| ``makespan`` | computing capability in use, in GFLOP/s: work done sooner ends sooner | thesis 3.2.4 |
-| ``energy_consumption`` | minus the power of all cores, in W | thesis 3.2.4 |
-| ``cost:FILE.csv`` | minus what the power costs each second by a tariff, see `decision.rates` | |
-| ``carbon:FILE.csv`` | minus the kg of CO2 that it emits each second by an intensity | |
-| ``edp`` | minus (power x time + energy), in J: the growth of energy times elapsed time | the thesis' code of 2019 |
-| ``window_slowdown`` | the same over the jobs in the window, in 1/s | thesis 3.2.4, with the window of 000, 4.6.3 |
-| ``execution_slowdown`` | minus the sum of 1 / execution time over the jobs in the system, in 1/s | 000, equation 4.1 |
-| ``window_execution_slowdown`` | the same over the jobs in the window, in 1/s | 000, section 4.6.3 |
-| ``unused_cores`` | minus the share of the cores that serve no job | 001, equation 2 |
-| ``queue_length`` | minus the number of waiting jobs, as a share of the most until now | 001, equation 2 |
-| ``queue_wait`` | minus their time in the queue together, as a share of the most until now | 001, equation 2 |
-| ``avg_wait`` | minus the mean wait of all jobs until now, in s; also ``wait`` | 004, section II.E |
-| ``bounded_slowdown`` | minus the mean of all jobs until now, as if those that wait started now | 000, equation 2.3 |
-| ``used_cores`` | share of the cores that serve jobs | 004, section II.E |
+The built-in objectives are listed in `decision.specs.OBJECTIVES`. Two kinds more read a file, see `decision.rates`:
+``cost:FILE.csv``, minus what the power costs each second by a tariff, and ``carbon:FILE.csv``, minus the kg of CO2
+that it emits each second by an intensity.
 
 Execution times are those on a core of mean speed; with Batsim, where nobody knows them before the end, they are what
 users request. ``wait`` and ``bounded_slowdown`` are what is reported of a schedule: by ``change`` each decision gets
 its part of it, up to the constant that jobs begin with, and by ``end`` the last one gets all.
 
-| mode | the reward of a decision |
-|---|---|
-| ``sample`` | the objective right after it; what HDeepRM does |
-| ``integral`` | the integral of the objective until the next decision, or the end (000, equation 4.1, in unit steps) |
-| ``change`` | how much the objective is greater at the next decision, or the end, than it was just before this one |
-| ``waits`` | the objective right after it if the agent waits, 0 if it starts a job (001, III.B; 003, 4.3) |
-| ``end`` | the objective at the end of the episode, after its last decision; 0 after all others |
-| ``discounted`` | as ``integral``, each time step counting *gamma* times the one before (000, equation 2.18) |
+The modes are listed in `decision.specs.REWARD_MODES`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.decision.objectives import (
-    AT_END,
-    AVG_WAIT,
-    BOUNDED_SLOWDOWN,
-    COMPLETION,
-    EDP,
-    ENERGY,
-    EXECUTION_SLOWDOWN,
-    MAKESPAN,
-    NUMBER_OF_OBJECTIVES,
-    OF_EXECUTION,
-    OF_WINDOW,
-    QUEUE_LENGTH,
-    QUEUE_WAIT,
-    SLOWDOWN,
-    UNUSED_CORES,
-    USED_CORES,
-    UTILIZATION,
-    VALUES,
-    WINDOW_EXECUTION_SLOWDOWN,
-    WINDOW_SLOWDOWN,
-    objective_value,
-)
+from hdeeprm_like.decision import specs
+from hdeeprm_like.decision.objectives import NUMBER_OF_OBJECTIVES, objective_value
 from hdeeprm_like.decision.rates import KILOWATT_HOUR, Rates
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow, has_ended, is_over
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.dispatch import check_numbers
+from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Records
 
-Mode: TypeAlias = Literal["sample", "integral", "change", "waits", "discounted", "end"]
-MODES: tuple[Mode, ...] = get_args(Mode)
-SAMPLE, INTEGRAL, CHANGE, WAITS, DISCOUNTED, END = range(len(MODES))
+Mode: TypeAlias = specs.Mode
+MODES = tuple(specs.REWARD_MODES)
+SAMPLE, INTEGRAL, CHANGE, WAITS, DISCOUNTED, END = range(6)
+check_names("reward modes", MODES, ("sample", "integral", "change", "waits", "discounted", "end"), "decision.rewards")
 
 REWARD = np.dtype(
     [
@@ -220,7 +177,7 @@ class BuiltIn:
         Raises:
             OptionsError: it is one of the window's, which a state alone does not tell.
         """
-        if self.number in OF_WINDOW:
+        if specs.OBJECTIVES[self.name].of_window:
             raise OptionsError(f"objective {self.name!r} needs the window of a run; name it in the options instead")
         window = JobWindow(state, lists=False)
         jobs = state.tables.jobs
@@ -250,27 +207,8 @@ class Rated:
 
 Objective: TypeAlias = Callable[[State], float]
 
-_NUMBERS = {
-    "avg_job_slowdown": SLOWDOWN,
-    "avg_job_completion": COMPLETION,
-    "avg_completion_time": COMPLETION,
-    "avg_utilization": UTILIZATION,
-    "makespan": MAKESPAN,
-    "energy_consumption": ENERGY,
-    "edp": EDP,
-    "window_slowdown": WINDOW_SLOWDOWN,
-    "unused_cores": UNUSED_CORES,
-    "queue_length": QUEUE_LENGTH,
-    "queue_wait": QUEUE_WAIT,
-    "avg_wait": AVG_WAIT,
-    "used_cores": USED_CORES,
-    "wait": AVG_WAIT,
-    "bounded_slowdown": BOUNDED_SLOWDOWN,
-    "execution_slowdown": EXECUTION_SLOWDOWN,
-    "window_execution_slowdown": WINDOW_EXECUTION_SLOWDOWN,
-}
-check_numbers("objectives", _NUMBERS, VALUES, "decision.objectives.VALUES", NUMBER_OF_OBJECTIVES)
-OBJECTIVES: dict[str, Objective] = {name: BuiltIn(name, number) for name, number in _NUMBERS.items()}
+OBJECTIVES: dict[str, Objective] = {name: BuiltIn(name, *specs.numbers_of([name])) for name in specs.OBJECTIVES}
+OF_EXECUTION = specs.numbers_of([name for name, spec in specs.OBJECTIVES.items() if spec.of_execution])
 BUILT_IN = BuiltIn, Rated  # those that compiled code knows
 
 
@@ -317,7 +255,9 @@ class Reward:
         if not self.objectives:
             raise OptionsError("a reward needs at least one objective")
         for one in self.objectives:
-            if mode == "end" and (isinstance(one, Rated) or (isinstance(one, BuiltIn) and one.number not in AT_END)):
+            if mode == "end" and (
+                isinstance(one, Rated) or (isinstance(one, BuiltIn) and not specs.OBJECTIVES[one.name].at_end)
+            ):
                 raise OptionsError(f"reward 'end': objective {one.name!r} tells nothing at the end; take 'integral'")
         self.mode = mode
         params = np.zeros(1, REWARD)

@@ -13,7 +13,7 @@ computes what it needs of them in one batched forward pass.
 import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ from torch.nn import functional
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.agent_options import Option
 from hdeeprm_like.learning.batch import Batch as Batch
 from hdeeprm_like.learning.returns import discounted_returns, standardized
 from hdeeprm_like.learning.user_code import code_of, locating_errors
@@ -40,7 +39,6 @@ class LearningAgent(nn.Module):
     """An agent with a network that learns from episodes.
 
     Attributes:
-        OPTIONS: what the options of a subclass may be, by the name of the constructor's parameter.
         gamma: discount of one decision. learning_rate: of the optimizer; the option ``lr`` sets it.
         lr_end, entropy_end: what learning rate and weight of the entropy bonus become until the end of a training,
             linearly; None where they stay. optimizer_name: ``adam`` or ``rmsprop``; the option ``optimizer`` sets it.
@@ -50,7 +48,6 @@ class LearningAgent(nn.Module):
         any_size: whether the weights fit machines and queues of any size; such an agent can `fit`.
     """
 
-    OPTIONS: ClassVar[Mapping[str, Option]] = {}
     gamma: float = 0.99
     learning_rate: float = 0.001
     lr_end: float | None = None

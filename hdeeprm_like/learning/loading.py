@@ -116,7 +116,7 @@ def build_agent(
         raise OptionsError(
             f"agent.{unknown[0]}: {kind.__name__} has no such option{did_you_mean(unknown[0], {*names, *GENERAL})}"
         )
-    check_options(kind.OPTIONS, reached, options, "agent")
+    check_options(reached, options, "agent")
     for name, option in SCHEDULES.items():
         if name in options and not option.fits(options[name]):
             raise OptionsError(f"agent.{name} is {options[name]!r:.60}; {option.wanted} is needed")

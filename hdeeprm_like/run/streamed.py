@@ -12,6 +12,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import Choices, Policy, PolicyActions, name_of
+from hdeeprm_like.decision.mode_specs import MODES_BY_NAME
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.plans import make_room as make_room_for_plans
 from hdeeprm_like.engine.compaction import compact, ended_rows, make_room
@@ -26,7 +27,7 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.types import Ints, Records
 
-STREAMED_MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "reserve", "conservative")  # of baselines
+STREAMED_MODES = tuple(name for name, spec in MODES_BY_NAME.items() if spec.streams)  # of baselines
 AHEAD = 1.0  # s, from a submission on, of which an instant must know all submissions
 STREAMED_CLOCKS: tuple[Clock, ...] = ("textbook", "one-by-one")
 

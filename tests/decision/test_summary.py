@@ -8,12 +8,14 @@ from paper_clusters import cluster, jobs, started
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.observations.arrays import Sizes
-from hdeeprm_like.decision.observations.summary import KINDS, quartile
+from hdeeprm_like.decision.observations.summary import quartile
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, View
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.numbers import SHORTEST
 from hdeeprm_like.engine.state import Instant, State
+
+KINDS = ("normal", "small", "minimal")
 
 
 def summary(state, kind="normal", sensitivity=0.05):

@@ -16,7 +16,6 @@ The share still to compute is by the user's estimate: 1 - done / requested opera
 """
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.decision.layout import NODE, Block
@@ -27,9 +26,6 @@ from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
 from hdeeprm_like.types import Floats, Records
-
-Kind: TypeAlias = Literal["normal", "small", "minimal"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 REQUESTS = ("time", "cores", "memory", "bandwidth")
 STATISTICS = ("minimum", "q1", "median", "q3", "maximum")
@@ -171,7 +167,7 @@ def blocks(sizes: Sizes, hardware: bool, cores: bool) -> tuple[Block, ...]:
     return (*found, Block("", 1, (*queue, "queue variation")))
 
 
-def summary(kind: Kind, write: Callable[[Tables, Window, ViewArrays, Floats], None]) -> Observation:
+def summary(kind: str, write: Callable[[Tables, Window, ViewArrays, Floats], None]) -> Observation:
     """Return one of the three kinds."""
     return Observation(
         name=kind,

@@ -1,14 +1,6 @@
 """All that an agent can be shown, by kind.
 
-| kind | what | shape | source |
-|---|---|---|---|
-| ``normal``, ``small``, ``minimal`` | a summary, see ``summary`` | (F,) | thesis 3.2.3.1 |
-| ``image`` | cluster, slots and backlog as pixels, see ``image`` | (H, columns) | 000, section 4.4 |
-| ``deeprm`` | the same with colours of running jobs and the last arrival, see ``deeprm`` | (H, columns) | DeepRM |
-| ``compact`` | cores over time, features of the jobs in the slots, see ``compact`` | (F,) | 000, section 4.6.1 |
-| ``horizon`` | the next events, features of the jobs in the slots, see ``horizon`` | (F,) | 000, section 4.7 |
-| ``backfilling`` | each core, the jobs of the split window, see ``backfilling`` | (F,) | 001, section III.A |
-| ``machines`` | jobs and free machines, see ``machines`` | (F,) | 004, section II.E |
+The kinds are listed in `decision.specs.OBSERVATIONS`; the module of each describes its features.
 
 With *wait*, the clock and the waiting times of the jobs in the slots stand behind all kinds but images, see ``waits``.
 
@@ -16,22 +8,16 @@ All features lie within [0, 1] unless they are asked for raw; the summaries and 
 """
 
 import math
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 
 from hdeeprm_like import limits
 from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.layout import Block
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, new_params
 from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
-from hdeeprm_like.decision.observations.backfilling import BACKFILLING
-from hdeeprm_like.decision.observations.compact import COMPACT
-from hdeeprm_like.decision.observations.deeprm import DEEPRM
-from hdeeprm_like.decision.observations.horizon import HORIZON
-from hdeeprm_like.decision.observations.image import IMAGE
-from hdeeprm_like.decision.observations.machines import MACHINES
-from hdeeprm_like.decision.observations.summary import MINIMAL, NORMAL, SMALL
 from hdeeprm_like.decision.observations.waits import with_waits
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
@@ -44,17 +30,15 @@ from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats
 
-Kind: TypeAlias = Literal[
-    "normal", "small", "minimal", "image", "deeprm", "compact", "horizon", "backfilling", "machines"
-]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Kind: TypeAlias = specs.Kind
+KINDS = tuple(specs.OBSERVATIONS)
 
 OBSERVATIONS: dict[str, Observation] = {
-    one.name: one for one in (NORMAL, SMALL, MINIMAL, IMAGE, DEEPRM, COMPACT, HORIZON, BACKFILLING, MACHINES)
+    name: specs.code_of("observations", name, f"observations.{spec.code}") for name, spec in specs.OBSERVATIONS.items()
 }
-"""All kinds by name; a new one is a module that exports an `Observation`, and a place here."""
+"""All kinds by name."""
 
-check_names("observations", KINDS, OBSERVATIONS, "decision.observations.view.OBSERVATIONS")
+check_names("observations", KINDS, [one.name for one in OBSERVATIONS.values()], "decision.specs.OBSERVATIONS")
 WITH_WAITS = {one.name: with_waits(one) for one in OBSERVATIONS.values() if not one.is_image}
 
 

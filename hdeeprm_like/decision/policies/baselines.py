@@ -2,41 +2,17 @@
 
 from collections.abc import Callable
 
-from hdeeprm_like.decision.names import (
-    BOUNDED,
-    COMMIT,
-    COMMIT_BACKFILL,
-    CONSERVATIVE,
-    EASY,
-    EASY_FCFS,
-    EASY_SJF,
-    GREEDY,
-    MODES,
-    PACKING,
-    RESERVE,
-    SCORED,
-    SLURM,
-    STRICT,
-)
+from hdeeprm_like.decision.mode_specs import MODES, MODES_BY_NAME, SCORED, SLURM
 from hdeeprm_like.decision.policies.bounded import close_guarantees, open_guarantees
-from hdeeprm_like.decision.policies.conservative import start_conservative
-from hdeeprm_like.decision.policies.easy import (
-    start_all_that_fit,
-    start_beside_reserve,
-    start_best_pairs,
-    start_committed,
-    start_in_order,
-    start_with_backfilling,
-)
-from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, start_on_nodes
+from hdeeprm_like.decision.policies.node_starts import start_on_nodes
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.run_times import follow
-from hdeeprm_like.decision.policies.scored import start_scored
 from hdeeprm_like.decision.policies.slurm import start_like_slurm
+from hdeeprm_like.decision.specs import code_of
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.dispatch import by_number, check_numbers
+from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_sets import no_partitions
@@ -87,24 +63,9 @@ def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
 
 
 STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
-    STRICT: start_in_order,
-    GREEDY: start_all_that_fit,
-    COMMIT: start_committed,
-    COMMIT_BACKFILL: start_committed,
-    EASY: start_with_backfilling,
-    EASY_FCFS: start_with_backfilling,
-    EASY_SJF: start_with_backfilling,
-    CONSERVATIVE: start_conservative,
-    PACKING: start_best_pairs,
-    SCORED: start_scored,
-    RESERVE: start_beside_reserve,
-    BOUNDED: start_all_that_fit,
-    SLURM: start_in_order,  # without partitions it is refused, see `plans.slurm_rows_of`
+    MODES[name]: code_of("modes", name, f"policies.{spec.start}") for name, spec in MODES_BY_NAME.items()
 }
-"""How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""
-
-check_numbers("modes", MODES, STARTS, "decision.policies.baselines.STARTS")
-check_numbers("modes", MODES, {SLURM, *STARTS_ON_NODES}, "decision.policies.node_starts.STARTS_ON_NODES")
+"""How each mode starts jobs; without partitions the mode ``slurm`` is refused, see `plans.slurm_rows_of`."""
 
 
 @compiled

@@ -7,7 +7,7 @@ that to the head.
 
 import numpy as np
 
-from hdeeprm_like.decision.names import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
+from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
 from hdeeprm_like.decision.policies.plans import NOBODY, Plans, pass_changes, planned_time, read_changes
 from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
 from hdeeprm_like.decision.policies.reservations import find_room, give, looks_at_nodes, reserve

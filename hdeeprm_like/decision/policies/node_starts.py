@@ -2,25 +2,10 @@
 
 from collections.abc import Callable
 
-from hdeeprm_like.decision.names import (
-    BOUNDED,
-    COMMIT,
-    COMMIT_BACKFILL,
-    CONSERVATIVE,
-    EASY,
-    EASY_FCFS,
-    EASY_SJF,
-    GREEDY,
-    PACKING,
-    RESERVE,
-    SCORED,
-    STRICT,
-)
+from hdeeprm_like.decision.mode_specs import BOUNDED, MODES, MODES_BY_NAME, SCORED
 from hdeeprm_like.decision.policies.node_plans import (
     reserve_heads,
-    start_around_guarantees,
     start_around_reservations,
-    start_beside_kept,
     start_candidates,
     start_strictly,
 )
@@ -29,6 +14,7 @@ from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.scored import sort_by_score
 from hdeeprm_like.decision.policies.scores import STAGES
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize
+from hdeeprm_like.decision.specs import code_of
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.tables import Tables
@@ -73,18 +59,9 @@ def start_around_heads(tables: Tables, plans: Plans, k: int) -> None:
 
 
 STARTS_ON_NODES: dict[int, Callable[[Tables, Plans, int], None]] = {
-    STRICT: start_heads,
-    COMMIT: start_heads,
-    GREEDY: start_without_reservations,
-    PACKING: start_without_reservations,
-    CONSERVATIVE: start_around_all,
-    EASY: start_around_heads,
-    EASY_FCFS: start_around_heads,
-    EASY_SJF: start_around_heads,
-    COMMIT_BACKFILL: start_around_heads,
-    SCORED: start_around_heads,
-    RESERVE: start_beside_kept,
-    BOUNDED: start_around_guarantees,
+    MODES[name]: code_of("modes", name, f"policies.{spec.on_nodes}")
+    for name, spec in MODES_BY_NAME.items()
+    if spec.on_nodes
 }
 """How each mode starts jobs where there are partitions, that of `slurm.start_like_slurm` apart."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.decision.names import (
+from hdeeprm_like.decision.mode_specs import (
     COMMIT,
     COMMIT_BACKFILL,
     CONSERVATIVE,
@@ -15,15 +15,12 @@ from hdeeprm_like.decision.names import (
     EASY_SJF,
     GREEDY,
     MODES,
-    ORDERS,
     PACKING,
-    PLACEMENTS,
     RESERVE,
     SLURM,
     STRICT,
-    Baseline,
-    number_of_times,
 )
+from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds, make_room_for_jobs, new_bounds
 from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in

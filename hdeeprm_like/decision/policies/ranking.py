@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hdeeprm_like.decision.names import SCORED, Baseline
+from hdeeprm_like.decision.mode_specs import SCORED
+from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.baselines import open_decision
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out

@@ -1,25 +1,26 @@
 """The rows of a window: what compiled functions read and write of the queue that an agent sees, see ``window``."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 
+from hdeeprm_like.decision import specs
+from hdeeprm_like.decision.specs import QUEUE_ORDERS
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.numbers import FIRST_CHANGING, ORACLE, ORDERS, REQUESTED
+from hdeeprm_like.engine.dispatch import check_names
+from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import longer
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Ints, Records
 
-Opens: TypeAlias = Literal["waiting", "fitting", "ticks"]
-OPENS: tuple[Opens, ...] = get_args(Opens)
+Opens: TypeAlias = specs.Opens
+OPENS = tuple(specs.DECISION_POINTS)
 ON_WAITING, ON_FITTING, ON_TICKS = 0, 1, 2
+check_names("decision points", OPENS, ("waiting", "fitting", "ticks"), "decision.window.arrays")
 
 ARRIVAL = "fcfs"
-QUEUE_ORDERS = {name: number for name, number in ORDERS.items() if number < FIRST_CHANGING and number != ORACLE}
-"""By which the slots can be filled: orders that do not change while a job waits, and need not know its run time."""
-
 NONE = -1  # no job: in an empty slot
 NEVER = 2**31 - 1  # cores that let no job start: in an empty slot
 EARLY = 1e-6  # s; an instant is at a time step if it comes no earlier than that before it: Batsim tells microseconds
