@@ -115,6 +115,8 @@ def change_named(text: str) -> Change:
     Raises:
         OptionsError: it is none.
     """
+    if not text.isprintable():
+        raise OptionsError(f"change {text[:80]!r}: is none of nodes=+10%, bf_interval=60 and the like")
     change = Change(text.strip())
     for part in text.split(";") if text.strip() else [""]:
         change = _with_part(change, part.strip())

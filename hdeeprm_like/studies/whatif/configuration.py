@@ -38,8 +38,8 @@ def with_settings(machine: Platform, log: Log, change: Change | None) -> Platfor
     for entry in change.entries:
         if entry.key in LIMITS:
             before = limits.get(entry[:3])
-            merged = isinstance(before, dict) and isinstance(entry.value, dict)
-            limits[entry[:3]] = {**before, **entry.value} if merged else entry.value
+            both = isinstance(before, dict) and isinstance(entry.value, dict)
+            limits[entry[:3]] = {**(before or {}), **entry.value} if both else entry.value
         elif (rank := RANKS.get((entry.kind, entry.key))) is not None:
             settings[rank] = {**(settings.get(rank) or {}), **_ranked(entry, log, settings.get(rank) or {})}
         elif entry.key in COLUMNS:

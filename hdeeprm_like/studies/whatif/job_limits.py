@@ -44,7 +44,10 @@ def job_limits(entries: Limits, log: Log, partitions: Partitions) -> JobLimits:
     Raises:
         OptionsError: no job of the log has a name that a limit is for.
     """
-    most, jobs, limits, amounts = [], [], [], []
+    most: list[Floats] = []
+    jobs: list[Ints] = []
+    limits: list[Ints] = []
+    amounts: list[Floats] = []
     for (kind, name, key), value in entries.items():
         counted, groups = _groups(kind, name, key, log, partitions)
         for asked, bound in _asked(value, log):
@@ -53,7 +56,7 @@ def job_limits(entries: Limits, log: Log, partitions: Partitions) -> JobLimits:
             rows = np.flatnonzero(counted & (asked > 0.0))
             numbers, of_row = np.unique(groups[rows], return_inverse=True)
             jobs.append(rows)
-            limits.append(of_row + sum(map(len, most)))
+            limits.append(of_row + sum(len(one) for one in most))
             amounts.append(asked[rows])
             most.append(np.full(len(numbers), bound))
     none = np.zeros(0, np.int64)

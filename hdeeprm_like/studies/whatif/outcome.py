@@ -118,13 +118,13 @@ def without_stuck_jobs(machine: Platform, log: Log) -> tuple[Platform, Log, Ints
     """
     jobs, partitions = len(log.jobs), machine.partitions
     limits = None if partitions is None else partitions.settings.get(JOB_LIMITS)
-    stuck = np.zeros(jobs, np.bool_) if limits is None else beyond(limits, jobs)
-    rows = np.flatnonzero(~stuck)
+    if partitions is None or limits is None:
+        return machine, log, np.arange(jobs)
+    rows = np.flatnonzero(~beyond(limits, jobs))
     if len(rows) == jobs:
         return machine, log, rows
     if len(rows) == 0:
         raise WorkloadError("every job of the log exceeds a limit alone, so none could run")
-    assert partitions is not None
     settings = {**partitions.settings, JOB_LIMITS: of_some(limits, rows, jobs)}
     return replace(machine, partitions=replace(partitions, settings=settings)), log.take(rows), rows
 
