@@ -3,7 +3,7 @@
 Actor and critic share the input layer and have three hidden layers each, with LeakyReLU between them. After each batch
 of episodes Adam takes one step on the policy loss, weighted by the advantages, plus the Huber loss of the critic. With
 ``training.n_steps``, ``"optimizer": "rmsprop"`` and ``gae_lambda`` 1 this is A2C (Mnih et al. 2016): each step learns
-from so many decisions of every episode, and from what the critic expects to follow.
+from *n_steps* decisions of every episode, bootstrapped with the critic's values.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""One small network for every job: it scores each job that may start, and one more network scores waiting.
+"""One small network for every job: it scores each job that may start; a second network scores waiting.
 
-As the weights are shared by all jobs, they fit queues and machines of any size, so a trained agent plays any trace; and
-what is learned of one job holds for all others, where a network over a flat window learns each slot anew.
+All jobs share the weights, so they fit queues and machines of any size, and a trained agent can run any trace; what is
+learned from one job holds for all, whereas a network over a flat window learns each slot separately.
 
 The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
 

@@ -3,7 +3,7 @@
 Details, as in the published implementations: two networks of tanh layers with orthogonal weights; Adam with epsilon
 1e-5; clipped surrogate; advantages by GAE, standardized in each minibatch; entropy bonus; half the mean squared error
 of the values, optionally clipped; gradient clipping; learning rate falling linearly to 0. An update learns from whole
-episodes, or from parts of them (``training.n_steps``) with what the critic expects to follow.
+episodes, or from parts of them (``training.n_steps``) bootstrapped with the critic's values.
 
 Observations of a queue's window end with the features of empty slots, which are 0 and add nothing to a product. To save
 time on a CPU, a minibatch is sorted by how many features its observations have before these zeros, and the first layer
@@ -41,14 +41,14 @@ from hdeeprm_like.learning.ppo_options import (
     ValueCoefficient,
 )
 
-SMALLEST_VARIANCE = 1e-8  # of a feature, so that one that hardly varies is not divided by almost 0
+SMALLEST_VARIANCE = 1e-8  # of a feature, so that nearly constant features are not divided by almost 0
 HALVINGS = 4  # a block has all features, the first half of them, the first quarter, ... down to 1 / 2**HALVINGS
-TRIMMED = 128  # consecutive decisions that share one length, since finding each one's own would take longer
-CHUNK = 4096  # decisions in one forward pass where no gradient is needed
+TRIMMED = 128  # consecutive decisions that share one width, since individual widths take longer to find
+CHUNK = 4096  # decisions per forward pass without gradient
 
 
 class Dense(nn.Linear):
-    """A dense layer that also takes observations whose last features, all 0, have been cut off."""
+    """A dense layer that also takes observations without their last features, if these are all 0."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return (B, outputs) for (B, F') inputs, the first F' features of B observations."""
@@ -56,7 +56,7 @@ class Dense(nn.Linear):
 
 
 class Tanh(nn.Module):
-    """The hyperbolic tangent as 2 sigmoid(2 x) - 1, which torch computes in a third of the time on most CPUs."""
+    """The hyperbolic tangent as 2 sigmoid(2 x) - 1, three times faster in torch on most CPUs."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return tanh of each value."""
@@ -94,7 +94,7 @@ def through(layers: Iterable[nn.Module], blocks: Sequence[Tensor]) -> Tensor:
 
 def widths_of(observations: Tensor) -> Tensor:
     """Return (S,) how many leading features of each observation to multiply: the least of F, F/2, ... F/16 (rounded up)
-    that leaves out only zeros; all F where the observations are not on a CPU.
+    that leaves out only zeros; all F if the observations are not on a CPU.
     """
     features = observations.shape[1]
     if observations.device.type != "cpu":
@@ -136,7 +136,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         activation: Activation = "tanh",
         normalize: Annotated[bool, "whether features are standardized by their mean and deviation so far"] = False,
         factors: Annotated[
-            Sequence[int], Several(COUNT), "sizes of the choices that an action combines, as [6, 6] for 36 policy pairs"
+            Sequence[int], Several(COUNT), "sizes of the choices that an action combines: [6, 6] for 36 policy pairs"
         ] = (),
         preference: Annotated[
             float, NOT_NEGATIVE, "what is added to the logits of the action that `training.prior` finds best"
@@ -162,12 +162,12 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.seen: Tensor
         self.mean: Tensor
         self.square: Tensor
-        self.register_buffer("seen", torch.zeros(()))  # how many decisions the two means below are over
+        self.register_buffer("seen", torch.zeros(()))  # number of decisions in the two means below
         self.register_buffer("mean", torch.zeros(observation_size))
         self.register_buffer("square", torch.ones(observation_size))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Return Adam with the published epsilon, unless another optimizer is asked for."""
+        """Return Adam with the published epsilon, unless another optimizer is requested."""
         if self.optimizer_name != "adam":
             return super().make_optimizer()
         fused = self.device.type in ("cpu", "cuda")
@@ -186,7 +186,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         return self.combined(through(self.actor, self.blocks(observation)))
 
     def combined(self, choices: Tensor) -> Tensor:
-        """Return (B, A) logits of the actions: an action's is the sum of the logits of the choices it combines.
+        """Return (B, A) logits of the actions, each the sum of the logits of the choices that it combines.
 
         Args:
             choices: (B, sum of the factors) logits of the choices of each factor.
@@ -287,7 +287,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.step(loss, self.max_grad_norm)
         with torch.no_grad():
             clipped = ((ratio - 1.0).abs() > self.clip).float().mean()
-            kl = (ratio - 1.0 - change).mean()  # Schulman's estimator of least variance
+            kl = (ratio - 1.0 - change).mean()  # Schulman's low-variance estimator
         return torch.stack([x.detach() for x in (loss, policy_loss, value_loss, uncertain, clipped, kl)])
 
     def _before_update(self, batch: Batch, widths: Tensor) -> tuple[Tensor, Tensor]:

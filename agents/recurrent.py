@@ -1,6 +1,6 @@
 """REINFORCE with a memory: a gated recurrent unit (GRU) between the observations and the probabilities.
 
-For what one observation does not show, such as whether the queue grows or how the last jobs fared.
+For agents that need what one observation does not show, such as whether the queue grows or how the last jobs fared.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Pages of reference out of the tables of the code, so that they tell what is there and nothing else."""
+"""Generate reference pages from the tables of the code, so that they always match it."""
 
 import argparse
 import contextlib
@@ -34,7 +34,7 @@ SERVERS = {"batsim": batsim_main, "batsim5": batsim5_main}
 
 
 def write_reference(folder: Path) -> None:
-    """Write every page of reference into a folder; a page that would not change is left as it is."""
+    """Write every reference page into a folder; skip pages that have not changed."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = {
         "commands": commands(),
@@ -45,7 +45,7 @@ def write_reference(folder: Path) -> None:
         "spaces": spaces(),
         "observations": observations(),
         "rewards": reward_page(),
-        "environments": f"# Environments\n\n{told_by(registration)}",
+        "environments": f"# Environments\n\n{docstring_of(registration)}",
         "formats": formats(),
         "names": data_names(),
         "agents": agents(),
@@ -68,7 +68,7 @@ def first_line(thing: object) -> str:
 
 
 def commands() -> str:
-    """Return what ``--help`` prints, of every command."""
+    """Return the ``--help`` text of every command."""
     top = parser()
     (choices,) = (action.choices for action in top._actions if isinstance(action, argparse._SubParsersAction))
     text = "# Commands\n\n"
@@ -79,7 +79,7 @@ def commands() -> str:
 
 
 def help_of_server(main: Callable[[Sequence[str]], int]) -> str:
-    """Return what the command of a server prints with ``--help``."""
+    """Return the ``--help`` text of a server's command."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         main(["--help"])
@@ -89,7 +89,7 @@ def help_of_server(main: Callable[[Sequence[str]], int]) -> str:
 def options() -> str:
     """Return every key of an options file."""
     schema = Options.model_json_schema()
-    text = "# Options files\n\nAs `hdeeprm-like schema` tells them in JSON Schema; paths are relative to the file.\n\n"
+    text = "# Options files\n\n`hdeeprm-like schema` prints them as JSON Schema; paths are relative to the file.\n\n"
     sections = {"the file": schema, **schema.get("$defs", {})}
     for name, section in sections.items():
         if "properties" not in section:
@@ -130,7 +130,7 @@ def policies() -> str:
         "Placements": numbers.PLACEMENTS,
         "Run times": numbers.RUN_TIMES,
     }
-    text = "# Names of policies\n\nWhat they mean is told in [policies](../../policies.md).\n\n"
+    text = "# Names of policies\n\n[Policies](../../policies.md) explains them.\n\n"
     text += "A policy pair is `JOB-CORE`, a baseline `ORDER[@TIMES]+MODE[@TIMES][-PLACEMENT]`.\n\n"
     for title, known in parts.items():
         text += f"## {title}\n\n{', '.join(f'`{name}`' for name in known)}\n\n"
@@ -181,7 +181,7 @@ def reward_page() -> str:
     modes = [(f"`{name}`", one.summary, one.source) for name, one in specs.REWARD_MODES.items()]
     return "\n".join(
         [
-            f"# Rewards\n\n{told_by(rewards)}",
+            f"# Rewards\n\n{docstring_of(rewards)}",
             f"## Objectives\n\n{table(('objective', 'value', 'unit', 'source'), objectives)}",
             f"## Modes\n\n{table(('mode', 'the reward of a decision', 'source'), modes)}",
         ]
@@ -189,24 +189,24 @@ def reward_page() -> str:
 
 
 def observations() -> str:
-    """Return what each observation shows, as the module says that computes it."""
+    """Return the docstring of the module of each observation."""
     modules: dict[str, list[str]] = {}
     for name, one in OBSERVATIONS.items():
         modules.setdefault(one.write.__module__, []).append(f"`{name}`")
-    parts = [f"## {', '.join(names)}\n\n{told_by(import_module(module))}" for module, names in modules.items()]
-    shared = ["## Features of a job", told_by(features), "## Limits", told_by(arrays)]
+    parts = [f"## {', '.join(names)}\n\n{docstring_of(import_module(module))}" for module, names in modules.items()]
+    shared = ["## Features of a job", docstring_of(features), "## Limits", docstring_of(arrays)]
     kinds = [(f"`{name}`", one.summary, one.shape, one.source) for name, one in specs.OBSERVATIONS.items()]
     listed = table(("kind", "what it shows", "shape", "source"), kinds)
     return "\n\n".join(["# Observations", listed, *parts, *shared])
 
 
-def told_by(module: ModuleType) -> str:
-    """Return what the docstring of a module says, as Markdown."""
+def docstring_of(module: ModuleType) -> str:
+    """Return the docstring of a module as Markdown."""
     return (inspect.getdoc(module) or "") + "\n"
 
 
 def data_names() -> str:
-    """Return the names of what comes along, but for platforms and jobs, which the READMEs of their folders have."""
+    """Return the names of shipped experiments and agents; the READMEs of their folders list platforms and jobs."""
     rows = [
         (TITLES[one.kind], f"`{one.name}`", f"`{one.file}`", one.what, one.source)
         for one in listed()
@@ -238,7 +238,7 @@ def agents() -> str:
 
 
 def formats() -> str:
-    """Return what is read and written."""
+    """Return the formats of inputs and outputs."""
     rows = [
         (
             one.name,

@@ -59,7 +59,7 @@ def test_a_policy_of_an_agent_is_checked_as_a_pair_is_and_goes_with_no_other(tmp
 )
 def test_a_policy_at_the_top_goes_with_no_other(tmp_path, content):
     (tmp_path / "o.json").write_text(json.dumps(content))
-    with pytest.raises(OptionsError, match="policy: is for a CLASSIC agent"):
+    with pytest.raises(OptionsError, match="policy: needs a CLASSIC agent"):
         read_options(tmp_path / "o.json")
 
 

@@ -1,15 +1,15 @@
-"""Parts of a decision space by name: built-in ones, and those of the user's own.
+"""Parts of a decision space by name: built-in ones, and users' own.
 
-| part | what the name stands for |
+| part | meaning of the name |
 |---|---|
-| observation | function of a `State` and its `JobWindow` that makes an `Observer` for a run |
-| actions | function of a `State` and its `JobWindow` that makes an `ActionSpace` for a run |
-| objectives | function of a `State` that gives a number, more is better |
-| actions, as a list | policies: pairs and baselines, as ``"sjf+easy"`` |
-| pairs | job policy: function of a `State` and the waiting jobs that gives a key for each, see `JobPolicy` |
+| observation | function of a `State` and its `JobWindow` that returns an `Observer` for a run |
+| actions | function of a `State` and its `JobWindow` that returns an `ActionSpace` for a run |
+| objectives | function of a `State` that returns a number, more is better |
+| actions, as a list | policies: pairs and baselines, such as ``"sjf+easy"`` |
+| pairs | job policy: function of a `State` and the waiting jobs that returns a key for each, see `JobPolicy` |
 
-Objectives by a tariff hold its file: ``"cost:tariff.csv"``.
-One's own are named ``module:attribute`` or ``file.py:attribute``; ``agents/own_parts.py`` shows one of each.
+Objectives with a tariff include its file: ``"cost:tariff.csv"``.
+A user's own parts are named ``module:attribute`` or ``file.py:attribute``; ``agents/own_parts.py`` has one of each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,19 +26,19 @@ from hdeeprm_like.decision.rewards import OBJECTIVES, Objective, Rated
 from hdeeprm_like.errors import OptionsError, did_you_mean, require_number
 from hdeeprm_like.plugins import find
 
-OBJECTIVE = "objective"  # as options files name it
+OBJECTIVE = "objective"  # key in options files
 
 
 def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = None) -> Space:
     """Return a decision space with some of its fields replaced.
 
     Args:
-        given: fields of `Space` by name, with names in place of parts; *objectives* may also be one name, and a pair
-            ``"shortest-high_gflops"``. *objective* stands for *objectives*. None leaves a field as it is.
-        folder: that files are relative to; None for the current one.
+        given: fields of `Space` by name, with names instead of parts; *objectives* may also be one name, and a pair
+        ``"shortest-high_gflops"``. *objective* is an alias of *objectives*. None leaves a field as it is.
+        folder: base of relative file names; None for the current one.
 
     Raises:
-        OptionsError: a field or a part is not known.
+        OptionsError: unknown field or part.
     """
     known = [field.name for field in fields(Space)]
     for name in given:
@@ -77,10 +77,10 @@ def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = Non
 
 
 def policy_with_own(wanted: str, folder: Path | None = None) -> Policy:
-    """Return the policy of ``"sjf+easy"`` or ``"shortest-high_gflops"``, or a pair with a job policy of the user's own.
+    """Return the policy of ``"sjf+easy"`` or ``"shortest-high_gflops"``, or a pair with a user's own job policy.
 
     Raises:
-        OptionsError: there is none of that name.
+        OptionsError: there is no policy of that name.
     """
     if not isinstance(wanted, str):
         raise OptionsError(f"actions: names of policies are needed, as 'sjf+easy', not {wanted!r:.80}")
@@ -107,7 +107,7 @@ def objective_named(name: str, folder: Path | None = None) -> Objective:
     """Return the objective of ``"avg_wait"``, ``"cost:tariff.csv"`` or ``"own.py:fairness"``.
 
     Raises:
-        OptionsError: there is none of that name, or its file cannot be read.
+        OptionsError: there is no objective of that name, or its file cannot be read.
     """
     file = file_of_rates(name)
     if file is not None:
@@ -117,7 +117,7 @@ def objective_named(name: str, folder: Path | None = None) -> Objective:
 
 
 def pair_named(wanted: str | Pair, folder: Path | None = None) -> Pair:
-    """Return a policy pair out of ``"shortest-high_gflops"``, ``"own.py:longest-low_power"`` or both its parts.
+    """Return the policy pair of ``"shortest-high_gflops"``, of ``"own.py:longest-low_power"``, or of both its parts.
 
     Raises:
         OptionsError: it is no pair, or its job policy is not known.

@@ -51,7 +51,7 @@ def mean_bounded_slowdown(tables: Tables, window: Window, ahead: float) -> float
 
 @compiled
 def computing(tables: Tables) -> float:
-    """Return the flop/s of the cores that serve jobs."""
+    """Return the flop/s of the busy cores."""
     total = 0.0
     for p in range(len(tables.processors)):
         load = tables.loads[p]
@@ -62,7 +62,7 @@ def computing(tables: Tables) -> float:
 
 @compiled
 def busy_cores(tables: Tables) -> int:
-    """Return how many cores serve jobs."""
+    """Return the number of busy cores."""
     busy = 0
     for p in range(len(tables.processors)):
         busy += tables.loads[p].busy
@@ -71,7 +71,7 @@ def busy_cores(tables: Tables) -> int:
 
 @compiled
 def cores_in_all(tables: Tables) -> int:
-    """Return how many cores there are."""
+    """Return the number of all cores."""
     cores = 0
     for p in range(len(tables.processors)):
         cores += tables.processors[p].cores
@@ -80,14 +80,14 @@ def cores_in_all(tables: Tables) -> int:
 
 @compiled
 def time_in_queue(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the s that the waiting jobs will have waited together in *ahead* s."""
+    """Return the total waiting time in s of the waiting jobs, *ahead* s from now."""
     params = window.params[0]
     return float(params.queue * (tables.clock[0].now + ahead) - params.sum_of_submissions)
 
 
 @compiled
 def mean_wait(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the s that a job will have waited on average in *ahead* s, those that still wait until then."""
+    """Return the mean wait in s of all jobs, *ahead* s from now, for jobs that still wait until then."""
     params = window.params[0]
     jobs = params.started + params.queue
     return float((params.waited + time_in_queue(tables, window, ahead)) / jobs) if jobs > 0 else 0.0
@@ -95,13 +95,13 @@ def mean_wait(tables: Tables, window: Window, ahead: float) -> float:
 
 @compiled
 def share_of_longest_wait(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the time in the queue in *ahead* s as a share of the most until then."""
+    """Return minus the total time in the queue, *ahead* s from now, as a share of its maximum until then."""
     waited = time_in_queue(tables, window, ahead)
     most = max(window.params[0].longest_wait, waited)
     return -waited / most if window.params[0].queue > 0 and most > 0.0 else 0.0
 
 
-# --- the objectives as they will be in *ahead* s if nothing happens until then
+# --- the objectives *ahead* s from now if nothing happens until then
 
 
 @inlined
@@ -118,7 +118,7 @@ def completion(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def utilization(tables: Tables, window: Window, ahead: float) -> float:
-    """Return how many cores serve jobs."""
+    """Return the number of busy cores."""
     return float(busy_cores(tables))
 
 
@@ -130,13 +130,13 @@ def makespan(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def energy(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the power."""
+    """Return minus the power in W."""
     return float(-tables.clock[0].watts)
 
 
 @inlined
 def energy_delay(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the growth of energy times elapsed time."""
+    """Return minus the growth rate of energy times elapsed time."""
     clock = tables.clock[0]
     return float(-(clock.watts * (clock.now + ahead) + clock.joules + clock.watts * ahead))
 
@@ -149,13 +149,13 @@ def window_slowdown(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def used_cores(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the share of the cores that serve jobs."""
+    """Return the share of busy cores."""
     return busy_cores(tables) / cores_in_all(tables)
 
 
 @inlined
 def unused_cores(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the share of those that serve none."""
+    """Return minus the share of cores that are not busy."""
     return busy_cores(tables) / cores_in_all(tables) - 1.0
 
 
@@ -179,7 +179,7 @@ def bounded_slowdown(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def queue_length(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the number of waiting jobs as a share of the most until now."""
+    """Return minus the number of waiting jobs as a share of its maximum until now."""
     params = window.params[0]
     return float(-params.queue / params.longest_queue) if params.queue > 0 else 0.0
 
@@ -199,5 +199,5 @@ VALUES: dict[int, Callable[[Tables, Window, float], float]] = {
 @compiled
 @by_number("objective", VALUES)
 def objective_value(tables: Tables, window: Window, objective: int, ahead: float) -> float:
-    """Return a built-in objective as it will be in *ahead* s if nothing happens until then; nan if there is none."""
+    """Return a built-in objective, *ahead* s from now if nothing happens until then; nan if there is none."""
     return np.nan

@@ -1,4 +1,4 @@
-"""The tables of what a decision space is made of: one entry for each objective, reward mode, observation and preset.
+"""The tables of the parts of a decision space: one entry for each objective, reward mode, observation and preset.
 
 An entry names the part, says what it is and where its code is. The schema of options files, error messages, shell
 completion and the pages of reference are made from these tables, and the modules that compute look their functions up

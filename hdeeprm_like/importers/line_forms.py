@@ -81,7 +81,7 @@ def pbs_resources(found: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def lsf_records(lines: TextIO, report: Report) -> Iterator[Record]:
-    """Yield the jobs of an ``lsb.acct``: its records JOB_FINISH, of which versions add fields at the end."""
+    """Yield the jobs of an ``lsb.acct``: its records JOB_FINISH, to which versions add fields at the end."""
     for number, line in _lines(lines, report):
         parts = [(quoted.replace('""', '"') or bare, not bare) for quoted, bare in LSF_PART.findall(line)]
         if not parts or parts[0][0] != "JOB_FINISH":

@@ -27,7 +27,7 @@ class Option(Protocol):
         ...
 
     def fits(self, value: Any) -> bool:
-        """Tell whether a value is possible."""
+        """Return whether a value is allowed."""
         ...
 
 
@@ -49,7 +49,7 @@ class Number:
         return " ".join(["a whole number" if self.whole else "a number", *bounds])
 
     def fits(self, value: Any) -> bool:
-        """Tell it."""
+        """Return whether a value is allowed."""
         kinds = int if self.whole else (int, float)
         if isinstance(value, bool) or not isinstance(value, kinds):
             return False
@@ -68,7 +68,7 @@ class Choice:
         return " or ".join(map(repr, self.names))
 
     def fits(self, value: Any) -> bool:
-        """Tell it."""
+        """Return whether a value is allowed."""
         return isinstance(value, str) and value in self.names
 
 
@@ -80,13 +80,13 @@ class Kind:
     types: tuple[type, ...]
 
     def fits(self, value: Any) -> bool:
-        """Tell it."""
+        """Return whether a value is allowed."""
         return isinstance(value, self.types) and (bool in self.types or not isinstance(value, bool))
 
 
 @dataclass(frozen=True)
 class Several:
-    """A list of which each element fits."""
+    """A list with valid elements."""
 
     element: Option
 
@@ -96,7 +96,7 @@ class Several:
         return f"a list, in which each is {self.element.wanted}"
 
     def fits(self, value: Any) -> bool:
-        """Tell it."""
+        """Return whether a value is allowed."""
         return isinstance(value, list | tuple) and all(map(self.element.fits, value))
 
 
@@ -129,7 +129,7 @@ def constructors(kind: type, until: type) -> list[Callable[..., Any]]:
 
 
 def takes_more(constructor: Callable[..., Any]) -> bool:
-    """Tell whether a constructor takes options that it does not name."""
+    """Return whether a constructor accepts arbitrary options."""
     return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(constructor).parameters.values())
 
 

@@ -28,7 +28,7 @@ from hdeeprm_like.learning.returns import discounted_returns, standardized
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.types import Bools, Floats, Ints
 
-SUM_TOLERANCE = 1e-3  # how far the probabilities of an observation may add up to something else than 1
+SUM_TOLERANCE = 1e-3  # largest deviation from 1 of the sum of the probabilities of an observation
 ALONE = np.zeros(1, np.int64)  # the number of an episode that is played alone
 OPTIMIZERS = ("adam", "rmsprop")
 IMITATED_GRADIENT = 0.5  # norm that gradients are clipped to while a baseline is imitated
@@ -88,7 +88,7 @@ class LearningAgent(nn.Module):
         return made
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Return a new optimizer: Adam, as in the thesis' implementation, unless another one is asked for."""
+        """Return a new optimizer: Adam, as in the thesis' implementation, unless the options name another."""
         if self.optimizer_name == "rmsprop":
             return torch.optim.RMSprop(self.parameters(), lr=self.learning_rate, alpha=0.99, eps=1e-5)
         return torch.optim.Adam(self.parameters(), lr=self.learning_rate)
@@ -133,7 +133,7 @@ class LearningAgent(nn.Module):
         """Take note that episodes begin; agents that remember what they saw forget it here. The base class has nothing.
 
         Args:
-            episodes: numbers by which `decide` tells which observation is whose, from 0.
+            episodes: numbers that `decide` receives with the observations, from 0.
         """
 
     def act(self, observation: Floats, mask: Bools) -> int:

@@ -112,7 +112,9 @@ class SlotPPO(PolicyLearningAgent):
         """
         before, found = self.__dict__.get("rows_of"), RowsOf(layout, self.shows_all)
         if before is not None and before.names != found.names:
-            raise AgentError(f"has learned to see {before.names}, not {found.names}; let it observe what it did then")
+            raise AgentError(
+                f"was trained to observe {before.names}, not {found.names}; use the observation of its training"
+            )
         self.rows_of = found
 
     def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:

@@ -55,7 +55,7 @@ def test_a_normal_observation_with_numbers_by_hand():
     state.receive(Instant(2.0, [], 1, True))
     seen = dict(zip(feature_names(state.platform, "normal"), observe(state).tolist(), strict=True))
     assert seen["node 0 memory"] == pytest.approx(0.5)
-    assert seen["processor 0 bandwidth"] == 0.0  # asked for 48 of 32 GB/s
+    assert seen["processor 0 bandwidth"] == 0.0  # requested 48 of 32 GB/s
     assert seen["processor 1 bandwidth"] == 1.0
     assert seen["core 0 speed"] == pytest.approx(0.75)
     assert seen["core 0 power"] == pytest.approx(1.0)

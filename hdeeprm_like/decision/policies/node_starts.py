@@ -1,4 +1,4 @@
-"""How each mode of a baseline starts jobs where there are partitions, by the passes over the queue of `node_plans`."""
+"""Functions that start jobs in each mode on a platform with partitions, by passes over the queue (`node_plans`)."""
 
 from collections.abc import Callable
 
@@ -38,19 +38,19 @@ def start_heads(tables: Tables, plans: Plans, k: int) -> None:
 
 @inlined
 def start_without_reservations(tables: Tables, plans: Plans, k: int) -> None:
-    """Start whatever fits, in order."""
+    """Start every job that fits, in order."""
     start_around_reservations(tables, plans, k, 0)
 
 
 @inlined
 def start_around_all(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what delays no job before it."""
+    """Start jobs that delay no job before them."""
     start_around_reservations(tables, plans, k, len(plans.queue))
 
 
 @compiled
 def start_around_heads(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what does not delay the head of a partition, from the queue or from the list of candidates."""
+    """Start jobs that do not delay the head of a partition, from the queue or from the list of candidates."""
     if plans.plans[k].candidates == plans.plans[k].list:
         start_around_reservations(tables, plans, k, 1)
     else:
@@ -63,19 +63,19 @@ STARTS_ON_NODES: dict[int, Callable[[Tables, Plans, int], None]] = {
     for name, spec in MODES_BY_NAME.items()
     if spec.on_nodes
 }
-"""How each mode starts jobs where there are partitions, that of `slurm.start_like_slurm` apart."""
+"""Functions that start jobs by mode with partitions, except `slurm.start_like_slurm`."""
 
 
 @inlined
 @by_number("mode", STARTS_ON_NODES)
 def start_in_mode(tables: Tables, plans: Plans, mode: int, k: int) -> None:
-    """Start what baseline *k* starts in its mode; nothing in another one."""
+    """Start the jobs that baseline *k* starts in its mode; none for a mode without a function."""
     return
 
 
 @compiled
 def start_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what baseline *k* starts where there are partitions."""
+    """Start the jobs that baseline *k* starts on a platform with partitions."""
     sort_queue(tables, plans, k)
     look_now(tables, plans)
     start_in_mode(tables, plans, BOUNDED if plans.plans[k].bounded == 1 else plans.plans[k].mode, k)

@@ -41,7 +41,7 @@ def count_running(tables: Tables, plans: Plans) -> None:
 
 @inlined
 def over_limit(tables: Tables, plans: Plans, j: int) -> bool:
-    """Tell whether a job would exceed a limit if it began now."""
+    """Return whether a job would exceed a limit if it began now."""
     limits = plans.slurm.limits
     if len(limits.most) == 0:
         return False
@@ -66,7 +66,7 @@ def close_windows(tables: Tables, plans: Plans) -> None:
 
 @compiled
 def held_by_window(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether the nodes that no window closes while a job may run could not serve it, even if they were idle."""
+    """Return whether the nodes that no window closes while a job may run could not serve it, even if they were idle."""
     limits, sets, now = plans.slurm.limits, tables.node_sets, tables.clock[0].now
     if len(limits.gone) == 0:
         return False

@@ -155,7 +155,7 @@ def _with_part(change: Change, part: str) -> Change:
 
 
 def _with_parameters(change: Change, text: str, where: str) -> Change:
-    """Return a change with SchedulerParameters, of which those that are not named stay as they are."""
+    """Return a change with SchedulerParameters; those that are not named stay as they are."""
     found = dict(change.parameters)
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))

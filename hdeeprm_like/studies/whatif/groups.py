@@ -12,7 +12,7 @@ from hdeeprm_like.studies.whatif.outcome import Outcome
 from hdeeprm_like.types import Bools, Ints
 
 SIZES = (1, 2, 8, 32, 128, 512, 2048)  # cores, where classes of size begin
-UNKNOWN = "unknown"  # the name of those whom the log does not name
+UNKNOWN = "unknown"  # the name of users without a name in the log
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def beyond(limits: JobLimits, jobs: int) -> Bools:
 
 
 def of_some(limits: JobLimits, rows: Ints, jobs: int) -> JobLimits:
-    """Return the limits of some of the jobs, which are numbered anew."""
+    """Return the limits of some of the jobs, with new numbers."""
     numbers = np.full(jobs, -1)
     numbers[rows] = np.arange(len(rows))
     own = numbers[limits.job] >= 0

@@ -38,7 +38,7 @@ KINDS = {"A": "good", "B": "fair", "C": "weak", "D": "bad"}
 MOST_PEOPLE = 10  # of those who win, and of those who lose
 MOST_GROUPS = 24
 CLASS_NAMES = {"size": "jobs of", "partition": "partition", "account": "account"}
-NO_GRADE = "nobody can say how well the model reproduces a log that records no waits"
+NO_GRADE = "a log without recorded waits shows nothing of how well the model reproduces it"
 
 
 def write_answer(found: Answer, folder: Path) -> None:

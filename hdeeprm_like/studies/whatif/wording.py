@@ -50,9 +50,9 @@ def sentence(row: Mapping[str, Any]) -> str:
     change = ("less" if ratio < 1 else "more") + (f" than with{other}" if other else "")
     found = f"{subject} {abs(100 * (ratio - 1)):.0f} % {change}"
     if low != low:
-        return f"{found}; too little of the time has jobs that wait to tell how much of that is chance."
+        return f"{found}; too little of the time has waiting jobs to separate this from chance."
     if low <= 1.0 <= high:
-        return f"{found}; the interval of {percent(low)} to {percent(high)} holds 0, so this may be chance."
+        return f"{found}; the interval of {percent(low)} to {percent(high)} includes 0, so this may be chance."
     return f"{found} ({percent(low)} to {percent(high)})."
 
 
@@ -67,7 +67,7 @@ def users_who_lose(found: Answer, name: str) -> list[dict[str, Any]]:
 
 
 def names_users(found: Answer) -> bool:
-    """Tell whether the log names at least one user."""
+    """Return whether the log names at least one user."""
     return any(line["group"] != UNKNOWN for line in found.people)
 
 
