@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hdeeprm_like.importers.report import Report
     from hdeeprm_like.importers.sacct import Reading
 
+MAPS = "eagle, pm100, fdata, frontier, pbs (also Torque), lsf, kueue (also Volcano), or a file of yours"
 TRACES = (".swf", ".swf.gz", ".csv", ".csv.gz")
 PLATFORMS = (".json",)
 
@@ -84,9 +85,9 @@ def _add_slurm_flags(added: argparse.ArgumentParser) -> None:
 
 def _add_table(kinds: Commands) -> None:
     added = command(kinds, "table", "make a trace from a log by a map of its columns", _run_table)
-    shown = "CSV or the like, plain or packed; Parquet with pyarrow; or a name, e.g. eagle"
+    shown = "CSV, a log of PBS or LSF or the like, plain or packed; Parquet with pyarrow; or a name, e.g. eagle"
     add_named(added, "file", kinds=("log",), metavar="FILE", help=shown)
-    added.add_argument("--map", required=True, metavar="TOML", help="eagle, pm100, fdata, frontier, or a file of yours")
+    added.add_argument("--map", required=True, metavar="TOML", help=MAPS)
     _add_trace_flags(added)
 
 

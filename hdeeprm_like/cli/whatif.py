@@ -53,7 +53,10 @@ def add_whatif(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="CHANGE",
-        help="another machine or load under the policy of --now: nodes=+10%%, nodes=-16, load=1.2; repeat it for more",
+        help="another machine, load or configuration under the policy of --now, e.g. nodes=+10%%, load=1.2, "
+        "requests=+50%%, power=-10%%, bf_interval=60, PriorityWeightAge=5000, partition:debug.MaxTime=1:00:00, "
+        "account:physics.GrpTRES=cpu=64, user:*.MaxJobs=4, maint:all=FROM/TO, drain:8=FROM/TO; several with ; between "
+        "them are changed together; repeat it for more. Preemption is not modelled",
     )
     added.add_argument(
         "--calibrate",
@@ -87,7 +90,8 @@ def tell(found: "Answer", folder: Path) -> None:
     """Print the results."""
     from hdeeprm_like.studies.whatif.fidelity import MEANING
     from hdeeprm_like.studies.whatif.mechanism import ALONE, APART, beside_now, in_place_of_slurm
-    from hdeeprm_like.studies.whatif.report import REPORT, duration, interval, sentence
+    from hdeeprm_like.studies.whatif.report import REPORT
+    from hdeeprm_like.studies.whatif.wording import duration, interval, sentence
 
     fidelity = found.fidelity
     if fidelity is not None:

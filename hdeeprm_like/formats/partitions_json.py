@@ -2,7 +2,8 @@
 
 ``nodes`` names the hosts of each group of nodes in the order of the platform, with features and weight;
 ``partitions`` names the hosts of each partition and its settings; ``scheduling`` has priority weights and parameters,
-all under Slurm's own names. ``qos`` (name to priority) and ``shares`` (account to share) can be added by hand: Slurm's
+all under Slurm's own names. ``qos`` (name to priority), ``shares`` (account to share) and ``limits`` (of accounts,
+users, QOS and partitions: ``{"account:physics": {"GrpTRES": "cpu=64"}}``) can be added by hand: Slurm's
 configuration files do not contain them.
 """
 
@@ -16,6 +17,15 @@ from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.types import Ints
 
+MODELLED = (  # of SchedulerParameters, what policies with +slurm read
+    *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test", "bf_max_job_user", "bf_window_linear"),
+    *("batch_sched_delay", "sched_interval", "default_queue_depth", "sched_min_interval"),
+    *("sched_max_job_start", "bf_max_job_start"),
+)
+PARTITION_TIMES = "partition_times"  # setting: MaxTime and DefaultTime of the partitions that have them, in s, by name
+TIMES = ("MaxTime", "DefaultTime")
+BY_HAND = ("qos", "shares", "limits")
+
 
 def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
     """Return the partitions of a platform of *nodes* nodes; None if there are none.
@@ -23,7 +33,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
     Raises:
         PlatformError: hosts are missing, unknown or not as many as the platform's nodes.
     """
-    keys = value.fields([], ["nodes", "partitions", "scheduling", "qos", "shares"])
+    keys = value.fields([], ["nodes", "partitions", "scheduling", *BY_HAND])
     if "partitions" not in keys or not keys["partitions"].value or "nodes" not in keys:
         return None
     numbers: dict[str, int] = {}
@@ -54,7 +64,9 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
         members[row, rows] = True
     settings = [own for _, _, own in listed]
     scheduling = keys["scheduling"].entries() if "scheduling" in keys else {}
-    more = {key: keys[key].entries() for key in ("qos", "shares") if key in keys}
+    more = {key: keys[key].entries() for key in BY_HAND if key in keys}
+    times = {name: {key: own[key] for key in TIMES if _is_time(own.get(key))} for name, _, own in listed}
+    times = {name: own for name, own in times.items() if own}
     linear = "scheduling" in keys and scheduling.get("SelectType", keys["scheduling"]).value == "select/linear"
     defaults = [row for row, own in enumerate(settings) if str(own.get("Default", "NO")).upper() == "YES"]
     return Partitions(
@@ -67,14 +79,16 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
         weights=np.array(weights),
         default=defaults[0] if defaults else 0,
         settings={name: one.value for name, one in scheduling.items()}
-        | {name: {key: one.value for key, one in own.items()} for name, own in more.items()},
+        | {name: {key: one.value for key, one in own.items()} for name, own in more.items()}
+        | ({PARTITION_TIMES: times} if times else {}),
     )
 
 
 def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
     """Return partitions as JSON for `read_partitions`; nodes get numbers as names."""
     settings = dict(partitions.settings)
-    more: dict[str, Any] = {key: settings.pop(key) for key in ("qos", "shares") if key in settings}
+    more: dict[str, Any] = {key: settings.pop(key) for key in BY_HAND if key in settings}
+    times: dict[str, Any] = settings.pop(PARTITION_TIMES, {})
     alike = groupby(range(len(partitions.weights)), lambda n: (partitions.features[n], float(partitions.weights[n])))
     columns = zip(partitions.names, partitions.tiers, partitions.factors, partitions.exclusive, strict=True)
     return {
@@ -90,6 +104,7 @@ def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
                 "PriorityJobFactor": float(factor),
                 **({"OverSubscribe": "EXCLUSIVE"} if exclusive else {}),
                 **({"Default": "YES"} if q == partitions.default else {}),
+                **times.get(name, {}),
             }
             for q, (name, tier, factor, exclusive) in enumerate(columns)
         ],
@@ -130,6 +145,10 @@ def _partition(value: JsonValue, numbers: Mapping[str, int]) -> tuple[str, Ints,
         raise keys["hosts"].wrong(f"host {unknown[:40]!r} is none of the nodes")
     rows = np.array([numbers[host] for host in hosts], np.int64)
     return keys["name"].text(), rows, {key: one.value for key, one in keys.items() if key not in ("name", "hosts")}
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value < float("inf")
 
 
 def _number(value: JsonValue | None, otherwise: float) -> float:

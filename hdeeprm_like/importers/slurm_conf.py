@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.partitions_json import MODELLED
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.machine import Machine, Node, Partition, expand, gpus_of, less_reserved
 from hdeeprm_like.importers.report import Report
@@ -36,11 +37,6 @@ SCHEDULING = re.compile(
     r"maxjobcount|fairsharedampeningfactor|enforcepartlimits|accountingstorageenforce|jobrequeue|batchstarttimeout|licenses|"
     r"completewait|epilog",
     re.IGNORECASE,
-)
-MODELLED = (  # of SchedulerParameters, what policies with +slurm read
-    *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test", "bf_max_job_user", "bf_window_linear"),
-    *("batch_sched_delay", "sched_interval", "default_queue_depth", "sched_min_interval"),
-    *("sched_max_job_start", "bf_max_job_start"),
 )
 SPANS = {"prioritymaxage", "prioritydecayhalflife", "prioritycalcperiod"}
 

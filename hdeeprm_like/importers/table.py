@@ -6,6 +6,7 @@ timezone = "America/Denver"     # where the clock stood; leave it out for UTC
 clock = "dates"                 # or "seconds", on a clock of the log's own that may begin with 0
 comment = ";"                   # lines that begin so are no jobs
 names = ["job", "submit"]       # of the columns, for a file without a header
+form = "pbs"                    # of logs that are no tables: pbs, lsf or kubernetes; see `line_forms`
 
 [columns]                       # what we call it = how the file does; of a list, the first that is there
 submit = "submit_time"
@@ -37,6 +38,7 @@ from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.fields import STATE_NUMBER, Meanings
 from hdeeprm_like.importers.jobs import NAMES, JobStore
+from hdeeprm_like.importers.line_forms import FORMS
 from hdeeprm_like.importers.records import open_text, uncollected
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.times import Moments, WallClock
@@ -52,7 +54,20 @@ SPANS = ("wait", "run", "requested_time", "cpu_time")
 MEMORIES = ("memory", "used_memory")
 COUNTS = ("cpus", "requested_cpus", "nodes", "gpus")
 COLUMNS = ("job", *DATES, *SPANS, *COUNTS, *MEMORIES, "state", *(name for name in NAMES if name != "gres"))
-KEYS = ("name", "about", "separator", "timezone", "clock", "comment", "names", "columns", "units", "memory", "states")
+KEYS = (
+    "name",
+    "about",
+    "separator",
+    "timezone",
+    "clock",
+    "comment",
+    "names",
+    "form",
+    "columns",
+    "units",
+    "memory",
+    "states",
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +85,7 @@ class ColumnMap:
     units: Mapping[str, str] | None = None
     memory_of: str = "job"
     states: Mapping[str, str] | None = None
+    form: str = ""
 
 
 def known_maps() -> list[str]:
@@ -141,6 +157,9 @@ def _map(content: Mapping[str, Any], path: str) -> ColumnMap:
     separator = str(content.get("separator", ","))
     if len(separator) != 1 and separator != "blanks":
         raise wrong(f"separator: {separator!r}: one character, or blanks, is needed")
+    form = str(content.get("form", ""))
+    if form and form not in FORMS:
+        raise wrong(f"form: {form[:40]!r} is not known{did_you_mean(form, FORMS)}")
     if content.get("clock", "dates") not in ("dates", "seconds"):
         raise wrong(f"clock: {content['clock']!r} is neither dates nor seconds")
     return ColumnMap(
@@ -155,6 +174,7 @@ def _map(content: Mapping[str, Any], path: str) -> ColumnMap:
         units=units,
         memory_of=memory_of,
         states=states,
+        form=form,
     )
 
 
@@ -175,9 +195,37 @@ def read_table(path: Path, columns: ColumnMap, report: Report, zone: str | None 
             _take_parquet(path, table)
         else:
             with open_text(path) as lines:
-                _take_text(path, lines, table)
+                if columns.form:
+                    _take_records(path, lines, table)
+                else:
+                    _take_text(path, lines, table)
     store.settle("all", unique=False)
     return store
+
+
+def _take_records(path: Path, lines: TextIO, table: "_Table") -> None:
+    """Take the records of a log that is no table.
+
+    Raises:
+        WorkloadError: it has none.
+    """
+    columns, form = table.map.columns, FORMS[table.map.form]
+    records = form.records(lines, table.report)
+    table.place = {ours: place for place, ours in enumerate(columns)}
+    seen: set[str] = set()
+    while some := list(islice(records, AT_ONCE)):
+        for _, found in some:
+            seen |= found.keys()
+        texts = [
+            [next((found[name] for name in names if found.get(name)), "") for _, found in some]
+            for names in columns.values()
+        ]
+        table.take(texts, np.array([number for number, _ in some]))
+    if not seen:
+        raise WorkloadError(f"{path}: holds no job that ended; {form.example} is needed")
+    for names in columns.values():
+        if not seen.intersection(names):
+            table.report.note(f"column {names[0]!r} of the map is not in the file")
 
 
 def _take_text(path: Path, lines: TextIO, table: "_Table") -> None:

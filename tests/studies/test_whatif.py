@@ -9,12 +9,15 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.studies.whatif.answer import Answer, Grouping, answer, ratio_of, row_of
+from hdeeprm_like.studies.whatif.answer import Answer, answer, intervals_of, ratio_of, row_of
 from hdeeprm_like.studies.whatif.changes import change_named
+from hdeeprm_like.studies.whatif.chart import step_for, unbroken
 from hdeeprm_like.studies.whatif.fidelity import fidelity_of, rank_correlation
+from hdeeprm_like.studies.whatif.groups import Grouping, wins_and_losses
 from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
-from hdeeprm_like.studies.whatif.report import losers, sentence
+from hdeeprm_like.studies.whatif.over_time import mean_count
+from hdeeprm_like.studies.whatif.wording import losers, percent, sentence, users_sentence
 
 JOBS = [  # submit, wait, run, cores
     (0, 0, 100, 4),
@@ -188,6 +191,83 @@ def test_beside_the_users_stand_the_sizes_that_wait_longer():
     found = Answer(None, [], lines, [], jobs=3, blocks=1)
     assert losers(found, "sjf") == "longer on average wait jobs of 8 to 31 cores (by 1 h 00 min)"
     assert losers(replace(found, groups=lines[:2]), "sjf") == "no size of jobs waits longer on average"
+
+
+def people(*users):
+    """The lines of users of sjf: names, hours that all their jobs wait longer, and their size that loses most."""
+    return [
+        {"name": "sjf", "group": group, "hours": hours, "worst_size": size, "worst_longer": longer}
+        for group, hours, size, longer in users
+    ]
+
+
+def test_users_with_a_size_that_waits_longer_lose_even_if_all_their_jobs_together_do_not():
+    """Ada's large jobs wait an hour longer and her many small ones shorter; by all her jobs she would not lose."""
+    lost = people(("ada", -2.0, "32 to 127 cores", 3600.0), ("bob", -1.0, "1 core", 59.0))
+    found = Answer(None, [], [], lost, jobs=3, blocks=1)
+    assert users_sentence(found, "sjf") == (
+        "1 of 2 users have a size of jobs that waits longer on average: ada (by 1 h 00 min, 32 to 127 cores)"
+    )
+    better = replace(found, people=people(("ada", -2.0, "1 core", -9.0)))
+    assert users_sentence(better, "sjf") == "none of 1 users has a size of jobs that waits longer on average"
+
+
+def test_where_a_size_waits_longer_a_user_of_that_size_is_named(log_path):
+    """The two users share each size; what a size loses, one of them loses at least."""
+    log = load_log(log_path, machine_of_cores(4))
+    one, now = outcome(log, np.array([0.0, 90, 9000, 110, 0])), outcome(log, np.array([9000.0, 90, 120, 110, 0]))
+    users, sizes = Grouping.of(["ada", "bob", "bob", "ada", "ada"]), Grouping.by_size(np.array([4, 4, 16, 2, 1]))
+    lines = wins_and_losses(users, sizes, one, now, np.ones(5, bool))
+    assert [(line["group"], line["worst_size"], line["worst_longer"]) for line in lines] == [
+        ("bob", "8 to 31 cores", 8880.0),
+        ("ada", "1 core", 0.0),
+    ]
+
+
+def test_the_queue_over_time_is_the_mean_number_of_jobs_that_wait_in_each_span():
+    begin, end, weight = np.array([0.0, 10.0, 15.0]), np.array([20.0, 30.0, 15.0]), np.ones(3)
+    edges = np.array([0.0, 10.0, 20.0, 30.0, 40.0])
+    assert mean_count(begin, end, weight, edges).tolist() == [1.0, 2.0, 1.0, 0.0]
+    assert mean_count(begin, end, 0.25 * weight, np.array([0.0, 40.0])).tolist() == [0.25]
+
+
+def test_the_intervals_of_the_waits_hold_them_and_one_block_has_none():
+    waits, blocks = np.arange(1000.0), np.arange(1000) % 10
+    found = {name: dict(pair) for name, pair in intervals_of(waits, blocks).items()}
+    assert 480 < found["wait_mean"]["from"] < 499.5 < found["wait_mean"]["to"] < 520
+    assert 940 < found["wait_p95"]["from"] <= 949.05 <= found["wait_p95"]["to"] < 960
+    assert np.isnan(dict(intervals_of(waits, blocks * 0)["wait_p95"])["to"])
+
+
+@pytest.mark.parametrize(("most", "step"), [(3.0, 1), (40.0, 10), (3600.0, 1200), (4e5, 172800), (4e8, 172800000)])
+def test_an_axis_of_times_has_four_marks_at_most(most, step):
+    assert step_for(most) == step
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(0.69, "-31 %"), (0.999, "+0 %"), (1.5, "+50 %"), (776.2, "776-fold")])
+def test_ratios_are_percents_unless_they_are_large(ratio, text):
+    assert percent(ratio) == text
+
+
+def test_a_figure_and_its_unit_stay_on_one_line():
+    assert unbroken("by 3 h 20 min, 32 to 127 cores, -80 % (-84 % to -68 %)") == (
+        "by 3\u00a0h\u00a020\u00a0min, 32 to 127\u00a0cores, -80\u00a0% (-84\u00a0%\u00a0to\u00a0-68\u00a0%)"
+    )
+
+
+def test_the_first_screen_has_the_subject_the_grade_the_waits_and_who_loses(log_path, tmp_path):
+    out = tmp_path / "answer"
+    words = ["whatif", "--jobs", str(log_path), "--cores", "4", "--now", "fcfs+easy", "--policies", "sjf+easy"]
+    assert main([*words, "-q", "-o", str(out)]) == 0
+    page = (out / "report.html").read_text()
+    shown = ("pool of 4: 4 cores", "jobs.swf", "the log has no dates", "5 of 6 compared, 1 left out", "of A to D")
+    later = ("How long jobs wait", 'class="mean"', 'class="tail"', "Who wins and who loses", "Wait longer:")
+    places = [page.index(part) for part in (*shown, *later, "Queue and utilization over time", "<path")]
+    assert places == sorted(places)
+    assert page.count("<svg") == 2
+    assert page.count("<table") == page.count('class="scroll stacked"') > 3  # narrow screens cut none of them
+    assert (out / "over_time.csv").read_text().startswith("name,from,to,waiting,used\nfcfs+easy,0.0,")
+    assert json.loads((out / "whatif.json").read_text())["subject"]["left_out"] == 1
 
 
 def test_a_log_without_waits_has_no_fidelity(log_path):

@@ -17,7 +17,7 @@ from hdeeprm_like.studies.whatif.changes import change_named
 from hdeeprm_like.studies.whatif.inputs import Log, load_log, machine_of_cores
 from hdeeprm_like.studies.whatif.mechanism import CHANGE, MECHANISM, NOW, OTHER, POLICY, asked_for
 from hdeeprm_like.studies.whatif.outcome import simulate
-from hdeeprm_like.studies.whatif.report import sentence
+from hdeeprm_like.studies.whatif.wording import sentence
 
 SLURM = "multifactor+slurm"
 

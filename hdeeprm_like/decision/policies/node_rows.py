@@ -8,6 +8,7 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits, new_slurm_limits
 from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import WATCH_DEPTH
@@ -103,6 +104,8 @@ SLURM = np.dtype(
         ("seen", "i8"),  # changes of the cluster before the last backfill pass
         ("booked", "i8"),  # changes up to which usage is booked
         ("ranked", "i8"),  # changes up to which jobs have their first priority
+        ("counted", "i8"),  # changes up to which jobs are counted for limits
+        ("windows_seen", "f8"),  # s, when windows were last found to have opened or closed nodes
         ("looked_at", "f8"),  # s, last look of the watch, -1 before
         ("looked", "i8"),  # changes of the cluster until then
         ("behind", "i8"),  # 1 if it had more to change than it may at once
@@ -153,6 +156,7 @@ class SlurmRows(Bundle):
         completing. completing: (W,) bits, these nodes.
         main_dates, backfill_dates: s, looks of its threads if the jobs are recorded ones; empty if unknown.
         owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
+        limits: of what running jobs may have, and windows that close nodes.
     """
 
     params: Records
@@ -175,6 +179,7 @@ class SlurmRows(Bundle):
     accounts: Records
     order: Ints
     account_order: Ints
+    limits: SlurmLimits
 
 
 def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
@@ -187,7 +192,7 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
         return absent(NodePlans)
     count, words = sets.member_bits.shape
     partitions = len(sets.partition_nodes)
-    most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions
+    most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions + MOST_WINDOWS
     return NodePlans(
         state=np.zeros(1, NODE_STATE),
         begins=np.zeros(most),
@@ -283,7 +288,8 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     quality = np.array([number(ranks.get(name), 0.0) / most if most > 0 else 0.0 for name in demands.qos])
     fixed = weight("JobSize") * size + weight("Partition") * part[of_job] + weight("QOS") * quality
     fixed += tres(platform, jobs, sets, settings.get("PriorityWeightTRES") or {}) - demands.nice
-    params["looked_at"], params["last_main"] = -1.0, -np.inf
+    params["looked_at"] = params["windows_seen"] = -1.0
+    params["last_main"] = -np.inf
     write_completion(params, settings, parameters)
     return SlurmRows(
         params=params,
@@ -301,6 +307,7 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
         accounts=accounts,
         order=np.arange(len(owners)),
         account_order=np.arange(len(accounts)),
+        limits=new_slurm_limits(settings, len(jobs), platform.nodes),
     )
 
 
@@ -342,6 +349,7 @@ def no_slurm_rows() -> SlurmRows:
         accounts=none,
         order=places,
         account_order=places,
+        limits=new_slurm_limits({}, 0, 0),
     )
 
 

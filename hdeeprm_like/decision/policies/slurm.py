@@ -39,6 +39,13 @@ from hdeeprm_like.decision.policies.node_plans import (
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, look_now, start_on_allowed
 from hdeeprm_like.decision.policies.site_factors import sort_by_order, watch_look, watch_queue
+from hdeeprm_like.decision.policies.slurm_limits import (
+    close_windows,
+    held_by_window,
+    next_window,
+    over_limit,
+    pass_windows,
+)
 from hdeeprm_like.decision.policies.slurm_looks import (
     FULL,
     JUST,
@@ -79,6 +86,7 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         watch_queue(tables, plans, k)
     leave_nodes(tables, plans, k)
     catch_up(tables, plans)
+    pass_windows(tables, plans)
     ask_main(plans, clock.now, clock.submitted, clock.completed)
     known = len(plans.slurm.main_dates) > 0
     if rows.due > 0 and clock.now >= rows.last_main + rows.gap - JUST:
@@ -97,7 +105,8 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
             rows.next_backfill = clock.now + (2.0 * JUST if known else rows.interval)
             backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
-        clock.wake_at = min(clock.wake_at, next_wake(tables, plans, k, by_priority))
+        soon = min(next_wake(tables, plans, k, by_priority), next_window(plans, rows.windows_seen))
+        clock.wake_at = min(clock.wake_at, soon)
     rows.called, rows.emptied, rows.noted = clock.now, clock.waiting == 0, clock.changes
 
 
@@ -110,6 +119,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
     """
     rows, started = plans.slurm.params[0], 0
     forget_reservations(tables, plans)
+    close_windows(tables, plans)
     count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
     last = last_with_cores(tables, plans, count)
     for i in range(last + 1):
@@ -119,13 +129,16 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         demand = tables.node_sets.demands[j]
         if plans.node_plans.taken[demand.partition] == 1:
             continue
+        if over_limit(tables, plans, j) or held_by_window(tables, plans, k, j):
+            continue
         rows.avoid = rows.leaving > 0
         starts = has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING
         rows.avoid = 0
         if starts:
             started += 1
             continue
-        allow_until(tables, plans, j, 0.0, np.inf)
+        now = tables.clock[0].now
+        allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
         if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
             continue
         plans.node_plans.taken[demand.partition] = 1
@@ -158,6 +171,7 @@ def multiple(tables: Tables, time: float, step: float) -> float:
 def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs in order around the reservations, and reserve nodes for those that cannot start."""
     forget_reservations(tables, plans)
+    close_windows(tables, plans)
     plan, rows, owners = plans.plans[k], plans.slurm.params[0], plans.slurm.owners
     for u in range(len(owners)):
         owners[u].tested = 0
@@ -167,6 +181,8 @@ def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         if tried >= rows.most or 0 < rows.most_filled <= tables.clock[0].running - before:
             break
         j = plans.queue[i]
+        if over_limit(tables, plans, j):
+            continue
         owner = owners[plans.slurm.owner[j]]
         owner.tested += 1
         if rows.most_of_user > 0 and owner.tested > rows.most_of_user:

@@ -52,6 +52,14 @@ abbr[title] { text-decoration: underline dotted; text-underline-offset: .2em; cu
 @media screen and (max-width: 640px) {
   figure { overflow-x: auto; }
   figure :is(svg, img) { max-width: none; width: 40rem; }
+  .stacked :is(table, tbody, tr, td, caption) { display: block; }
+  .stacked thead, .stacked td:empty { display: none; }
+  .stacked tr { padding: .35rem .4rem; border-bottom: 1px solid var(--line); }
+  .stacked td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .05rem 0; max-width: none;
+    overflow-wrap: anywhere; }
+  .stacked td:first-child { font-weight: 600; }
+  .stacked td:not(:first-child)::before { content: attr(data-label); color: var(--soft);
+    text-align: left; }
 }
 @media print {
   @page { size: A4; margin: 14mm 12mm; }

@@ -79,22 +79,36 @@ def explained(text: object, meaning: str) -> Html:
 
 
 def table(
-    titles: Sequence[object], rows: Iterable[Sequence[object]], caption: object = "", numbers: Sequence[int] = ()
+    titles: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    caption: object = "",
+    numbers: Sequence[int] = (),
+    stacked: bool = False,
 ) -> Html:
     """Return a table; one that is wider than the screen is scrolled by itself.
 
     Args:
         numbers: columns, counted from 0, whose cells stand on the right.
+        stacked: whether narrow screens show a list of its cells for each row, so that no column lies beyond their edge.
     """
+    labels = dict(enumerate(map(plain, titles))) if stacked else {}
 
     def row(cells: Sequence[object], name: str) -> Html:
-        aligned = (element(name, cell, class_="number" if place in numbers else "") for place, cell in enumerate(cells))
+        aligned = (
+            element(
+                name,
+                cell,
+                class_="number" if place in numbers else "",
+                data_label=labels.get(place, "") if name == "td" and cell != "" else "",
+            )
+            for place, cell in enumerate(cells)
+        )
         return element("tr", joined(aligned, ""))
 
     head = element("thead", row(titles, "th"))
     body = element("tbody", joined(row(cells, "td") for cells in rows))
     told = element("caption", caption) if caption else Html()
-    return element("div", element("table", told, head, body), class_="scroll")
+    return element("div", element("table", told, head, body), class_="scroll stacked" if stacked else "scroll")
 
 
 def commands(lines: Iterable[str]) -> Html:

@@ -5,8 +5,7 @@ blocks of time, in which jobs that come together stay together: jobs of one week
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,43 @@ from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
 from hdeeprm_like.studies.whatif.calibration import Calibration, calibrate
 from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.fidelity import Fidelity, fidelity_of
+from hdeeprm_like.studies.whatif.groups import UNKNOWN, Grouping, by, groups_of, wins_and_losses
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.mechanism import NOW, asked_for
-from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
+from hdeeprm_like.studies.whatif.outcome import Outcome, prepared, simulate
+from hdeeprm_like.studies.whatif.over_time import OverTime, over_time
 from hdeeprm_like.studies.whatif.overheads import USUAL
 from hdeeprm_like.types import Bools, Floats, Ints
 
 WEEK = 7 * 86400.0  # s
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 60
-SIZES = (1, 2, 8, 32, 128, 512, 2048)  # cores, where classes of size begin
 LONGER = 60.0  # s by which a wait is longer or shorter than another one; less is the same
+FIRST_DATE = 1e8  # s since 1970; what is before is on a clock of the log's own
+CLASSES = 400  # of waits, by which percentiles are resampled
 ENDS = ("ratio", "low", "high")  # of a figure's name: a ratio, and its interval
 PERCENTILES = {"wait_median": 50.0, "wait_p95": 95.0, "wait_p99": 99.0}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the question is about.
+
+    Attributes:
+        machine, log: names. nodes, cores: of the machine; no nodes where only its cores are known.
+        read: jobs in the log. left_out: those of them that are not compared, for any reason.
+        begin, end: s since 1970, when the first and the last job arrive; from 0 on where the log has no dates.
+        dated: whether the log has dates.
+    """
+
+    machine: str
+    log: str
+    nodes: int
+    cores: int
+    read: int
+    left_out: int
+    begin: float
+    end: float
+    dated: bool
 
 
 @dataclass(frozen=True)
@@ -44,6 +68,7 @@ class Answer:
         rows: figures of each outcome, that of now first; `mechanism` lists the parts that they belong to.
         groups: of each by partition, account, size and hour. people: who wins and loses.
         jobs: that are compared. never: those that could not run, by outcome. blocks: of time.
+        subject: the machine and the log. over_time: of each outcome, in the order of *rows*.
     """
 
     fidelity: Fidelity | None
@@ -55,36 +80,8 @@ class Answer:
     never: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """Which group each job belongs to.
-
-    Attributes:
-        names: (G,) of the groups, in order. number: (J,) the group of each job.
-    """
-
-    names: list[str]
-    number: Ints
-
-    @classmethod
-    def of(cls, words: Sequence[str]) -> "Grouping":
-        """Group jobs by a word of each, in the order of the alphabet."""
-        names, number = np.unique(np.array(words), return_inverse=True)
-        return cls(names.tolist(), number)
-
-    @classmethod
-    def by_size(cls, cores: Ints) -> "Grouping":
-        """Group jobs by how many cores they have, small ones first."""
-        names = [
-            "1 core",
-            *(f"{low} to {high - 1} cores" for low, high in pairwise(SIZES[1:])),
-            f"{SIZES[-1]} cores on",
-        ]
-        classes = np.maximum(np.searchsorted(SIZES, cores, side="right") - 1, 0)
-        used, number = np.unique(classes, return_inverse=True)
-        return cls([names[one] for one in used.tolist()], number)
+    subject: Subject | None = None
+    over_time: tuple[OverTime, ...] = ()
 
 
 def answer(
@@ -108,6 +105,9 @@ def answer(
         OptionsError: a policy is not known, or there is nothing to calibrate. WorkloadError: no job could run.
     """
     asked = asked_for(now, policies, changes, interval, factor)  # refuses a wrong name at once
+    for one in asked:
+        if one.change is not None:
+            prepared(machine, log, one.policy, one.change)  # refuses a change that this machine cannot have
     fitted = calibrate(machine, log, asked[0].policy) if calibrated else None
     overheads = USUAL if fitted is None else fitted.overheads
     outcomes = [simulate(machine, log, one.policy, one.change, overheads) for one in asked]
@@ -123,7 +123,8 @@ def answer(
         if one.beside:
             found = ratio_of(outcome.wait[ran], outcomes[one.beside].wait[ran], blocks[ran])
         row |= {f"beside_{end}": value for end, value in zip(ENDS, found, strict=True)}
-    groups, users = groups_of(log), Grouping.of([user or "unknown" for user in log.words["User"]])
+    groups, users = groups_of(log), Grouping.of([user or UNKNOWN for user in log.words["User"]])
+    compared = int(ran.sum())
     return Answer(
         fidelity=fidelity_of(log, outcomes[0], None if fitted is None else fitted.held),
         rows=rows,
@@ -133,12 +134,34 @@ def answer(
             for kind, group in groups.items()
             for line in by(kind, group, one, outcomes[0], ran)
         ],
-        people=[line for one in outcomes[1:] for line in wins_and_losses(users, one, outcomes[0], ran)],
-        jobs=int(ran.sum()),
+        people=[line for one in outcomes[1:] for line in wins_and_losses(users, groups["size"], one, outcomes[0], ran)],
+        jobs=compared,
         blocks=int(blocks.max()) + 1,
         never=never,
-        notes=(*log.notes, *(() if fitted is None else fitted.lines())),
+        notes=(
+            *log.notes,
+            *(note for one in outcomes for note in one.notes),
+            *(() if fitted is None else fitted.lines()),
+        ),
         calibration=fitted,
+        subject=subject_of(machine, log, compared),
+        over_time=tuple(over_time(outcomes, ran)),
+    )
+
+
+def subject_of(machine: Platform, log: Log, compared: int) -> Subject:
+    """Return what an answer is about."""
+    submit, read = log.jobs.submit, max(log.read, len(log.jobs))
+    return Subject(
+        machine=machine.name,
+        log=log.name,
+        nodes=machine.nodes if machine.processors > 1 else 0,
+        cores=machine.cores,
+        read=read,
+        left_out=read - compared,
+        begin=log.epoch + float(submit[0]),
+        end=log.epoch + float(submit[-1]),
+        dated=log.epoch > FIRST_DATE,
     )
 
 
@@ -158,6 +181,7 @@ def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, An
     before = metrics.bounded_slowdown(now.wait[ran], (now.finish - now.start)[ran])
     row: dict[str, Any] = {"name": one.name, "policy": one.policy, "change": one.change, "wait": float(wait.mean())}
     row |= {name: float(np.percentile(wait, rank)) for name, rank in PERCENTILES.items()}
+    row |= {f"{name}_{end}": value for name, pair in intervals_of(wait, blocks[ran]).items() for end, value in pair}
     row["bounded_slowdown"] = float(slowdown.mean())
     row["utilization"] = metrics.utilization(
         one.submit[ran], one.start[ran], one.finish[ran], np.minimum(one.size[ran], one.cores), one.cores
@@ -168,6 +192,33 @@ def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, An
     row["longer"] = float((wait > now.wait[ran] + LONGER).mean())
     row["shorter"] = float((wait < now.wait[ran] - LONGER).mean())
     return row
+
+
+def intervals_of(wait: Floats, blocks: Ints) -> dict[str, tuple[tuple[str, float], tuple[str, float]]]:
+    """Return the intervals of the mean and of the 95th percentile of waits over blocks of time, as ends by name.
+
+    The percentile of a resample comes from a histogram of each block, whose classes hold a four hundredth of the jobs.
+    NaN where all jobs are in one block.
+    """
+    numbers = np.unique(blocks, return_inverse=True)[1]
+    count = int(numbers.max()) + 1
+    edges = np.unique(np.quantile(wait, np.linspace(0.0, 1.0, CLASSES + 1), method="higher"))
+    place = np.searchsorted(edges, wait)
+    histogram = np.bincount(numbers * len(edges) + place, minlength=count * len(edges)).reshape(count, -1)
+    columns = [np.bincount(numbers, weights=wait), *histogram.T]
+    if count < 2:
+        return dict.fromkeys(("wait_mean", "wait_p95"), (("from", np.nan), ("to", np.nan)))
+    means = resampled_means(np.column_stack(columns).astype(np.float64))
+    jobs = np.cumsum(means[:, 1:], axis=1)
+    tails = edges[np.argmax(jobs >= 0.95 * jobs[:, -1:], axis=1)]
+    found = {}
+    for name, values, value in (
+        ("wait_mean", means[:, 0] / jobs[:, -1], float(wait.mean())),
+        ("wait_p95", tails, float(np.percentile(wait, PERCENTILES["wait_p95"]))),
+    ):
+        low, high = np.percentile(values, [50.0 * (1.0 - CONFIDENCE), 50.0 * (1.0 + CONFIDENCE)])
+        found[name] = (("from", min(float(low), value)), ("to", max(float(high), value)))
+    return found
 
 
 def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float, float]:
@@ -193,44 +244,10 @@ def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float,
     return float(total[0] / total[1]), float(low), float(high)
 
 
-def groups_of(log: Log) -> dict[str, Grouping]:
-    """Return the groups that jobs belong to, by kind."""
-    hours = ((log.jobs.submit + log.epoch) // 3600 % 24).astype(np.int64)
-    found = {
-        "size": Grouping.by_size(log.jobs.size),
-        "hour": Grouping.of([f"{hour:02}:00" for hour in hours.tolist()]),
-    }
-    for kind, name in (("partition", "Partition"), ("account", "Account")):
-        if any(log.words[name]):
-            found[kind] = Grouping.of([word or "unknown" for word in log.words[name]])
-    return found
-
-
-def by(kind: str, group: Grouping, one: Outcome, now: Outcome, ran: Bools) -> list[dict[str, Any]]:
-    """Return the mean wait of each group, now and in an outcome."""
-    numbers, count = group.number[ran], len(group.names)
-    jobs = np.bincount(numbers, minlength=count)
-    waits = [np.bincount(numbers, weights=each.wait[ran], minlength=count) for each in (now, one)]
-    return [
-        {
-            **{"name": one.name, "kind": kind, "group": group.names[row], "jobs": int(jobs[row])},
-            **{"wait_now": waits[0][row] / jobs[row], "wait": waits[1][row] / jobs[row]},
-        }
-        for row in np.flatnonzero(jobs).tolist()
-    ]
-
-
-def wins_and_losses(users: Grouping, one: Outcome, now: Outcome, ran: Bools) -> list[dict[str, Any]]:
-    """Return what each user gains or loses, those who lose most first."""
-    lines = by("user", users, one, now, ran)
-    for line in lines:
-        line["hours"] = (line["wait"] - line["wait_now"]) * line["jobs"] / 3600.0
-    return sorted(lines, key=lambda line: -line["hours"])
-
-
 def as_tables(found: Answer) -> dict[str, Any]:
     """Return an answer in the form of its JSON; an unknown ratio or interval is null."""
     return {
+        "subject": None if found.subject is None else asdict(found.subject),
         "jobs": found.jobs,
         "blocks": found.blocks,
         "never_ran": found.never,

@@ -1,21 +1,41 @@
-"""Other machines and other loads: ``nodes=+10%``, ``nodes=-16``, ``load=1.2``."""
+"""Other machines, loads, requests and configurations by their texts, as ``nodes=+10%`` or ``bf_interval=60``.
+
+A text may hold several parts with ``;`` between them, which are changed together.
+"""
 
 import re
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hdeeprm_like import limits
-from hdeeprm_like.cluster.platform import Platform, core_names
+from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.inputs import Log
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.studies.whatif.nodes import kinds_of, shared_out, with_nodes
+from hdeeprm_like.studies.whatif.requests import Requests, cut_to_limits, requests_meant
+from hdeeprm_like.studies.whatif.slurm_keys import OF, PARAMETERS, SETTINGS, TIMES, meant, value_of
+from hdeeprm_like.studies.whatif.windows import Closing, closing_meant
 
-NODES = re.compile(r"nodes=([+-]?)(\d+(?:\.\d+)?)(%?)")
-LOAD = re.compile(r"load=(\d+(?:\.\d+)?)")
+NODES = re.compile(r"nodes=([+-]?)(\d+(?:\.\d+)?)(%?)", re.ASCII)
+LOAD = re.compile(r"load=(\d+(?:\.\d+)?)", re.ASCII)
+POWER = re.compile(r"power=(?:(\d+(?:\.\d+)?)([kM]?)W|-(\d+(?:\.\d+)?)%)", re.ASCII)
 MOST = 100.0  # times as many nodes or as much load
+WATTS = {"": 1.0, "k": 1e3, "M": 1e6}
+PLAIN = ("nodes", "load", "requests", "power", "SchedulerParameters")
+CLOSINGS = ("maint", "drain")
+
+
+class Entry(NamedTuple):
+    """A setting of a partition, an account, a user or a QOS: the kind, its name or ``*``, the key and the value."""
+
+    kind: str
+    name: str
+    key: str
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -24,12 +44,27 @@ class Change:
 
     Attributes:
         nodes: times as many of each kind. more: nodes, shared out among the kinds. load: times as much.
+        requests: how much time users ask for. power: W that all cores may draw, or the share of the most that they do.
+        settings: of Slurm, by name. parameters: of its SchedulerParameters. entries: of partitions and associations.
+        closings: of nodes, between two dates.
     """
 
     name: str
     nodes: float = 1.0
     more: int = 0
     load: float = 1.0
+    requests: Requests | None = None
+    power: tuple[float, bool] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    entries: tuple[Entry, ...] = ()
+    closings: tuple[Closing, ...] = ()
+
+    @property
+    def needs_slurm(self) -> bool:
+        """Whether only a model of Slurm can have it."""
+        entries = any(entry.key not in TIMES for entry in self.entries)
+        return bool(self.settings or self.parameters or entries or self.closings)
 
     def of_machine(self, machine: Platform) -> Platform:
         """Return the machine after the change.
@@ -48,18 +83,30 @@ class Change:
             if cores < 1:
                 raise OptionsError(f"change {self.name!r}: leaves no core of {machine.cores}")
             return pool(cores)
-        kinds = _kinds(machine)
+        kinds = kinds_of(machine)
         counts = shared_out(np.array([len(rows) for rows in kinds]) * factor, round(machine.nodes * factor))
         nodes = np.sort(np.concatenate([np.resize(rows, count) for rows, count in zip(kinds, counts, strict=True)]))
         if len(nodes) == 0:
             raise OptionsError(f"change {self.name!r}: leaves no node of {machine.nodes}")
         return with_nodes(machine, nodes)
 
-    def of_log(self, log: Log) -> Log:
-        """Return the log after the change: with more load the same jobs come in less time."""
-        if self.load == 1.0:
-            return log
-        return replace(log, jobs=replace(log.jobs, submit=log.jobs.submit / self.load))
+    def of_log(self, log: Log, machine: Platform | None = None) -> Log:
+        """Return the log after the change: with more load the same jobs come in less time.
+
+        Args:
+            machine: whose partitions have time limits; None where there are none.
+
+        Raises:
+            OptionsError, WorkloadError: the change names a partition that there is not.
+        """
+        if self.load != 1.0:
+            log = replace(log, jobs=replace(log.jobs, submit=log.jobs.submit / self.load))
+        if self.requests is not None:
+            log = self.requests.of(log)
+        times = [entry for entry in self.entries if entry.key in TIMES]
+        for entry in times:
+            log = cut_to_limits(log, machine, entry.name, entry.key, entry.value, f"change {self.name[:80]!r}")
+        return log
 
 
 def change_named(text: str) -> Change:
@@ -68,62 +115,75 @@ def change_named(text: str) -> Change:
     Raises:
         OptionsError: it is none.
     """
-    nodes, load = NODES.fullmatch(text.strip()), LOAD.fullmatch(text.strip())
-    if nodes is not None:
-        sign, amount, percent = nodes.groups()
+    if not text.isprintable():
+        raise OptionsError(f"change {text[:80]!r}: is none of nodes=+10%, bf_interval=60 and the like")
+    change = Change(text.strip())
+    for part in text.split(";") if text.strip() else [""]:
+        change = _with_part(change, part.strip())
+    return change
+
+
+def _with_part(change: Change, part: str) -> Change:
+    """Return a change with one more part."""
+    where = f"change {part[:80]!r}"
+    key, equals, value = (piece.strip() for piece in part.partition("="))
+    if value.startswith("="):
+        raise OptionsError(f"{where}: there is one = too many; write {key[:40]}={value.lstrip('=')[:40] or '...'}")
+    kind, colon, rest = key.partition(":")
+    if not equals or not key or not value:
+        raise OptionsError(f"{where}: is none of nodes=+10%, bf_interval=60 and the like: KEY=VALUE is needed")
+    if colon and kind.lower() in CLOSINGS:
+        closing = closing_meant(kind.lower(), rest, value, where)
+        return replace(change, closings=(*change.closings, closing))
+    if colon:
+        kind = meant(kind, (*OF, *CLOSINGS), where)
+        name, dot, name_of_key = rest.rpartition(".")
+        if not (dot and name and name_of_key):
+            example = next(iter(OF[kind]))
+            raise OptionsError(f"{where}: a name and a key as {kind}:{rest[:40] or 'NAME'}.{example}=... are needed")
+        own = meant(name_of_key, OF[kind], where)
+        entry = Entry(kind, name, own, value_of(OF[kind][own], value, where))
+        return replace(change, entries=(*change.entries, entry))
+    key = meant(key, (*PLAIN, *SETTINGS, *PARAMETERS), where)
+    if key == "SchedulerParameters":
+        return _with_parameters(change, value, where)
+    if key in PARAMETERS:
+        return replace(change, parameters={**change.parameters, key: value_of(PARAMETERS[key], value, where)})
+    if key in SETTINGS:
+        return replace(change, settings={**change.settings, key: value_of(SETTINGS[key], value, where)})
+    return _with_plain(change, key, f"{key}={value}", where)
+
+
+def _with_parameters(change: Change, text: str, where: str) -> Change:
+    """Return a change with SchedulerParameters; those that are not named stay as they are."""
+    found = dict(change.parameters)
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not name or not equals or not value:
+            raise OptionsError(f"{where}: {part[:40]!r} is no parameter with a value; write bf_interval=60")
+        key = meant(name, PARAMETERS, where)
+        found[key] = value_of(PARAMETERS[key], value, where)
+    return replace(change, parameters=found)
+
+
+def _with_plain(change: Change, key: str, part: str, where: str) -> Change:
+    """Return a change with other nodes, another load, other requests or less power."""
+    if key == "requests":
+        return replace(change, requests=requests_meant(part.partition("=")[2], where))
+    if key == "nodes" and (match := NODES.fullmatch(part)):
+        sign, amount, percent = match.groups()
         value = float(amount) * (-1.0 if sign == "-" else 1.0)
         if percent and 0.0 <= 1.0 + value / 100.0 <= MOST and sign:
-            return Change(text.strip(), nodes=1.0 + value / 100.0)
+            return replace(change, nodes=1.0 + value / 100.0)
         if not percent and sign and abs(value) < 1e6 and value == int(value):
-            return Change(text.strip(), more=int(value))
-    if load is not None and 1.0 / MOST <= float(load[1]) <= MOST:
-        return Change(text.strip(), load=float(load[1]))
-    raise OptionsError(f"change {text[:40]!r}: is none of nodes=+10%, nodes=-16 (nodes) and load=1.2 (times as much)")
-
-
-def _kinds(machine: Platform) -> list[Ints]:
-    """Return the nodes of each kind: of one type and of the same partitions."""
-    partitions = machine.partitions
-    kinds: dict[tuple[str, bytes], list[int]] = {}
-    for node, name in enumerate(machine.node_types):
-        members = b"" if partitions is None else partitions.nodes[:, node].tobytes()
-        kinds.setdefault((name, members), []).append(node)
-    return [np.array(rows) for rows in kinds.values()]
-
-
-def shared_out(wanted: Floats, total: int) -> Ints:
-    """Return whole numbers of a sum that are close to some others: the largest remainders are rounded up."""
-    counts: Ints = np.floor(wanted + 1e-9).astype(np.int64)
-    missing = np.argsort(counts - wanted, kind="stable")[: max(total - int(counts.sum()), 0)]
-    counts[missing] += 1
-    return counts
-
-
-def with_nodes(machine: Platform, nodes: Ints) -> Platform:
-    """Return a machine of some nodes of another one, in their order; a node may come several times."""
-    of_node: list[Ints] = [np.flatnonzero(machine.processor_node == node) for node in range(machine.nodes)]
-    processors = np.concatenate([of_node[node] for node in nodes])
-    node_of = np.repeat(np.arange(len(nodes)), [len(of_node[node]) for node in nodes])
-    cores = machine.processor_cores[processors]
-    columns: dict[str, Any] = {
-        "node_cluster": machine.node_cluster[nodes],
-        "node_memory": machine.node_memory[nodes],
-        "node_gpus": machine.node_gpus[nodes],
-        "node_types": tuple([machine.node_types[node] for node in nodes]),
-        "processor_node": node_of,
-        "processor_bandwidth": machine.processor_bandwidth[processors],
-        "processor_types": tuple([machine.processor_types[one] for one in processors]),
-        "processor_flops": machine.processor_flops[processors],
-        "processor_watts": machine.processor_watts[processors],
-        "core_processor": np.repeat(np.arange(len(processors)), cores),
-        "core_names": core_names(int(cores.sum())),
-    }
-    partitions = machine.partitions
-    if partitions is not None:
-        partitions = replace(
-            partitions,
-            nodes=np.ascontiguousarray(partitions.nodes[:, nodes]),
-            features=tuple([partitions.features[node] for node in nodes]),
-            weights=partitions.weights[nodes],
-        )
-    return replace(machine, partitions=partitions, **columns)
+            return replace(change, more=int(value))
+    if key == "load" and (match := LOAD.fullmatch(part)) and 1.0 / MOST <= float(match[1]) <= MOST:
+        return replace(change, load=float(match[1]))
+    if key == "power" and (match := POWER.fullmatch(part)):
+        watts, unit, percent = match.groups()
+        if percent is not None and 0.0 < float(percent) < 100.0:
+            return replace(change, power=(1.0 - float(percent) / 100.0, True))
+        if percent is None and float(watts) > 0.0:
+            return replace(change, power=(float(watts) * WATTS[unit], False))
+    known = "nodes=+10%, nodes=-16 (nodes), load=1.2 (times as much), power=-10%, power=40kW"
+    raise OptionsError(f"{where}: is none of {known}")

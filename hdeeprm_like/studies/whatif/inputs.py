@@ -39,6 +39,7 @@ class Log:
         wait: (J,) s of recorded waits, NaN where the log has none.
         epoch: s since 1970 at time 0; 0 if the log has no dates.
         words: columns `WORDS` of the log for each job, empty where unknown. notes: further remarks on the log.
+        name: of its file. read: jobs in it, including those that cannot be simulated; 0 if unknown.
     """
 
     jobs: Workload
@@ -46,6 +47,8 @@ class Log:
     epoch: float
     words: Mapping[str, Sequence[str]]
     notes: tuple[str, ...] = ()
+    name: str = ""
+    read: int = 0
 
     def take(self, rows: Ints) -> "Log":
         """Return some of the jobs."""
@@ -108,8 +111,9 @@ def _of_trace(path: Path, machine: Platform) -> Log:
         gpus=np.zeros(len(jobs)) if gpus is None or not machine.node_gpus.any() else numbers_in(gpus) / jobs.size,
     )
     wait = np.where(trace.wait >= 0.0, trace.wait, np.nan)
-    notes = (f"{len(whole) - len(trace):,} jobs that ran for no time are left out",) if len(whole) > len(trace) else ()
-    return Log(jobs, wait, found.epoch + _start_of(trace), words, notes)
+    missing = len(whole) - len(trace)
+    notes = (f"Jobs that ran for no time are left out: {missing:,}",) if missing else ()
+    return Log(jobs, wait, found.epoch + _start_of(trace), words, notes, path.name, len(whole))
 
 
 def _start_of(trace: Trace) -> float:
@@ -146,7 +150,7 @@ def _of_csv(path: Path, machine: Platform) -> Log:
     )
     words = {name: told.get(name, [UNKNOWN] * len(jobs)) for name in WORDS}
     words |= {name: told[name] for name in (GPUS, NODES) if name in told}
-    log = Log(jobs, wait, epoch, words)
+    log = Log(jobs, wait, epoch, words, name=path.name, read=len(columns["JobName"]))
     return log if ran.all() else log.take(np.flatnonzero(ran))
 
 

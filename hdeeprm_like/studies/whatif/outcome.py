@@ -9,12 +9,16 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import OWN, WATCHED, Baseline
+from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
 from hdeeprm_like.decision.policies.node_rows import END_LATENCY, OWN_PRIORITIES
 from hdeeprm_like.engine.job_rows import countable
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.run.schedules import run_to_end
-from hdeeprm_like.studies.whatif.changes import Change, with_nodes
+from hdeeprm_like.studies.whatif.changes import Change
+from hdeeprm_like.studies.whatif.configuration import with_power_cap, with_settings
 from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition
+from hdeeprm_like.studies.whatif.job_limits import beyond, of_some
+from hdeeprm_like.studies.whatif.nodes import with_nodes
 from hdeeprm_like.studies.whatif.overheads import USUAL, Overheads
 from hdeeprm_like.types import Floats, Ints
 
@@ -27,7 +31,7 @@ class Outcome:
 
     Attributes:
         policy, change: names; no change is an empty one. cores: of the machine. energy: J.
-        submit, start, finish: s. size: cores that each had.
+        submit, start, finish: s. size: cores that each had. notes: what a change did to the log.
     """
 
     policy: str
@@ -38,6 +42,7 @@ class Outcome:
     start: Floats
     finish: Floats
     size: Ints
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -59,16 +64,16 @@ def simulate(
         overheads: of the machine, where it is a Slurm.
 
     Raises:
-        OptionsError: the policy needs nodes, and the machine is a large pool of cores.
+        OptionsError: the policy needs nodes, and the machine is a large pool of cores; or the change makes no sense.
     """
-    if change is not None:
-        machine, log = change.of_machine(machine), change.of_log(log)
-    if policy.mode == "slurm" and machine.partitions is None:
-        machine, log = _for_slurm(machine, policy), asking_for_all(log)
+    known = log.notes
+    machine, log = prepared(machine, log, policy, change)
     if machine.partitions is not None:
         machine = overheads.of_machine(machine)
     if policy.order == OWN and policy.mode != WATCHED and machine.partitions is not None:
         machine = _with_own_priorities(machine.partitions, machine)
+    whole = log.jobs
+    machine, log, rows_of_log = without_stuck_jobs(machine, log)
     settings = {} if machine.partitions is None else machine.partitions.settings
     linger = float(settings.get(END_LATENCY, 0.0))
     jobs = replace(log.jobs, delay=log.jobs.delay + linger)
@@ -76,16 +81,62 @@ def simulate(
     simulator = run_to_end(machine, jobs, PolicyActions([policy]), "textbook", named=named, epoch=log.epoch)
     tasks, rows = simulator.simulation.tasks, simulator.state.tables.jobs
     ran = np.isfinite(tasks["finish"])
+    start, finish = (np.full(len(whole), np.nan) for _ in range(2))
+    start[rows_of_log] = np.where(ran, tasks["start"], np.nan)
+    finish[rows_of_log] = np.where(ran, tasks["finish"] - linger, np.nan)
+    size = whole.size.astype(np.int64)
+    size[rows_of_log] = rows["size"][: len(jobs)]
     return Outcome(
         policy=policy.name,
         change="" if change is None else change.name,
         cores=machine.cores,
         energy=simulator.state.joules,
-        submit=jobs.submit,
-        start=np.where(ran, tasks["start"], np.nan),
-        finish=np.where(ran, tasks["finish"] - linger, np.nan),
-        size=rows["size"][: len(jobs)].astype(np.int64),
+        submit=whole.submit,
+        start=start,
+        finish=finish,
+        size=size,
+        notes=log.notes[len(known) :],
     )
+
+
+def prepared(machine: Platform, log: Log, policy: Baseline, change: Change | None) -> tuple[Platform, Log]:
+    """Return the machine and the log after a change, as a policy needs them.
+
+    Raises:
+        OptionsError: the policy needs nodes, and the machine is a large pool of cores; or the change makes no sense for
+            this machine, this log or this policy.
+        WorkloadError: the change names a partition that there is not.
+    """
+    if change is not None:
+        if change.needs_slurm and policy.mode != WATCHED:
+            raise OptionsError(f"change {change.name[:80]!r}: is one of a Slurm, and {policy.name} is none; see --now")
+        machine, log = change.of_machine(machine), change.of_log(log, machine)
+    if policy.mode == WATCHED and machine.partitions is None:
+        machine, log = _for_slurm(machine, policy), asking_for_all(log)
+    if change is not None and change.power is not None and policy.mode != WATCHED:
+        machine = with_power_cap(machine, change)
+    return (with_settings(machine, log, change) if policy.mode == WATCHED else machine), log
+
+
+def without_stuck_jobs(machine: Platform, log: Log) -> tuple[Platform, Log, Ints]:
+    """Return a machine and a log without the jobs that exceed a limit alone, and which jobs those of it are.
+
+    Slurm passes over them for ever; the simulation would not end.
+
+    Raises:
+        WorkloadError: there is no other job.
+    """
+    jobs, partitions = len(log.jobs), machine.partitions
+    limits = None if partitions is None else partitions.settings.get(JOB_LIMITS)
+    if partitions is None or limits is None:
+        return machine, log, np.arange(jobs)
+    rows = np.flatnonzero(~beyond(limits, jobs))
+    if len(rows) == jobs:
+        return machine, log, rows
+    if len(rows) == 0:
+        raise WorkloadError("every job of the log exceeds a limit alone, so none could run")
+    settings = {**partitions.settings, JOB_LIMITS: of_some(limits, rows, jobs)}
+    return replace(machine, partitions=replace(partitions, settings=settings)), log.take(rows), rows
 
 
 def _with_own_priorities(partitions: Partitions, machine: Platform) -> Platform:

@@ -1,13 +1,14 @@
 """The answer as files: one page for people, tables for programs."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.formats.files import replacing, write_json
 from hdeeprm_like.results.html import Html, badge, details, element, joined, page, paragraph, section, table, write_page
+from hdeeprm_like.studies.whatif import chart
 from hdeeprm_like.studies.whatif.answer import LONGER, Answer, as_tables
 from hdeeprm_like.studies.whatif.fidelity import MEANING, Fidelity
 from hdeeprm_like.studies.whatif.mechanism import (
@@ -19,11 +20,25 @@ from hdeeprm_like.studies.whatif.mechanism import (
     beside_now,
     in_place_of_slurm,
 )
+from hdeeprm_like.studies.whatif.wording import (
+    MOST_NAMED,
+    changed_classes,
+    duration,
+    interval,
+    losers,
+    names_users,
+    percent,
+    sentence,
+    users_sentence,
+)
 
 REPORT, RECORD, GROUPS, USERS = "report.html", "whatif.json", "groups.csv", "users.csv"
+OVER_TIME = "over_time.csv"
 KINDS = {"A": "good", "B": "fair", "C": "weak", "D": "bad"}
 MOST_PEOPLE = 10  # of those who win, and of those who lose
 MOST_GROUPS = 24
+CLASS_NAMES = {"size": "jobs of", "partition": "partition", "account": "account"}
+NO_GRADE = "a log without recorded waits shows nothing of how well the model reproduces it"
 
 
 def write_answer(found: Answer, folder: Path) -> None:
@@ -35,7 +50,19 @@ def write_answer(found: Answer, folder: Path) -> None:
     write_json(folder / RECORD, as_tables(found))
     _write_csv(folder / GROUPS, found.groups)
     _write_csv(folder / USERS, found.people)
+    _write_csv(folder / OVER_TIME, _lines_over_time(found))
     write_page(folder / REPORT, page_of(found))
+
+
+def _lines_over_time(found: Answer) -> list[dict[str, Any]]:
+    """Return the queue and the utilization of each span, in s from the first job on."""
+    return [
+        {"name": row["name"], "from": begin, "to": end, "waiting": waiting, "used": used}
+        for row, one in zip(found.rows, found.over_time, strict=bool(found.over_time))
+        for begin, end, waiting, used in zip(
+            one.edges[:-1].tolist(), one.edges[1:].tolist(), one.waiting.tolist(), one.used.tolist(), strict=True
+        )
+    ]
 
 
 def _write_csv(path: Path, lines: Sequence[dict[str, Any]]) -> None:
@@ -46,80 +73,113 @@ def _write_csv(path: Path, lines: Sequence[dict[str, Any]]) -> None:
             writer.writerows(lines)
 
 
-def duration(seconds: float) -> str:
-    """Return a time as people say it: ``3 h 20 min``."""
-    if seconds < 60:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    if minutes < 48 * 60:
-        return f"{minutes // 60} h {minutes % 60:02} min"
-    return f"{minutes / 1440:.1f} days"
-
-
-def percent(ratio: float) -> str:
-    """Return how much more or less a ratio is: ``-31 %``."""
-    return "not known" if ratio != ratio else f"{100 * (ratio - 1):+.0f} %"
-
-
-def interval(row: dict[str, Any], name: str) -> str:
-    """Return a ratio and its interval."""
-    ratio, low, high = (row[f"{name}_{end}"] for end in ("ratio", "low", "high"))
-    return percent(ratio) if low != low else f"{percent(ratio)} ({percent(low)} to {percent(high)})"
-
-
-def sentence(row: dict[str, Any]) -> str:
-    """Return what one outcome means for the users, beside what it is held beside: policy or mechanism, never both."""
-    ratio, low, high = (row[f"beside_{end}"] for end in ("ratio", "low", "high"))
-    name, other = row["name"], f" {row['beside']}, {ALONE}" if row["part"] == OTHER else ""
-    subject = f"With {name}{f', {IN_PLACE},' if other else ''} your users would have waited"
-    if row["part"] == MECHANISM:
-        subject = f"{ALONE.capitalize()}: with {name}, the order of now and {IN_PLACE}, your users would have waited"
-    if ratio != ratio:
-        return f"{name}: no job waits {f'with{other}' if other else 'now'}, so there is nothing to compare with."
-    if low == ratio == high == 1.0:
-        return f"{subject} just as long{f' as with{other}' if other else ''}."
-    change = ("less" if ratio < 1 else "more") + (f" than with{other}" if other else "")
-    told = f"{subject} {abs(100 * (ratio - 1)):.0f} % {change}"
-    if low != low:
-        return f"{told}; too little of the time has waiting jobs to separate this from chance."
-    if low <= 1.0 <= high:
-        return f"{told}; the interval of {percent(low)} to {percent(high)} includes 0, so this may be chance."
-    return f"{told} ({percent(low)} to {percent(high)})."
-
-
 def page_of(found: Answer) -> Html:
     """Return the whole page."""
-    present, shown, apart = found.rows[0], replace(found, rows=beside_now(found.rows)), in_place_of_slurm(found.rows)
-    warning = found.fidelity.warning if found.fidelity is not None else ""
-    intro = [
-        *([paragraph(element("strong", warning))] if warning else []),
-        paragraph(
-            f"{found.jobs:,} jobs were simulated under each policy. {present['name']} stands for what the machine does "
-            f"now; everything is compared with it, job by job; intervals (95 %) are over {found.blocks} blocks of time."
-        ),
-        *(
-            [paragraph(f"What needs {IN_PLACE} stands apart: what that is worth is no merit of a policy.")]
-            if apart
-            else []
-        ),
-        *(paragraph(note + ".") for note in found.notes),
-        *(
-            paragraph(f"{count:,} jobs could not run with {name}; they are left out everywhere.")
-            for name, count in found.never.items()
-        ),
-        *(paragraph(sentence(row)) for row in shown.rows[1:]),
-    ]
+    shown, apart = replace(found, rows=beside_now(found.rows)), in_place_of_slurm(found.rows)
+    present = found.rows[0]["name"]
     parts = [
-        joined(intro),
-        section("Does the model know your machine?", _fidelity(found.fidelity, present["name"])),
+        *_first_screen(shown),
+        section("What this means", *_meaning(shown, bool(apart))),
+        *([section("Queue and utilization over time", *_over_time(found, shown))] if found.over_time else []),
+        section("Does the model know your machine?", _fidelity(found.fidelity, present)),
         section("Policies and changes", _outcomes(shown.rows)),
         *([section(APART, *_other_schedulers(apart))] if apart else []),
         section("Who would wait longer, and who shorter", *_people(shown)),
         section("By partition, account, size and hour", *_groups(shown)),
     ]
-    return page("What if: another policy, another machine", *parts)
+    return page("What if: another policy, another machine", *parts, style=chart.STYLE)
+
+
+def _first_screen(shown: Answer) -> list[Html]:
+    """Return what a reader sees first: the question, the grade, the waits, and who wins and who loses."""
+    about, fidelity = shown.subject, shown.fidelity
+    warning = fidelity.warning if fidelity is not None else ""
+    pairs: dict[str, object] = {}
+    if about is not None:
+        nodes = f"{about.nodes:,} nodes, " if about.nodes else ""
+        pairs["machine"] = f"{about.machine}: {nodes}{about.cores:,} cores"
+        pairs["log"] = about.log or "not named"
+        pairs["dates"] = (
+            f"{chart.date(about.begin)} to {chart.date(about.end)}"
+            if about.dated
+            else f"{duration(about.end - about.begin)}; the log has no dates"
+        )
+        pairs["jobs"] = f"{shown.jobs:,} of {about.read:,} compared, {about.left_out:,} left out"
+    grade: object = "none: the log records no waits"
+    if fidelity is not None:
+        grade = joined([badge(fidelity.grade, KINDS[fidelity.grade]), " of A to D"], "")
+    pairs["grade of the model"] = grade
+    meaning = MEANING[fidelity.grade] if fidelity is not None else NO_GRADE
+    return [
+        *([paragraph(element("strong", warning))] if warning else []),
+        chart.facts(pairs),
+        element("p", f"The grade: {meaning}.", class_="note"),
+        element(
+            "div",
+            section("How long jobs wait, now and then", chart.waits(shown.rows)),
+            section("Who wins and who loses", *(_wins_and_losses(shown, row["name"]) for row in shown.rows[1:])),
+            class_="first",
+        ),
+    ]
+
+
+def _wins_and_losses(found: Answer, name: str) -> Html:
+    """Return which classes of jobs and which users wait longer under an outcome, and which classes wait shorter."""
+    lines = []
+    for title, sign in (("Wait longer", 1.0), ("Wait shorter", -1.0)):
+        own = [
+            f"{CLASS_NAMES[kind]} " + ", ".join(f"{line['group']} (by {duration(by)})" for line, by in changed)
+            for kind in CLASS_NAMES
+            if (changed := most_changed(found, name, kind, sign))
+        ]
+        text = chart.unbroken("; ".join(own)) or "no class of jobs"
+        lines.append(element("p", element("strong", f"{title}: "), text, "."))
+    if names_users(found):
+        users = chart.unbroken(users_sentence(found, name))
+        lines.insert(1, paragraph(users[0].upper() + users[1:] + "."))
+    return element("div", element("b", name), *lines, class_="who")
+
+
+def most_changed(found: Answer, name: str, kind: str, sign: float) -> list[tuple[Mapping[str, Any], float]]:
+    """Return the classes of a kind that wait longer (*sign* 1) or shorter (-1).
+
+    All sizes, small ones first; of other kinds those that change most.
+    """
+    changed = changed_classes(found, name, (kind,), sign)
+    return changed if kind == "size" else sorted(changed, key=lambda pair: -pair[1])[:MOST_NAMED]
+
+
+def _meaning(shown: Answer, apart: bool) -> list[Html]:
+    present = shown.rows[0]["name"]
+    return [
+        *(paragraph(sentence(row)) for row in shown.rows[1:]),
+        paragraph(
+            f"{shown.jobs:,} jobs were simulated under each policy. {present} stands for what the machine does "
+            f"now; everything is compared with it, job by job; intervals (95 %) are over {shown.blocks} blocks of time."
+        ),
+        *([paragraph(f"What needs {IN_PLACE} stands apart: what that is worth is no merit of a policy.")] * apart),
+        *(paragraph(note + ".") for note in shown.notes),
+        *(
+            paragraph(f"{count:,} jobs could not run with {name}; they are left out everywhere.")
+            for name, count in shown.never.items()
+        ),
+    ]
+
+
+def _over_time(found: Answer, shown: Answer) -> list[Html]:
+    """Return the pictures of each outcome that is compared with now."""
+    about, now = found.subject, found.over_time[0]
+    begin, dated = (about.begin, about.dated) if about is not None else (0.0, False)
+    keys = element("span", class_="key now"), " now, ", element("span", class_="key then"), " then. "
+    names = {row["name"] for row in shown.rows[1:]}
+    drawn = [
+        section(row["name"], chart.pictures(now, then, begin, dated), level=3)
+        for row, then in zip(found.rows, found.over_time, strict=True)
+        if row["name"] in names
+    ]
+    if not drawn:
+        drawn = [chart.pictures(now, now, begin, dated)]
+    return [element("p", joined(keys, ""), "Each point is the mean of a span.", class_="note"), *drawn]
 
 
 def _fidelity(told: Fidelity | None, now: str) -> Html:
@@ -142,7 +202,7 @@ def _fidelity(told: Fidelity | None, now: str) -> Html:
     return joined(
         [
             paragraph("Grade ", badge(told.grade, KINDS[told.grade]), f": {MEANING[told.grade]}."),
-            table(["", "recorded", f"simulated ({now})", "grade"], rows, numbers=(1, 2)),
+            table(["", "recorded", f"simulated ({now})", "grade"], rows, numbers=(1, 2), stacked=True),
         ]
     )
 
@@ -165,9 +225,9 @@ def _outcomes(rows: Sequence[dict[str, Any]]) -> Html:
         (
             row["name"],
             duration(row["wait"]),
-            interval(row, "wait") if place else "",
+            chart.unbroken(interval(row, "wait")) if place else "",
             *(duration(row[name]) for name in ("wait_median", "wait_p95", "wait_p99")),
-            interval(row, "bounded_slowdown") if place else "",
+            chart.unbroken(interval(row, "bounded_slowdown")) if place else "",
             f"{100 * row['utilization']:.1f} %",
             percent(row["energy"] / rows[0]["energy"]) if place and rows[0]["energy"] > 0 else "",
             f"{100 * row['longer']:.0f} %",
@@ -176,7 +236,7 @@ def _outcomes(rows: Sequence[dict[str, Any]]) -> Html:
         for place, row in enumerate(rows)
     ]
     note = "Longer and shorter: the share of the jobs that wait a minute or more longer, or shorter, than now."
-    return joined([table(titles, lines, numbers=tuple(range(1, len(titles)))), paragraph(note)])
+    return joined([table(titles, lines, numbers=tuple(range(1, len(titles))), stacked=True), paragraph(note)])
 
 
 def _other_schedulers(rows: Sequence[dict[str, Any]]) -> list[Html]:
@@ -186,14 +246,14 @@ def _other_schedulers(rows: Sequence[dict[str, Any]]) -> list[Html]:
             row["name"] + (f", {ALONE}" if row["part"] == MECHANISM else ""),
             *(duration(row[name]) for name in ("wait", "wait_median", "wait_p95")),
             f"{100 * row['utilization']:.1f} %",
-            interval(row, "beside") if row["part"] == MECHANISM else "",
-            interval(row, "beside") if row["part"] == OTHER else "",
+            chart.unbroken(interval(row, "beside")) if row["part"] == MECHANISM else "",
+            chart.unbroken(interval(row, "beside")) if row["part"] == OTHER else "",
         )
         for row in rows
     ]
     return [
         *(paragraph(sentence(row)) for row in rows),
-        table(titles, lines, numbers=tuple(range(1, len(titles)))),
+        table(titles, lines, numbers=tuple(range(1, len(titles))), stacked=True),
         paragraph("These schedulers act at once and know no interval; no watch makes a Slurm into one of them."),
     ]
 
@@ -210,24 +270,14 @@ def _people(found: Answer) -> list[Html]:
                 duration(line["wait_now"]),
                 duration(line["wait"]),
                 f"{line['hours']:+,.1f}",
+                f"{line['worst_size']} (by {duration(line['worst_longer'])})" if line["worst_longer"] >= LONGER else "",
             )
             for line in chosen
         ]
-        titles = ["user", "jobs", "mean wait now", "then", "hours in all"]
-        lose = sum(line["hours"] > 0 for line in own)
-        summary = f"{row['name']}: {lose:,} of {len(own):,} users wait longer in all; {losers(found, row['name'])}"
-        parts.append(details(summary, table(titles, lines, numbers=(1, 2, 3, 4))))
+        titles = ["user", "jobs", "mean wait now", "then", "hours in all", "waits longer most"]
+        summary = f"{row['name']}: {users_sentence(found, row['name'])}; {losers(found, row['name'])}"
+        parts.append(details(summary, table(titles, lines, numbers=(1, 2, 3, 4), stacked=True)))
     return parts
-
-
-def losers(found: Answer, name: str) -> str:
-    """Return which sizes of jobs wait a minute or more longer on average, the one that loses most first."""
-    sizes = [line for line in found.groups if (line["name"], line["kind"]) == (name, "size")]
-    lost = {line["group"]: line["wait"] - line["wait_now"] for line in sizes}
-    worst = sorted((size for size in lost if lost[size] >= LONGER), key=lambda size: -lost[size])
-    if not worst:
-        return "no size of jobs waits longer on average"
-    return "longer on average wait jobs of " + ", ".join(f"{size} (by {duration(lost[size])})" for size in worst)
 
 
 def _groups(found: Answer) -> list[Html]:
@@ -249,5 +299,5 @@ def _groups(found: Answer) -> list[Html]:
         ]
         titles = [kind, "jobs", "now", *names]
         note = f"mean wait by {kind}" + (f", the {MOST_GROUPS} with most jobs" if len(groups) > MOST_GROUPS else "")
-        parts.append(table(titles, lines, note, numbers=tuple(range(1, len(titles)))))
+        parts.append(table(titles, lines, note, numbers=tuple(range(1, len(titles))), stacked=True))
     return parts

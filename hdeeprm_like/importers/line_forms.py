@@ -1,0 +1,187 @@
+"""Logs that are no tables: accounting of PBS and Torque, LSF's lsb.acct, workloads of Kueue and Volcano.
+
+Each form makes of a record the texts of some columns by name, which a map then reads as those of any table (key
+``form``). The names are those that the system has itself; the columns that a form puts together are listed in `FORMS`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TextIO
+
+from hdeeprm_like.importers.kubernetes import kubernetes_records
+from hdeeprm_like.importers.records import LONGEST
+from hdeeprm_like.importers.report import Report
+
+Record = tuple[int, Mapping[str, str]]  # the number of a line, and texts by the names of their columns
+
+PBS_SETTING = re.compile(r"(\S+?)=(\"[^\"]*\"|\S*)")
+SIZE = re.compile(r"(\d+)([kmgtp]?)[bw]?", re.IGNORECASE)
+KB = {"": 1.0 / 1024.0, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p": 1024.0**4}
+PBS_ENDS = {"0": "COMPLETED", "-29": "TIMEOUT", "271": "CANCELLED", "265": "CANCELLED"}  # by the status of the job
+PBS_NO_PROJECT = "_pbs_project_default"
+PROCESSORS = re.compile(r"(?:(\d+)|[^:+\s]+)((?::[^:+\s]+)*)")  # a part of Torque's nodes=2:ppn=8+n7:ppn=4
+LSF_PART = re.compile(r"\"((?:[^\"]|\"\")*)\"|(\S+)")
+LSF_FIRST = (
+    *("event", "version", "eventTime", "jobId", "userId", "options", "numProcessors", "submitTime", "beginTime"),
+    *("termTime", "startTime", "userName", "queue", "resReq", "dependCond", "preExecCmd", "fromHost", "cwd", "inFile"),
+    *("outFile", "errFile", "jobFile"),
+)
+LSF_RUSAGE = 19  # figures behind the command
+LSF_LAST = (
+    *("mailUser", "projectName", "exitStatus", "maxNumProcessors", "loginShell", "timeEvent", "idx", "maxRMem"),
+    *("maxRSwap", "inFileSpool", "commandSpool", "rsvId", "sla", "exceptMask", "additionalInfo", "exitInfo"),
+    *("warningAction", "warningTimePeriod", "chargedSAAP", "licenseProject", "app", "postExecCmd", "runtimeEstimation"),
+    *("jobGroupName", "requeueEvalues", "options2", "resizeNotifyCmd", "lastResizeTime", "rsvId2", "jobDescription"),
+)
+LSF_ENDS = {"64": "COMPLETED", "32": "FAILED"}
+LSF_HOST_FIGURES = (5, 6)  # of each host's use, by the version
+
+
+def pbs_records(lines: TextIO, report: Report) -> Iterator[Record]:
+    """Yield the jobs that ended: the lines ``DATE;E;JOB;NAME=VALUE ...`` of PBS Professional, OpenPBS and Torque."""
+    for number, line in _lines(lines, report):
+        parts = line.split(";", 3)
+        if len(parts) < 4:
+            report.records += 1
+            report.drop("lines that are no record of PBS", line=number)
+            continue
+        if parts[1] != "E":
+            continue  # queued, started, deleted, requeued: the job has a line of its end, or none
+        found = {name: value.strip('"') for name, value in PBS_SETTING.findall(parts[3])}
+        job = parts[2].split(".", 1)[0]
+        cpus, gpus, nodes = pbs_resources(found)
+        ended = found.get("Exit_status", "")
+        made = {
+            **{"job": job, "cpus": cpus, "gpus": gpus, "nodes": nodes},
+            "state": PBS_ENDS.get(ended, "FAILED") if ended else "UNKNOWN",
+            "memory": _kilobytes(found.get("Resource_List.mem", "")),
+            "used_memory": _each(_kilobytes(found.get("resources_used.mem", "")), int(cpus) if cpus.isdecimal() else 0),
+        }
+        if found.get("project") == PBS_NO_PROJECT:
+            del found["project"]
+        yield number, found | made
+
+
+def pbs_resources(found: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return CPUs, GPUs and nodes of a job by what PBS or Torque has of them; empty where it has nothing."""
+    counted = ("Resource_List.ncpus", "total_execution_slots", "Resource_List.procs")
+    cpus = next((found[name] for name in counted if found.get(name)), "")
+    gpus, nodes = found.get("Resource_List.ngpus", ""), found.get("Resource_List.nodect", "")
+    asked = found.get("Resource_List.nodes") or found.get("Resource_List.neednodes", "")
+    if asked and (not cpus or not gpus):
+        count = {"ppn": 0, "gpus": 0}
+        for part in asked.split("+"):
+            if match := PROCESSORS.fullmatch(part):
+                settings = dict(one.split("=", 1) for one in match[2].split(":") if "=" in one)
+                for name in count:
+                    own = settings.get(name, "1" if name == "ppn" else "0")
+                    count[name] += int(match[1] or 1) * (int(own) if own.isdecimal() and len(own) < 9 else 0)
+        cpus, gpus = cpus or str(count["ppn"] or ""), gpus or str(count["gpus"] or "")
+    return cpus, gpus, nodes or found.get("unique_node_count", "")
+
+
+def lsf_records(lines: TextIO, report: Report) -> Iterator[Record]:
+    """Yield the jobs of an ``lsb.acct``: its records JOB_FINISH, to which versions add fields at the end."""
+    for number, line in _lines(lines, report):
+        parts = [(quoted.replace('""', '"') or bare, not bare) for quoted, bare in LSF_PART.findall(line)]
+        if not parts or parts[0][0] != "JOB_FINISH":
+            continue  # reservations, and other events
+        try:
+            yield number, lsf_fields(parts)
+        except (IndexError, ValueError):
+            report.records += 1
+            report.drop("records JOB_FINISH that are cut off, or have a form that is not known", line=number)
+
+
+def lsf_fields(parts: list[tuple[str, bool]]) -> dict[str, str]:
+    """Return the fields of a record JOB_FINISH by their names.
+
+    Args:
+        parts: texts, and whether each is quoted.
+
+    Raises:
+        IndexError, ValueError: it has fewer, or others.
+    """
+    texts = [text for text, _ in parts]
+    found = dict(zip(LSF_FIRST, texts, strict=False))
+    place = len(LSF_FIRST)
+    place += 1 + _count(texts[place])
+    hosts = texts[place + 1 : place + 1 + _count(texts[place])]
+    place += 1 + len(hosts)
+    status, found["jobName"] = texts[place], texts[place + 2]
+    place += 4 + LSF_RUSAGE
+    found |= dict(zip(LSF_LAST, texts[place:], strict=False))
+    if not (texts[place + 2].lstrip("-").isdecimal() and parts[place][1] and parts[place + 1][1]):
+        raise ValueError("what comes behind the use of resources is not there")
+    slots = [one.split("*", 1) if one.partition("*")[0].isdecimal() else ["1", one] for one in hosts]  # 4*n1, or n1
+    cpus = sum(int(many) for many, _ in slots)
+    index = found.get("idx", "0")
+    return found | {
+        "job": found["jobId"] if index == "0" else f"{found['jobId']}[{index}]",
+        "cpus": str(cpus or ""),
+        "nodes": str(len({host for _, host in slots}) or ""),
+        "state": LSF_ENDS.get(status, "UNKNOWN"),
+        "runLimit": _run_limit(parts[place + len(LSF_LAST) :]),
+        "used_memory": _each(found.get("maxRMem", ""), cpus),
+        "eligible": found["beginTime"] if int(found["beginTime"]) > int(found["submitTime"]) else "",
+    }
+
+
+def _run_limit(parts: list[tuple[str, bool]]) -> str:
+    """Return the limit of the run time in s, which stands behind the use of each host; empty where there is none."""
+    texts = [text for text, _ in parts]
+    try:
+        place = 1 + 2 * _count(texts[0])
+        hosts = _count(texts[place])
+        for figures in LSF_HOST_FIGURES:
+            options, limit, memory, resources = parts[place + 1 + hosts * figures :][:4]
+            numbers = all(not quoted and text.lstrip("-").isdecimal() for text, quoted in (options, limit, memory))
+            if numbers and resources[1]:
+                return limit[0] if not limit[0].startswith("-") and limit[0] != "0" else ""
+    except (IndexError, ValueError):
+        pass
+    return ""
+
+
+def _count(text: str) -> int:
+    """Return a number of things that follow.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not text.isdecimal() or len(text) > 6:
+        raise ValueError(text)
+    return int(text)
+
+
+def _kilobytes(text: str) -> str:
+    """Return the KB of ``32gb``; empty where it is no size."""
+    match = SIZE.fullmatch(text)
+    return f"{int(match[1]) * KB[match[2].lower()]:.0f}" if match and len(match[1]) < 16 else ""
+
+
+def _each(kilobytes: str, cpus: int) -> str:
+    """Return the KB for each CPU of the KB of a job; empty where either is not known."""
+    return f"{int(kilobytes) // cpus}" if kilobytes.isdecimal() and cpus > 0 else ""
+
+
+def _lines(lines: TextIO, report: Report) -> Iterator[tuple[int, str]]:
+    """Yield the number of each line that is not empty, and the line."""
+    for number, line in enumerate(iter(lambda: lines.readline(LONGEST), ""), 1):
+        report.lines = number
+        if line.strip():
+            yield number, line.strip()
+
+
+class Form(NamedTuple):
+    """A form of a log: the function that reads it, and one of its lines for messages."""
+
+    records: Callable[[TextIO, Report], Iterator[Record]]
+    example: str
+
+
+FORMS = {
+    "pbs": Form(pbs_records, "DATE TIME;E;JOB;user=... queue=... qtime=... start=... end=..."),
+    "lsf": Form(lsf_records, '"JOB_FINISH" "10.1" ... of an lsb.acct'),
+    "kubernetes": Form(kubernetes_records, "what kubectl get workloads -A -o json prints"),
+}

@@ -1,0 +1,121 @@
+"""A Slurm of another configuration: weights, parameters, partitions, limits, closed nodes and less power."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.partitions import Partitions
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS, WINDOWS, JobLimits
+from hdeeprm_like.errors import OptionsError, PlatformError, did_you_mean
+from hdeeprm_like.studies.whatif.changes import Change, Entry
+from hdeeprm_like.studies.whatif.inputs import Log
+from hdeeprm_like.studies.whatif.job_limits import job_limits, limits_of_platform
+from hdeeprm_like.studies.whatif.slurm_keys import LIMITS
+from hdeeprm_like.studies.whatif.windows import check_count
+
+COLUMNS = {"PriorityTier": "tiers", "PriorityJobFactor": "factors", "OverSubscribe": "exclusive"}
+RANKS = {("qos", "Priority"): "qos", ("account", "Fairshare"): "shares"}  # entries, and the setting that has them
+EACH = "*"
+
+
+def with_settings(machine: Platform, log: Log, change: Change | None) -> Platform:
+    """Return a machine with the limits of its platform file and what a change makes of its Slurm.
+
+    Raises:
+        OptionsError: the change names what there is not.
+        WorkloadError: it names a partition that there is not.
+    """
+    partitions = machine.partitions
+    assert partitions is not None
+    change = change or Change("")
+    settings: dict[str, Any] = {**partitions.settings, **change.settings}
+    if change.parameters:
+        settings["SchedulerParameters"] = {**(settings.get("SchedulerParameters") or {}), **change.parameters}
+    limits = limits_of_platform(settings)
+    for entry in change.entries:
+        if entry.key in LIMITS:
+            before = limits.get(entry[:3])
+            both = isinstance(before, dict) and isinstance(entry.value, dict)
+            limits[entry[:3]] = {**(before or {}), **entry.value} if both else entry.value
+        elif (rank := RANKS.get((entry.kind, entry.key))) is not None:
+            settings[rank] = {**(settings.get(rank) or {}), **_ranked(entry, log, settings.get(rank) or {})}
+        elif entry.key in COLUMNS:
+            partitions = with_column(partitions, entry)
+    found = job_limits(limits, log, partitions)
+    if change.power is not None:
+        found = with_power(found, machine, log, usable_cores(machine, change))
+    check_count(len(change.closings))
+    settings[JOB_LIMITS] = found
+    settings[WINDOWS] = tuple([closing.of(machine, log) for closing in change.closings])
+    return replace(machine, partitions=replace(partitions, settings=settings))
+
+
+def _ranked(entry: Entry, log: Log, known: Mapping[str, Any]) -> dict[str, float]:
+    """Return the priority of a QOS or the shares of an account by its name.
+
+    Raises:
+        OptionsError: no job of the log has it.
+    """
+    words = set(log.words["QOS" if entry.kind == "qos" else "Account"]) - {""}
+    if entry.name == EACH:
+        return dict.fromkeys(words, entry.value)
+    if entry.name not in words and entry.name not in known:
+        near = did_you_mean(entry.name, sorted(words)[:1000])
+        raise OptionsError(f"{entry.kind} {entry.name[:40]!r}: no job of the log has it{near}")
+    return {entry.name: entry.value}
+
+
+def with_column(partitions: Partitions, entry: Entry) -> Partitions:
+    """Return partitions of which one, or each (``*``), has another tier or factor, or gives whole nodes.
+
+    Raises:
+        WorkloadError: there is none of that name.
+    """
+    column = np.array(getattr(partitions, COLUMNS[entry.key]))
+    column[slice(None) if entry.name == EACH else partitions.number_of(entry.name)] = entry.value
+    changed: dict[str, Any] = {COLUMNS[entry.key]: column}
+    return replace(partitions, **changed)
+
+
+def usable_cores(machine: Platform, change: Change) -> int:
+    """Return how many cores may serve jobs at once under the power cap of a change.
+
+    Raises:
+        OptionsError: none may.
+    """
+    return with_power_cap(machine, change).usable_cores
+
+
+def with_power_cap(machine: Platform, change: Change) -> Platform:
+    """Return a machine with the power cap of a change.
+
+    Raises:
+        OptionsError: it leaves no core.
+    """
+    assert change.power is not None
+    amount, share = change.power
+    watts = amount * float(machine.most_watts[-1]) if share else amount
+    try:
+        capped = replace(machine, power_cap=watts)
+        enough = capped.usable_cores >= 1
+    except PlatformError as error:
+        raise OptionsError(f"change {change.name[:80]!r}: {error}") from None
+    if not enough:
+        raise OptionsError(f"change {change.name[:80]!r}: leaves no core")
+    return capped
+
+
+def with_power(found: JobLimits, machine: Platform, log: Log, cores: int) -> JobLimits:
+    """Return limits with one more, of the cores that all jobs have together."""
+    if cores >= machine.cores:
+        return found
+    jobs = len(log.jobs)
+    return JobLimits(
+        most=np.append(found.most, float(cores)),
+        job=np.concatenate([found.job, np.arange(jobs)]),
+        limit=np.concatenate([found.limit, np.full(jobs, len(found.most))]),
+        amount=np.concatenate([found.amount, log.jobs.size.astype(np.float64)]),
+    )

@@ -1,0 +1,194 @@
+"""What of a Slurm can be changed, by Slurm's own names, and what the texts of their values mean."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.formats.partitions_json import MODELLED
+
+LARGEST = 1e12  # s, jobs, cores or points; what is more is a mistake
+TIME = re.compile(
+    r"(?:(?P<days>\d{1,9})-)?(?P<first>\d{1,9})(?::(?P<second>\d{1,9}))?(?::(?P<third>\d{1,9}))?", re.ASCII
+)
+SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.ASCII | re.IGNORECASE)
+NO_LIMIT = ("-1", "unlimited", "infinite", "none")
+MB = {"K": 1.024e-3, "": 1.024, "M": 1.024, "G": 1.024 * 1024, "T": 1.024 * 1024**2}  # of 1000 KB; Slurm's has 1024
+
+
+def number(text: str) -> float:
+    """Return a number from 0 on.
+
+    Raises:
+        ValueError: it is none.
+    """
+    value = float(text) if text.isascii() and "_" not in text else -1.0
+    if not 0.0 <= value < LARGEST:
+        raise ValueError("a number from 0 on is needed")
+    return value
+
+
+def seconds(text: str) -> float:
+    """Return the s of one of Slurm's times: ``90`` (minutes), ``90:00``, ``1:30:00``, ``1-12``, ``1-12:00:00``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    match = TIME.fullmatch(text)
+    if match is None:
+        raise ValueError("a time as 90 (minutes), 1:30:00 or 1-12:00:00 is needed")
+    days, first, second, third = (None if part is None else int(part) for part in match.groups())
+    if days is not None:
+        return days * 86400.0 + first * 3600.0 + (second or 0) * 60.0 + (third or 0)  # type: ignore[operator]
+    if third is not None:
+        return first * 3600.0 + (second or 0) * 60.0 + third  # type: ignore[operator]
+    return float(first * 60 + (second or 0))  # type: ignore[operator]
+
+
+def time_limit(text: str) -> float:
+    """Return the s of a time limit, infinite for none.
+
+    Raises:
+        ValueError: it is none, or 0.
+    """
+    limit = float("inf") if text.lower() in NO_LIMIT else seconds(text)
+    if limit <= 0.0:
+        raise ValueError("a time of more than 0 is needed")
+    return limit
+
+
+def count_limit(text: str) -> float:
+    """Return a number of jobs, infinite for no limit.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if text.lower() in NO_LIMIT:
+        return float("inf")
+    if not (text.isascii() and text.isdigit() and int(text) < LARGEST):
+        raise ValueError("a number of jobs, or -1 for no limit, is needed")
+    return float(int(text))
+
+
+def yes_or_no(text: str) -> str:
+    """Return YES or NO.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if text.upper() not in ("YES", "NO"):
+        raise ValueError("YES or NO is needed")
+    return text.upper()
+
+
+def weights(text: str) -> dict[str, float]:
+    """Return the weights of ``cpu=1000,mem=500``.
+
+    Raises:
+        ValueError: they are none.
+    """
+    return {name: number(value) for name, value in _pairs(text, "cpu=1000,mem=500")}
+
+
+def amounts(text: str) -> dict[str, float]:
+    """Return the limits of ``cpu=64,gres/gpu=8,mem=100G``: cores, GPUs and MB; -1 for none.
+
+    Raises:
+        ValueError: they are none.
+    """
+    found = {}
+    for name, value in _pairs(text, "cpu=64,gres/gpu=8"):
+        if value in NO_LIMIT:
+            found[name] = float("inf")
+        elif name == "mem" and (match := SIZE.fullmatch(value)):
+            found[name] = float(match[1]) * MB[match[2].upper()]
+        else:
+            found[name] = number(value)
+    return found
+
+
+def _pairs(text: str, example: str) -> list[tuple[str, str]]:
+    pairs = []
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (name and equals and value):
+            raise ValueError(f"names and amounts as {example} are needed")
+        if name.lower() not in TRES:
+            raise ValueError(f"{name[:40]!r} is none of what is counted{did_you_mean(name, TRES)}")
+        pairs.append((name.lower(), value))
+    return pairs
+
+
+def exclusive(text: str) -> bool:
+    """Return whether jobs get whole nodes, by a value of OverSubscribe.
+
+    Raises:
+        ValueError: it is none that the model has.
+    """
+    if text.upper() not in ("EXCLUSIVE", "NO"):
+        raise ValueError("EXCLUSIVE or NO is needed; sharing of cores is not modelled")
+    return text.upper() == "EXCLUSIVE"
+
+
+TRES = ("cpu", "mem", "gres/gpu")
+Meaning = Callable[[str], Any]
+PARAMETERS: dict[str, Meaning] = dict.fromkeys(MODELLED, number)  # of SchedulerParameters
+SETTINGS: dict[str, Meaning] = {
+    **{f"PriorityWeight{name}": number for name in ("Age", "Fairshare", "JobSize", "Partition", "QOS")},
+    "PriorityWeightTRES": weights,
+    "PriorityFavorSmall": yes_or_no,
+    **dict.fromkeys(("PriorityMaxAge", "PriorityDecayHalfLife", "PriorityCalcPeriod"), seconds),
+}
+GROUPED: dict[str, Meaning] = {"GrpTRES": amounts, "GrpJobs": count_limit}
+OF_EACH: dict[str, Meaning] = {
+    **{"MaxJobsPerUser": count_limit, "MaxTRESPerUser": amounts},
+    **{"MaxJobsPerAccount": count_limit, "MaxTRESPerAccount": amounts},
+}
+TIMES = ("MaxTime", "DefaultTime")
+OF: dict[str, dict[str, Meaning]] = {
+    "partition": {
+        **dict.fromkeys(TIMES, time_limit),
+        **{"PriorityTier": number, "PriorityJobFactor": number, "OverSubscribe": exclusive},
+        **GROUPED,
+        **OF_EACH,
+    },
+    "account": {"Fairshare": number, "MaxJobs": count_limit, **GROUPED},
+    "user": {"MaxJobs": count_limit, **GROUPED},
+    "qos": {"Priority": number, **GROUPED, **OF_EACH},
+}
+LIMITS = (*GROUPED, *OF_EACH, "MaxJobs")
+REFUSED = {
+    "Preempt": "preemption is not modelled: no running job is suspended or requeued",
+    "SelectType": "write it into the platform file, for it decides how jobs get nodes",
+    "PriorityWeightAssoc": "the priorities of associations are not modelled",
+    "PriorityType": "the model has priority/multifactor only",
+    "AccountingStorageEnforce": "limits are always enforced in the model",
+}  # by how a key begins
+
+
+def meant(key: str, known: Mapping[str, Meaning] | Iterable[str], where: str) -> str:
+    """Return the key that a text means, whatever its letters' case.
+
+    Raises:
+        OptionsError: it is none of those that are known.
+    """
+    names = {name.lower(): name for name in known}
+    if key.lower() in names:
+        return names[key.lower()]
+    for beginning, reason in REFUSED.items():
+        if key.lower().startswith(beginning.lower()):
+            raise OptionsError(f"{where}: {key[:40]!r}: {reason}")
+    raise OptionsError(f"{where}: key {key[:40]!r} is none of those that can be changed{did_you_mean(key, known)}")
+
+
+def value_of(meaning: Meaning, text: str, where: str) -> Any:
+    """Return what the text of a value means.
+
+    Raises:
+        OptionsError: it makes no sense.
+    """
+    try:
+        return meaning(text)
+    except ValueError as error:
+        why = str(error) if "needed" in str(error) or "none of" in str(error) else "a number from 0 on is needed"
+        raise OptionsError(f"{where}: is {text[:40]!r}; {why}") from None

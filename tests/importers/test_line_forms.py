@@ -1,0 +1,154 @@
+"""Logs of PBS, Torque, LSF, Kueue and Volcano: records of a few jobs whose values are known."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logs import written
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.errors import HDeepRMError
+from hdeeprm_like.importers.report import Report
+from hdeeprm_like.importers.table import read_map, read_table
+
+T = 1772439000  # 2026-03-02T08:10Z
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "logs"
+PBS = (GOLDEN / "pbs.txt").read_text()  # a job of PBS, a task of Torque, and other records
+LSF = (GOLDEN / "lsb.acct").read_text()  # four jobs, one of which never started, an event, and a record that is cut off
+
+
+def read(folder, text, map_name, name="log"):
+    path = folder / name
+    path.write_text(text)
+    return written(read_table(path, read_map(map_name), Report(str(path), "log")), path)
+
+
+def test_the_accounting_of_pbs_and_of_torque(tmp_path):
+    trace, extra, report = read(tmp_path, PBS, "pbs")
+    assert trace.submit.tolist() == [0, 50]  # Torque's comes first: the other was eligible a minute after it came
+    assert [one["JobID"] for one in extra] == ["", "12"]
+    assert trace.wait.tolist() == [10, 60]
+    assert trace.run.tolist() == [300, 3600]
+    assert trace.requested_time.tolist() == [300, 7200]
+    assert trace.requested_processors.tolist() == [20, 16]  # 2 x 8 and 1 x 4
+    assert trace.status.tolist() == [5, 1]
+    assert trace.requested_memory.tolist() == [-1, 32 * 1024**2 / 16]
+    assert trace.memory.tolist() == [-1, 16 * 1024**2 / 16]
+    assert [one["GPUs"] for one in extra] == ["2", "4"]
+    assert [one["Nodes"] for one in extra] == ["", "2"]
+    assert [(one["User"], one["Account"], one["Partition"], one["State"]) for one in extra] == [
+        *[("bob", "chem", "long", "CANCELLED"), ("ada", "physics", "batch", "COMPLETED")]
+    ]
+    assert dict(report.dropped) == {"lines that are no record of PBS": 1}
+    assert report.kept + report.dropped.total() == report.records == 3
+
+
+def test_lsb_acct_of_lsf_nine_and_ten(tmp_path):
+    trace, extra, report = read(tmp_path, LSF, "lsf")
+    assert [one["JobID"] for one in extra] == ["7", "", "10"]  # a task of an array has no number of its own here
+    assert trace.submit.tolist() == [0, 0, 4]
+    assert trace.wait.tolist() == [100, 50, 5]
+    assert trace.run.tolist() == [600, 40, 3]
+    assert trace.requested_time.tolist() == [3600, 1800, -1]
+    assert trace.processors.tolist() == [4, 4, 1]
+    assert trace.requested_processors.tolist() == [4, 4, 4]
+    assert trace.memory.tolist() == [2000, 2000, 8000]
+    assert trace.status.tolist() == [1, 0, 1]
+    assert [(one["Account"], one["QOS"], one["Nodes"]) for one in extra] == [
+        *[("physics", "gold", "2"), ("physics", "gold", "1"), ("physics", "gold", "1")]
+    ]
+    assert dict(report.dropped) == {
+        "that ended before they began, as those cancelled while waiting": 1,
+        "records JOB_FINISH that are cut off, or have a form that is not known": 1,
+    }
+
+
+def date(after):
+    return f"{np.datetime64(T + after, 's')}Z"
+
+
+def workloads():
+    """A finished workload of Kueue, one that runs, a job of Volcano, and something else."""
+    container = {"resources": {"requests": {"cpu": "1500m", "memory": "2Gi"}, "limits": {"nvidia.com/gpu": "1"}}}
+    template = {"spec": {"containers": [container]}}
+    kueue = {
+        "metadata": {"name": "train", "namespace": "ada", "creationTimestamp": date(0)},
+        "spec": {
+            **{"queueName": "research", "maximumExecutionTimeSeconds": 7200},
+            "podSets": [{"count": 4, "template": template}],
+        },
+        "status": {
+            "conditions": [
+                {"type": "QuotaReserved", "status": "True", "lastTransitionTime": date(50)},
+                {"type": "Admitted", "status": "True", "lastTransitionTime": date(60)},
+                {"type": "Finished", "status": "True", "reason": "Succeeded", "lastTransitionTime": date(660)},
+            ]
+        },
+    }
+    runs = {**kueue, "status": {"conditions": kueue["status"]["conditions"][:2]}}
+    volcano = {
+        "metadata": {"name": "mpi", "namespace": "bob", "creationTimestamp": date(10)},
+        "spec": {"queue": "default", "tasks": [{"replicas": 2, "template": template}]},
+        "status": {
+            "conditions": [
+                {"status": "Pending", "lastTransitionTime": date(11)},
+                {"status": "Running", "lastTransitionTime": date(30)},
+                {"status": "Failed", "lastTransitionTime": date(90)},
+            ]
+        },
+    }
+    return json.dumps({"items": [kueue, runs, volcano, {"kind": "Pod", "metadata": {}, "spec": {}}]})
+
+
+def test_workloads_of_kueue_and_jobs_of_volcano(tmp_path):
+    trace, extra, report = read(tmp_path, workloads(), "kueue")
+    assert trace.wait.tolist() == [60, 20]
+    assert trace.run.tolist() == [600, 60]
+    assert trace.requested_processors.tolist() == [6, 3]
+    assert trace.requested_time.tolist() == [7200, -1]
+    assert trace.status.tolist() == [1, 0]
+    assert trace.requested_memory.tolist() == [4 * 2 * 1024**2 // 6, 2 * 2 * 1024**2 // 3]
+    assert [(one["User"], one["Partition"], one["GPUs"]) for one in extra] == [
+        *[("ada", "research", "4"), ("bob", "default", "2")]
+    ]
+    assert dict(report.dropped) == {
+        "items that are no workload of Kueue or job of Volcano": 1,
+        "still waiting or running when the log was taken": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "map_name", "said"),
+    [
+        ("JobID|State\n1|COMPLETED\n", "pbs", "holds no job that ended; DATE TIME;E;JOB"),
+        ("", "lsf", 'holds no job that ended; "JOB_FINISH"'),
+        ('"JOB_FINISH" "10.1" 5\n', "lsf", "holds no job that ended"),
+        ("{}", "kueue", "has no list of items"),
+        ("[" * 100_000, "kueue", "is no JSON"),
+        ('{"items": [1, null, {"metadata": 3}]}', "kueue", "holds no job that ended"),
+    ],
+)
+def test_what_is_no_such_log_is_refused_in_one_line(tmp_path, text, map_name, said):
+    with pytest.raises(HDeepRMError) as error:
+        read(tmp_path, text, map_name)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_form_that_is_not_known_is_refused(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text('form = "pbss"\n[columns]\nsubmit = "a"\nend = "b"\ncpus = "c"\n')
+    with pytest.raises(HDeepRMError, match="did you mean 'pbs'"):
+        read_map(str(path))
+
+
+def test_the_command_imports_a_log_of_pbs(tmp_path, capsys):
+    (tmp_path / "20260302").write_text(PBS)
+    out = tmp_path / "jobs.swf"
+    assert main(["import", "table", str(tmp_path / "20260302"), "--map", "pbs", "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "kept 2 jobs" in said
+    assert "1 lines that are no record of PBS (the first in line 6)" in said
+    assert out.exists()
