@@ -54,7 +54,7 @@ def check(learner: Learner) -> None:
             raise OptionsError(f"{where}: training.{name}: policy iteration has no use for it; leave it out")
     if section.alike != 1 or section.parts != 1:
         raise OptionsError(f"{where}: training.alike and parts: policy iteration compares branches instead; leave out")
-    start_of(learner)
+    iteration_options(learner, section.best)
 
 
 def start_of(learner: Learner) -> int | None:

@@ -25,7 +25,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -45,6 +44,7 @@ from hdeeprm_like.learning.checkpoint import (
 from hdeeprm_like.learning.logs import TrainingLog
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Pairs, deterministic
 from hdeeprm_like.learning.training import BEST, CHECKPOINT
+from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.types import Floats
 
 Weights = dict[str, Tensor]
@@ -373,22 +373,29 @@ def deviation(gains: Floats) -> float:
     return float(np.sqrt(np.mean(np.clip(gains, -large, large) ** 2))) or float(np.abs(gains).max()) or 1.0
 
 
-def validation_of(runs_of: Callable[[], Any], figures: Sequence[str]) -> Validate:
+def play_side_by_side(agent: PolicyLearningAgent, runs: Runs) -> int:
+    """Play episodes to their ends by the most probable actions; return how many decisions that took."""
+    chosen, decisions = np.zeros(runs.count, np.int64), 0
+    agent.begin(np.arange(runs.count))
+    with deterministic(agent):
+        while not runs.over.all():
+            active = np.flatnonzero(~runs.over)
+            chosen[active] = agent.decide(runs.observations[active], runs.masks[active], active)
+            runs.step(chosen)
+            decisions += len(active)
+    return decisions
+
+
+def validation_of(runs_of: Callable[[], Runs], figures: Sequence[str]) -> Validate:
     """Return what plays validation episodes side by side.
 
     Args:
-        runs_of: gives them at their beginning, as `run.runs.Runs`. figures: names of the columns of its figures.
+        runs_of: gives them at their beginning. figures: names of the columns of its figures.
     """
 
     def validate(agent: PolicyLearningAgent) -> dict[str, float]:
         runs = runs_of()
-        chosen = np.zeros(len(runs.masks), np.int64)
-        agent.begin(np.arange(len(chosen)))
-        with deterministic(agent):
-            while not runs.over.all():
-                active = np.flatnonzero(~runs.over)
-                chosen[active] = agent.decide(runs.observations[active], runs.masks[active], active)
-                runs.step(chosen)
+        play_side_by_side(agent, runs)
         means = dict(zip(figures, runs.figures.mean(0).tolist(), strict=True))
         return {"reward": float(runs.episodes["reward"].mean()), **means}
 

@@ -92,7 +92,7 @@ def test_jobs_that_wait_when_the_branches_end_are_charged():
     three = jobs(submit=[0, 1, 1], seconds=[10, 30, 5])
     asked = {"every": 1, "alternatives": 0, "horizon": 12.0}
     pairs = rollouts_of(ORDERS, lambda _: three, **asked)(0)
-    # until 22 s the short one waits 21 s behind the long one and is charged 5 s; else they wait 9 and 14 s, not 26 and 9
+    # until 22 s: behind the long one, which waits 9 s, the short one waits 21 s and is charged 5 s; else 9 s and 14 s
     assert pairs.gains.max() == pytest.approx(12.0)
 
 
@@ -259,7 +259,7 @@ def test_the_command_line_trains_and_goes_on(tmp_path, capsys):
     [
         ({"start": "saf+resrve:32"}, (), "did you mean"),
         ({"start": "fcfs+easy"}, (), "is no action"),
-        ({"start": None}, (), "margins: of which action? give 'start'"),
+        ({"start": None, "margins": [0.5]}, (), "margins: of which action? give 'start'"),
         ({"trust_region": 0.0}, (), "training.policy_iteration.trust_region"),
         ({"horizons": 5}, (), "did you mean 'horizon'"),
         ({"windows": 5000}, (), "training.policy_iteration.windows"),
